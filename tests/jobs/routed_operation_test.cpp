@@ -9,7 +9,7 @@
 
 #include <foliot/jobs/operations.hpp>
 
-#include "../../src/jobs/postgresql/spread/routed_operation.hpp"
+#include "../../src/jobs/postgresql/routing/routed_operation.hpp"
 #include "../../src/jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {

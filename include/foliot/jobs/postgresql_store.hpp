@@ -51,7 +51,7 @@
 namespace foliot::jobs {
 namespace detail {
 class postgresql_engine;
-class spread;
+class database_router;
 }  // namespace detail
 
 /// How a PostgreSQL store is opened.
@@ -121,7 +121,7 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   friend class detail::postgresql_engine;
   explicit postgresql_store(std::unique_ptr<detail::postgresql_engine> first);
 
-  std::unique_ptr<detail::spread> all_;
+  std::unique_ptr<detail::database_router> all_;
 };
 
 }  // namespace foliot::jobs

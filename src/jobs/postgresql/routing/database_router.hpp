@@ -51,13 +51,13 @@ namespace foliot::jobs::detail {
   return message;
 }
 
-class spread {
+class database_router {
  public:
   /// With the engine of the first database.
-  spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first);
-  ~spread();
-  spread(const spread&) = delete;
-  spread& operator=(const spread&) = delete;
+  database_router(const postgresql_options& options, std::unique_ptr<postgresql_engine> first);
+  ~database_router();
+  database_router(const database_router&) = delete;
+  database_router& operator=(const database_router&) = delete;
 
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;

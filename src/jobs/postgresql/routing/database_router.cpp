@@ -1,4 +1,4 @@
-#include "spread.hpp"
+#include "database_router.hpp"
 
 #include <poll.h>
 
@@ -33,7 +33,8 @@ instant now() noexcept { return monotonic_clock::instance().now(); }
 
 }  // namespace
 
-spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first) : options_(options) {
+database_router::database_router(const postgresql_options& options, std::unique_ptr<postgresql_engine> first)
+    : options_(options) {
   member& one = members_[0];
   if (other_nodes* const news = first->others()) {
     listeners_ = std::make_unique<listener_set>(news->scan_every());
@@ -46,19 +47,19 @@ spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_eng
   read_map();
 }
 
-spread::~spread() = default;
+database_router::~database_router() = default;
 
-bool spread::is_any_up() const {
+bool database_router::is_any_up() const {
   return std::ranges::any_of(members_, [](const auto& each) { return each.second.is_up; });
 }
 
-std::string spread::place() const {
+std::string database_router::place() const {
   const member& one = members_.at(0);
   if (one.is_tried) static_cast<void>(one.worker->wait());
   return one.worker->engine()->place();
 }
 
-std::vector<std::string> spread::places() const {
+std::vector<std::string> database_router::places() const {
   std::vector<std::string> all;
   for (const auto& [number, one] : members_) {
     if (one.is_tried) static_cast<void>(one.worker->wait());
@@ -67,7 +68,7 @@ std::vector<std::string> spread::places() const {
   return all;
 }
 
-bool spread::is_due(const next_change& what) const {
+bool database_router::is_due(const next_change& what) const {
   const instant time = options_.clocks ? options_.clocks->monotonic->now() : now();
   const utc_time wall = options_.clocks
                             ? options_.clocks->utc()
@@ -75,7 +76,7 @@ bool spread::is_due(const next_change& what) const {
   return what.due <= wall || what.expiry <= time;
 }
 
-execution spread::execute(std::span<operation> batch) {
+execution database_router::execute(std::span<operation> batch) {
   batch_state state;
   if (members_.size() == 1) {
     give_back_left_over();
@@ -107,12 +108,12 @@ execution spread::execute(std::span<operation> batch) {
   return std::move(state.done);
 }
 
-void spread::leave_over(const reservation& token) {
+void database_router::leave_over(const reservation& token) {
   left_over_.push_back(token);
   left_over_at_ = now() + between_attempts;
 }
 
-void spread::keep_left_over(std::span<const operation> batch, std::vector<answer>& answers) {
+void database_router::keep_left_over(std::span<const operation> batch, std::vector<answer>& answers) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto* const given_back = std::get_if<abandon>(&batch[i]);
     if (given_back == nullptr || !std::holds_alternative<unavailable_answer>(answers[i])) continue;
@@ -121,7 +122,7 @@ void spread::keep_left_over(std::span<const operation> batch, std::vector<answer
   }
 }
 
-void spread::give_back_left_over() {
+void database_router::give_back_left_over() {
   if (left_over_.empty() || left_over_at_ > now()) return;
   const auto most = std::min(left_over_.size(), most_given_back);
   const auto end = left_over_.begin() + static_cast<std::ptrdiff_t>(most);
@@ -137,7 +138,7 @@ void spread::give_back_left_over() {
   }
 }
 
-void spread::end(std::size_t operations, batch_state& state) {
+void database_router::end(std::size_t operations, batch_state& state) {
   const bool is_refused = !state.has_executed && !is_any_up();
   for (std::size_t i = 0; i < state.routed.size(); ++i) {
     answer got = state.routed[i].result();
@@ -158,7 +159,7 @@ void spread::end(std::size_t operations, batch_state& state) {
   throw store_unavailable(store_unavailable::kind::not_executed, "foliot: none of the databases of the map answers");
 }
 
-void spread::begin(std::span<operation> batch, batch_state& state) {
+void database_router::begin(std::span<operation> batch, batch_state& state) {
   ++claims_begin_;
   state.routed.reserve(batch.size());
   for (operation& each : batch) state.routed.emplace_back(std::move(each), *map_, claims_begin_);
@@ -169,7 +170,7 @@ void spread::begin(std::span<operation> batch, batch_state& state) {
   }
 }
 
-void spread::go_on(batch_state& state) {
+void database_router::go_on(batch_state& state) {
   read_map_if_changed(state);
   for (routed_operation& each : state.routed) {
     if (each.next().empty()) continue;
@@ -180,7 +181,7 @@ void spread::go_on(batch_state& state) {
   }
 }
 
-void spread::try_those_that_are_down(batch_state& state) {
+void database_router::try_those_that_are_down(batch_state& state) {
   for (auto& [number, one] : members_) {
     if (one.is_up) continue;
     if (one.is_tried && one.worker->is_idle()) conclude_attempt(number, one, one.worker->take(), state);
@@ -191,7 +192,7 @@ void spread::try_those_that_are_down(batch_state& state) {
   }
 }
 
-void spread::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
+void database_router::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
   one.is_tried = false;
   if (got.failure == nullptr && listeners_ && !one.is_listened_to) {
     listeners_->add(number, *one.worker->engine()->others());
@@ -201,7 +202,7 @@ void spread::conclude_attempt(int number, member& one, share_outcome&& got, batc
   take(number, none, std::move(got), state);
 }
 
-void spread::add_due(batch_state& state) {
+void database_router::add_due(batch_state& state) {
   // A batch without operations is executed for the sake of what is due.
   const bool is_empty = state.routed.empty();
   for (auto& [number, one] : members_) {
@@ -209,7 +210,7 @@ void spread::add_due(batch_state& state) {
   }
 }
 
-bool spread::add_operations(batch_state& state) {
+bool database_router::add_operations(batch_state& state) {
   for (std::size_t i = 0; i < state.routed.size(); ++i) {
     for (const int number : state.routed[i].next()) {
       share& to = state.shares[number];
@@ -220,7 +221,7 @@ bool spread::add_operations(batch_state& state) {
   return !state.shares.empty();
 }
 
-void spread::execute_round(batch_state& state) {
+void database_router::execute_round(batch_state& state) {
   std::map<int, share> shares = std::exchange(state.shares, {});
   std::set<int> begun;
   for (auto& [number, of] : shares) {
@@ -241,7 +242,7 @@ void spread::execute_round(batch_state& state) {
   conclude_beats(got, state);  // those of a database came after its share
 }
 
-spread::round_outcome spread::wait_for(std::set<int> awaited) {
+database_router::round_outcome database_router::wait_for(std::set<int> awaited) {
   round_outcome got;
   std::set<int> beating;
   std::set<int> failed;
@@ -273,14 +274,14 @@ spread::round_outcome spread::wait_for(std::set<int> awaited) {
   }
 }
 
-void spread::conclude_beats(round_outcome& of, batch_state& state) {
+void database_router::conclude_beats(round_outcome& of, batch_state& state) {
   for (auto& [number, beat] : of.beats) {
     share none;
     take(number, none, std::move(beat), state);
   }
 }
 
-void spread::take(int number, share& of, share_outcome&& got, batch_state& state) {
+void database_router::take(int number, share& of, share_outcome&& got, batch_state& state) {
   member& one = members_.at(number);
   if (got.failure != nullptr) {
     try {
@@ -310,23 +311,23 @@ void spread::take(int number, share& of, share_outcome&& got, batch_state& state
   }
 }
 
-void spread::refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state) {
+void database_router::refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state) {
   for (const std::size_t each : of.of) state.routed[each].take_refusal(number, is_in_doubt, why);
 }
 
-void spread::note_down(int number, member& one, std::string_view why) {
+void database_router::note_down(int number, member& one, std::string_view why) {
   one.tries_at = now() + between_attempts;
   if (!std::exchange(one.is_up, false) || !options_.warn) return;
   options_.warn("the database " + std::to_string(number) +
                 " of the map does not answer, its tubes are not available: " + std::string(without_prefix(why)));
 }
 
-void spread::note_up(int number, member& one) {
+void database_router::note_up(int number, member& one) {
   if (std::exchange(one.is_up, true) || !options_.warn) return;
   options_.warn("the database " + std::to_string(number) + " of the map answers again");
 }
 
-bool spread::retry_unplaced(batch_state& state, instant until) {
+bool database_router::retry_unplaced(batch_state& state, instant until) {
   const auto is_unplaced = [](const routed_operation& each) { return each.is_unplaced(); };
   if (std::ranges::none_of(state.routed, is_unplaced) || !members_.at(0).is_up || now() >= until) return false;
   static_cast<void>(::poll(nullptr, 0, unplaced_pause));
@@ -337,7 +338,7 @@ bool spread::retry_unplaced(batch_state& state, instant until) {
   return true;
 }
 
-next_change spread::next() const noexcept {
+next_change database_router::next() const noexcept {
   if (members_.size() == 1) {
     next_change of_one = first().next();
     if (!left_over_.empty()) of_one.expiry = std::min(of_one.expiry, left_over_at_);
@@ -356,7 +357,7 @@ next_change spread::next() const noexcept {
   return next;
 }
 
-postgresql_engine& spread::reach(member& one) {
+postgresql_engine& database_router::reach(member& one) {
   if (!one.is_up) {
     // An attempt that has succeeded may have brought news: they are for the next batch.
     if (one.is_tried && one.worker->wait() != nullptr) {
@@ -369,7 +370,7 @@ postgresql_engine& spread::reach(member& one) {
   return *one.worker->engine();
 }
 
-check_result spread::check_member(int number, member& one) {
+check_result database_router::check_member(int number, member& one) {
   const std::string name = "the database " + std::to_string(number) + " of the map";
   try {
     postgresql_engine& engine = reach(one);
@@ -382,7 +383,7 @@ check_result spread::check_member(int number, member& one) {
   }
 }
 
-check_result spread::check() {
+check_result database_router::check() {
   if (members_.size() == 1) return first().check();
   for (auto& [number, one] : members_) {
     check_result found = check_member(number, one);
@@ -391,7 +392,7 @@ check_result spread::check() {
   return {};
 }
 
-void spread::close() {
+void database_router::close() {
   if (members_.size() == 1) return first().close();
   // Side by side, as one that does not answer takes some seconds.
   for (auto& [number, one] : members_) {

@@ -1,15 +1,15 @@
-// How a spread follows the map: which databases it has, and how it reaches them. See spread.hpp.
+// How a database_router follows the map: which databases it has, and how it reaches them. See database_router.hpp.
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "../../execution_news.hpp"
-#include "spread.hpp"
+#include "database_router.hpp"
 
 namespace foliot::jobs::detail {
 
-void spread::read_map_if_changed(batch_state& state) {
+void database_router::read_map_if_changed(batch_state& state) {
   if (state.newer.empty() || !try_to_read_map()) return;
   for (const auto& [number, version] : state.newer) {
     if (const auto one = members_.find(number); one != members_.end()) one->second.map_version = version;
@@ -17,7 +17,7 @@ void spread::read_map_if_changed(batch_state& state) {
   state.newer.clear();
 }
 
-bool spread::try_to_read_map() {
+bool database_router::try_to_read_map() {
   member& one = members_.at(0);
   if (!one.is_up) return false;
   try {
@@ -33,7 +33,7 @@ bool spread::try_to_read_map() {
   return false;
 }
 
-tube_map spread::map_now() {
+tube_map database_router::map_now() {
   if (members_.size() == 1) return first().read_map();
   members_.at(0).worker->begin_to_read_map();
   round_outcome got = wait_for({0});
@@ -45,7 +45,7 @@ tube_map spread::map_now() {
   return *std::move(read.map_read);
 }
 
-void spread::read_map() {
+void database_router::read_map() {
   map_ = std::make_shared<const tube_map>(map_now());
   members_.at(0).next = first().next();
   if (listeners_) listeners_->set_map(map_);
@@ -58,7 +58,7 @@ void spread::read_map() {
   open_members();
 }
 
-void spread::reach_by(int number, member& one, const std::string& connection) {
+void database_router::reach_by(int number, member& one, const std::string& connection) {
   if (one.is_tried) static_cast<void>(one.worker->wait());
   try {
     one.worker->connect_to(connection);
@@ -70,7 +70,7 @@ void spread::reach_by(int number, member& one, const std::string& connection) {
   }
 }
 
-void spread::leave_removed() {
+void database_router::leave_removed() {
   std::erase_if(members_, [this](auto& each) {
     auto& [number, one] = each;
     if (number == 0 || map_->databases().contains(number)) return false;
@@ -84,7 +84,7 @@ void spread::leave_removed() {
   });
 }
 
-void spread::open_members() {
+void database_router::open_members() {
   std::set<int> opened;
   for (const auto& [number, connection] : map_->databases()) {
     if (members_.contains(number)) continue;
