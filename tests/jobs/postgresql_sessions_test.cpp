@@ -20,7 +20,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/engine.hpp"
+#include "../../src/jobs/postgresql/postgresql_node.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_database.hpp"
 
@@ -116,8 +116,8 @@ class PostgresqlLostConnection : public PostgresqlSessions {
 
   detail::exchange_point meets_at_ = detail::exchange_point::sent;
   std::function<void(int)> next_exchange_;
-  const std::unique_ptr<postgresql_store> node_ = detail::postgresql_engine::as_store(
-      std::make_unique<detail::postgresql_engine>(options("a"), [this](int socket, detail::exchange_point at) {
+  const std::unique_ptr<postgresql_store> node_ = detail::postgresql_node::as_store(
+      std::make_unique<detail::postgresql_node>(options("a"), [this](int socket, detail::exchange_point at) {
         if (next_exchange_ && at == meets_at_) std::exchange(next_exchange_, nullptr)(socket);
       }));
 };

@@ -1,4 +1,4 @@
-// The commits of a postgresql_engine, and what becomes of those that are in doubt: see engine.hpp.
+// The commits of a postgresql_node, and what becomes of those that are in doubt: see postgresql_node.hpp.
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <foliot/core/clock.hpp>
 
 #include "../operation_parts.hpp"
-#include "engine.hpp"
+#include "postgresql_node.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -21,7 +21,7 @@ constexpr duration settles_again_after = std::chrono::seconds(1);
 
 }  // namespace
 
-postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& frame, const batch_plan::outcome& got) {
+postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, const batch_plan::outcome& got) {
   if (!got.partition) {  // if it fails, the batch can be executed again
     commit_at_primary();
     return commit_state::committed;
@@ -65,14 +65,14 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
   throw database_failure(*refusal);
 }
 
-void postgresql_engine::commit_at_primary() {
+void postgresql_node::commit_at_primary() {
   connection_->commit(patience());
   if (timelines::of_process().is_replaced(server_)) {
     throw database_failure("", server_.place + " has committed, but another server has replaced it");
   }
 }
 
-void postgresql_engine::expect_commits() {
+void postgresql_node::expect_commits() {
   if (committing_.empty()) return;
   const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
   if (connection_->execute_text(waits, patience()).bytes(0, 0) != "0") {
@@ -81,7 +81,7 @@ void postgresql_engine::expect_commits() {
   committing_.clear();
 }
 
-bool postgresql_engine::has_happened(std::int64_t number, std::int64_t partition) {
+bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
   call ask(statements::has_happened);
   ask.add(session_).add(number).add(partition);
   const auto replies = connection_->run(std::span(&ask, 1), patience());
@@ -90,7 +90,7 @@ bool postgresql_engine::has_happened(std::int64_t number, std::int64_t partition
   return answer;
 }
 
-void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
+void postgresql_node::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
   doubt made{frame.number, *got.partition, {}, frame.unwanted};
   for (const answer& each : got.done.answers) {
     for (const claimed_job& job : jobs_claimed_by(each)) {
@@ -104,14 +104,14 @@ void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_pla
   settles_at_ = steady().now() + settles_after;
 }
 
-bool postgresql_engine::begins_to_settle() {
+bool postgresql_node::begins_to_settle() {
   const instant now = steady().now();
   if ((doubts_.empty() && unwanted_.empty()) || now < settles_at_) return false;
   settles_at_ = now + settles_after;
   return true;
 }
 
-void postgresql_engine::settle_doubts() {
+void postgresql_node::settle_doubts() {
   while (!doubts_.empty()) {
     const doubt& oldest = doubts_.front();
     try {

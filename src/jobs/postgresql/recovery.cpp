@@ -1,4 +1,4 @@
-// How a postgresql_engine goes on despite locked jobs, turns, a full disk and outages: see engine.hpp.
+// How a postgresql_node goes on despite locked jobs, turns, a full disk and outages: see postgresql_node.hpp.
 #include <poll.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "engine.hpp"
+#include "postgresql_node.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -38,8 +38,8 @@ std::string in_seconds(duration length) {
 
 }  // namespace
 
-batch_frame::turn_taking postgresql_engine::turns_after(const database_failure& error, batch_frame::turn_taking turns,
-                                                        bool has_keys, instant until) noexcept {
+batch_frame::turn_taking postgresql_node::turns_after(const database_failure& error, batch_frame::turn_taking turns,
+                                                      bool has_keys, instant until) noexcept {
   using turn_taking = batch_frame::turn_taking;
   const instant now = monotonic_clock::instance().now();
   if (error.is_state("FL005")) {
@@ -52,13 +52,13 @@ batch_frame::turn_taking postgresql_engine::turns_after(const database_failure& 
   return turns == turn_taking::begin ? turn_taking::end : turns;
 }
 
-void postgresql_engine::pass_over_locked() noexcept {
+void postgresql_node::pass_over_locked() noexcept {
   passes_over_until_ = monotonic_clock::instance().now() + passes_over_for;
 }
 
-bool postgresql_engine::lacks_room() const noexcept { return monotonic_clock::instance().now() < lacks_room_until_; }
+bool postgresql_node::lacks_room() const noexcept { return monotonic_clock::instance().now() < lacks_room_until_; }
 
-void postgresql_engine::note_want_of_room(std::string_view why) {
+void postgresql_node::note_want_of_room(std::string_view why) {
   const instant now = monotonic_clock::instance().now();
   lacks_room_until_ = now + passes_over_for;
   if (now < warns_of_room_at_) return;
@@ -67,9 +67,9 @@ void postgresql_engine::note_want_of_room(std::string_view why) {
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
 
-void postgresql_engine::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
+void postgresql_node::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
 
-std::optional<std::int64_t> postgresql_engine::run_aside(const sql_statement& what) noexcept {
+std::optional<std::int64_t> postgresql_node::run_aside(const sql_statement& what) noexcept {
   try {
     const call it(what);
     const std::int64_t answer = connection_->run(std::span(&it, 1), patience()).front().integer(0, 0);
@@ -84,7 +84,7 @@ std::optional<std::int64_t> postgresql_engine::run_aside(const sql_statement& wh
   return std::nullopt;
 }
 
-void postgresql_engine::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
+void postgresql_node::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
   // Conflicts pass, and of lost connections and want of room the batches tell.
   if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
   const instant now = monotonic_clock::instance().now();
@@ -96,12 +96,12 @@ void postgresql_engine::note_failure_aside(const sql_statement& what, const data
   }
 }
 
-void postgresql_engine::note_passed_over(const std::vector<answer>& answers) noexcept {
+void postgresql_node::note_passed_over(const std::vector<answer>& answers) noexcept {
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(answers, is_passed_over)) pass_over_locked();
 }
 
-void postgresql_engine::note_missing_news() {
+void postgresql_node::note_missing_news() {
   if (!listener_) return;
   const std::optional<notification_listener::missing_connection> missing = listener_->outage();
   const instant now = monotonic_clock::instance().now();
@@ -118,7 +118,7 @@ void postgresql_engine::note_missing_news() {
        ". Each session needs two connections: " + missing->why);
 }
 
-void postgresql_engine::recover(const database_failure& from, instant until, store_unavailable::kind known) {
+void postgresql_node::recover(const database_failure& from, instant until, store_unavailable::kind known) {
   const std::string where = place_.empty() ? target_.to_string() : place_;
   if (connection_ != nullptr && !connection_->goes_on_after(from, patience())) connection_.reset();
   if (connection_ != nullptr && from.is_state(disk_full)) give_up_ballast();

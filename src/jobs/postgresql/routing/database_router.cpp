@@ -33,7 +33,7 @@ instant now() noexcept { return monotonic_clock::instance().now(); }
 
 }  // namespace
 
-database_router::database_router(const postgresql_options& options, std::unique_ptr<postgresql_engine> first)
+database_router::database_router(const postgresql_options& options, std::unique_ptr<postgresql_node> first)
     : options_(options) {
   member& one = members_[0];
   if (other_nodes* const news = first->others()) {
@@ -56,14 +56,14 @@ bool database_router::is_any_up() const {
 std::string database_router::place() const {
   const member& one = members_.at(0);
   if (one.is_tried) static_cast<void>(one.worker->wait());
-  return one.worker->engine()->place();
+  return one.worker->node()->place();
 }
 
 std::vector<std::string> database_router::places() const {
   std::vector<std::string> all;
   for (const auto& [number, one] : members_) {
     if (one.is_tried) static_cast<void>(one.worker->wait());
-    if (const postgresql_engine* const engine = one.worker->engine()) all.push_back(engine->place());
+    if (const postgresql_node* const node = one.worker->node()) all.push_back(node->place());
   }
   return all;
 }
@@ -195,7 +195,7 @@ void database_router::try_those_that_are_down(batch_state& state) {
 void database_router::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
   one.is_tried = false;
   if (got.failure == nullptr && listeners_ && !one.is_listened_to) {
-    listeners_->add(number, *one.worker->engine()->others());
+    listeners_->add(number, *one.worker->node()->others());
     one.is_listened_to = true;
   }
   share none;
@@ -357,7 +357,7 @@ next_change database_router::next() const noexcept {
   return next;
 }
 
-postgresql_engine& database_router::reach(member& one) {
+postgresql_node& database_router::reach(member& one) {
   if (!one.is_up) {
     // An attempt that has succeeded may have brought news: they are for the next batch.
     if (one.is_tried && one.worker->wait() != nullptr) {
@@ -367,15 +367,15 @@ postgresql_engine& database_router::reach(member& one) {
     if (!std::exchange(one.is_tried, true)) one.worker->begin({});
     if (const std::exception_ptr failure = one.worker->wait()) std::rethrow_exception(failure);
   }
-  return *one.worker->engine();
+  return *one.worker->node();
 }
 
 check_result database_router::check_member(int number, member& one) {
   const std::string name = "the database " + std::to_string(number) + " of the map";
   try {
-    postgresql_engine& engine = reach(one);
-    const check_result found = engine.check();
-    if (!found) return std::unexpected("in " + name + ", " + engine.place() + ": " + found.error());
+    postgresql_node& node = reach(one);
+    const check_result found = node.check();
+    if (!found) return std::unexpected("in " + name + ", " + node.place() + ": " + found.error());
     return {};
   } catch (const store_unavailable& error) {
     throw store_unavailable(store_unavailable::kind::not_executed,

@@ -36,7 +36,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../engine.hpp"
+#include "../postgresql_node.hpp"
 #include "../tube_map.hpp"
 #include "database_worker.hpp"
 #include "listener_set.hpp"
@@ -53,8 +53,8 @@ namespace foliot::jobs::detail {
 
 class database_router {
  public:
-  /// With the engine of the first database.
-  database_router(const postgresql_options& options, std::unique_ptr<postgresql_engine> first);
+  /// With the node of the first database.
+  database_router(const postgresql_options& options, std::unique_ptr<postgresql_node> first);
   ~database_router();
   database_router(const database_router&) = delete;
   database_router& operator=(const database_router&) = delete;
@@ -100,7 +100,7 @@ class database_router {
   };
 
   /// Precondition: there is one database only, or the first one is up.
-  [[nodiscard]] postgresql_engine& first() const noexcept { return *members_.at(0).worker->engine(); }
+  [[nodiscard]] postgresql_node& first() const noexcept { return *members_.at(0).worker->node(); }
   [[nodiscard]] bool is_any_up() const;
   [[nodiscard]] bool is_due(const next_change& what) const;
   void begin(std::span<operation> batch, batch_state& state);
@@ -140,8 +140,8 @@ class database_router {
   void reach_by(int number, member& one, const std::string& connection);
   /// Leaves those that are not in the map any more.
   void leave_removed();
-  /// The engine of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
-  [[nodiscard]] static postgresql_engine& reach(member& one);
+  /// The node of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
+  [[nodiscard]] static postgresql_node& reach(member& one);
   /// Throws store_unavailable, which names the database.
   [[nodiscard]] static check_result check_member(int number, member& one);
   /// Lets the puts that no database has taken begin again, for a while. Returns false if there are none, or no longer.

@@ -4,8 +4,8 @@
 
 namespace foliot::jobs::detail {
 
-database_worker::database_worker(postgresql_options options, std::unique_ptr<postgresql_engine> engine)
-    : options_(std::move(options)), engine_(std::move(engine)) {}
+database_worker::database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node)
+    : options_(std::move(options)), node_(std::move(node)) {}
 
 database_worker::~database_worker() {
   {
@@ -55,13 +55,13 @@ share_outcome database_worker::take() {
 }
 
 void database_worker::connect_to(const std::string& database) {
-  if (engine_ != nullptr) engine_->connect_to(database);
+  if (node_ != nullptr) node_->connect_to(database);
   options_.database = database;
 }
 
 void database_worker::open() {
   try {
-    engine_ = std::make_unique<postgresql_engine>(options_);
+    node_ = std::make_unique<postgresql_node>(options_);
   } catch (const store_failure& error) {  // it may be right later
     throw store_unavailable(store_unavailable::kind::not_executed, error.what());
   }
@@ -70,10 +70,10 @@ void database_worker::open() {
 share_outcome database_worker::execute(std::span<operation> share) noexcept {
   share_outcome made;
   try {
-    if (engine_ == nullptr) open();
-    made.done = engine_->execute(share);
-    made.map = engine_->map_seen();
-    made.next = engine_->next();
+    if (node_ == nullptr) open();
+    made.done = node_->execute(share);
+    made.map = node_->map_seen();
+    made.next = node_->next();
   } catch (const node_name_taken&) {
     made.failure = std::current_exception();
   } catch (const store_failure& error) {  // as if its schema is away, or for newer programs: the others go on
@@ -87,9 +87,9 @@ share_outcome database_worker::execute(std::span<operation> share) noexcept {
 share_outcome database_worker::read_map() noexcept {
   share_outcome made;
   try {
-    made.map_read = engine_->read_map();
-    made.map = engine_->map_seen();
-    made.next = engine_->next();
+    made.map_read = node_->read_map();
+    made.map = node_->map_seen();
+    made.next = node_->next();
   } catch (...) {
     made.failure = std::current_exception();
   }
@@ -99,7 +99,7 @@ share_outcome database_worker::read_map() noexcept {
 share_outcome database_worker::close() noexcept {
   share_outcome made;
   try {
-    if (engine_ != nullptr) engine_->close();
+    if (node_ != nullptr) node_->close();
   } catch (...) {
     made.failure = std::current_exception();
   }

@@ -1,4 +1,4 @@
-// How a database_router follows the map: which databases it has, and how it reaches them. See database_router.hpp.
+// How a router follows the map: which databases it has, and how it reaches them. See database_router.hpp.
 #include <memory>
 #include <set>
 #include <string>
@@ -75,9 +75,9 @@ void database_router::leave_removed() {
     auto& [number, one] = each;
     if (number == 0 || map_->databases().contains(number)) return false;
     if (one.is_tried) static_cast<void>(one.worker->take());
-    if (one.is_listened_to) listeners_->remove(number, *one.worker->engine()->others());
+    if (one.is_listened_to) listeners_->remove(number, *one.worker->node()->others());
     try {
-      if (one.is_up) one.worker->engine()->close();
+      if (one.is_up) one.worker->node()->close();
     } catch (const store_failure&) {  // it has no job that could be given back
     }
     return true;

@@ -1,4 +1,4 @@
-// The inside of a postgresql_store: its connection, its session, and what happens when the database goes away.
+// A node of the store in one database: its connection, its session there, and what happens when the database goes away.
 //
 // One batch is one transaction. What can go wrong, and what follows:
 //   - before the commit was sent, the transaction has not happened: execute() connects again, and sends all of it
@@ -67,17 +67,17 @@ class node_name_taken : public store_failure {
   using store_failure::store_failure;
 };
 
-class postgresql_engine {
+class postgresql_node {
  public:
   /// `at_step` is for tests; see database_connection.
-  explicit postgresql_engine(const postgresql_options& options, exchange_step at_step = {});
-  ~postgresql_engine();
-  postgresql_engine(const postgresql_engine&) = delete;
-  postgresql_engine& operator=(const postgresql_engine&) = delete;
+  explicit postgresql_node(const postgresql_options& options, exchange_step at_step = {});
+  ~postgresql_node();
+  postgresql_node(const postgresql_node&) = delete;
+  postgresql_node& operator=(const postgresql_node&) = delete;
 
-  /// A store with this engine.
-  [[nodiscard]] static std::unique_ptr<postgresql_store> as_store(std::unique_ptr<postgresql_engine> engine) {
-    return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(engine)));
+  /// A store with this node.
+  [[nodiscard]] static std::unique_ptr<postgresql_store> as_store(std::unique_ptr<postgresql_node> node) {
+    return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(node)));
   }
 
   /// If the database refuses one operation (database_failure::is_refusal()), answers that one with unavailable_answer,

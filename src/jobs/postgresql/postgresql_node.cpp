@@ -1,4 +1,4 @@
-#include "engine.hpp"
+#include "postgresql_node.hpp"
 
 #include <poll.h>
 
@@ -65,7 +65,7 @@ std::string_view text_of(const reply& from, int column) { return from.bytes(0, c
 
 }  // namespace
 
-postgresql_engine::postgresql_engine(const postgresql_options& options, exchange_step at_step)
+postgresql_node::postgresql_node(const postgresql_options& options, exchange_step at_step)
     : options_(options),
       at_step_(std::move(at_step)),
       process_(random_number()),
@@ -91,27 +91,27 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, exchange
     listener_ = std::make_unique<notification_listener>(options_.database, duration(options_.scan_every));
 }
 
-postgresql_engine::~postgresql_engine() {
+postgresql_node::~postgresql_node() {
   try {
     close();
   } catch (...) {  // the session ends when its time is over
   }
 }
 
-void postgresql_engine::warn(std::string_view sentence) const {
+void postgresql_node::warn(std::string_view sentence) const {
   if (options_.warn) options_.warn(sentence);
 }
 
-instant postgresql_engine::patience() const {
+instant postgresql_node::patience() const {
   const duration half = duration(options_.give_up_after) / 2;
   return monotonic_clock::instance().now() + std::max(half, least_patience);
 }
 
-const clock& postgresql_engine::steady() const noexcept {
+const clock& postgresql_node::steady() const noexcept {
   return options_.clocks ? *options_.clocks->monotonic : monotonic_clock::instance();
 }
 
-std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
+std::optional<std::vector<std::int64_t>> postgresql_node::given_time() const {
   if (!options_.clocks) return std::nullopt;
   const auto wall = options_.clocks->wall_time();
   return std::vector<std::int64_t>{std::chrono::floor<milliseconds>(wall).time_since_epoch().count(),
@@ -119,12 +119,12 @@ std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
                                    options_.clocks->monotonic->now().nanoseconds()};
 }
 
-bool postgresql_engine::is_connected() {
+bool postgresql_node::is_connected() {
   if (connection_ != nullptr && timelines::of_process().is_replaced(server_)) connection_.reset();
   return connection_ != nullptr;
 }
 
-void postgresql_engine::make_ready() {
+void postgresql_node::make_ready() {
   if (!committing_.empty()) connection_.reset();
   if (!is_connected()) {
     const std::string lost = backend_;
@@ -138,12 +138,12 @@ void postgresql_engine::make_ready() {
   if (std::exchange(has_moved_, false)) adopt_reservations();
 }
 
-void postgresql_engine::connect_to(const std::string& database) {
+void postgresql_node::connect_to(const std::string& database) {
   target_ = target(database);
   if (listener_) listener_->connect_to(target_);
 }
 
-void postgresql_engine::connect() {
+void postgresql_node::connect() {
   auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
   const instant deadline = monotonic_clock::instance().now() + begin_patience;
   const reply about = made->execute_text(std::string(durable_commits) + settings, deadline);
@@ -167,7 +167,7 @@ void postgresql_engine::connect() {
   connected_at_ = monotonic_clock::instance().now();
 }
 
-void postgresql_engine::expect_rights(database_connection& over, instant deadline) const {
+void postgresql_node::expect_rights(database_connection& over, instant deadline) const {
   const std::string missing = missing_rights(over, deadline);
   if (missing.empty()) return;
   const std::string role(text_of(over.execute_text("SELECT current_user", deadline), 0));
@@ -177,7 +177,7 @@ void postgresql_engine::expect_rights(database_connection& over, instant deadlin
   throw database_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
 }
 
-void postgresql_engine::end_lost(const std::string& backend) {
+void postgresql_node::end_lost(const std::string& backend) {
   if (backend.empty()) return;
   // A pooler may have given this connection the same process.
   const std::string it = " FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backend;
@@ -195,7 +195,7 @@ void postgresql_engine::end_lost(const std::string& backend) {
   }
 }
 
-void postgresql_engine::announce() {
+void postgresql_node::announce() {
   call what(statements::announce);
   what.add(std::string_view(options_.node)).add(process_).add(duration(options_.node_timeout).count());
   what.add(session_before_).add(given_time());
@@ -214,7 +214,7 @@ void postgresql_engine::announce() {
   last_beat_ = 0;
 }
 
-void postgresql_engine::adopt_reservations() {
+void postgresql_node::adopt_reservations() {
   try {
     call what(statements::reservations_of);
     what.add(session_).add(given_time());
@@ -236,7 +236,7 @@ void postgresql_engine::adopt_reservations() {
   }
 }
 
-void postgresql_engine::session_is_over() noexcept {
+void postgresql_node::session_is_over() noexcept {
   session_ = 0;
   doubts_.clear();
   unwanted_.clear();
@@ -244,7 +244,7 @@ void postgresql_engine::session_is_over() noexcept {
   lost_.insert(lost_.end(), all.begin(), all.end());
 }
 
-batch_frame postgresql_engine::frame_for(std::span<const operation> batch, instant now) {
+batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant now) {
   batch_frame frame;
   frame.session = session_;
   frame.opening = opening_;
@@ -270,12 +270,12 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
   return frame;
 }
 
-execution postgresql_engine::execute(std::span<operation> batch) {
+execution postgresql_node::execute(std::span<operation> batch) {
   if (is_closed_) fail("the store in " + place_ + " is closed");
   return execute(batch, attempts_of_whole);
 }
 
-execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
+execution postgresql_node::execute(std::span<operation> batch, int attempts) {
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
   const bool settles = begins_to_settle();
@@ -324,7 +324,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
   }
 }
 
-void postgresql_engine::rotate() noexcept {
+void postgresql_node::rotate() noexcept {
   const instant begin = monotonic_clock::instance().now();
   const std::optional<std::int64_t> answer = run_aside(statements::rotate);
   switch (answer.value_or(0)) {  // see sql/rotation.sql
@@ -341,8 +341,7 @@ void postgresql_engine::rotate() noexcept {
   next_rotation_ = begin + rotations_.length();
 }
 
-void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::outcome& what,
-                                 const batch_frame& frame) {
+void postgresql_node::conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame) {
   std::vector<reservation>& expired = what.done.expired;
   expired = std::exchange(lost_, {});
   for (const reservation& each : frame.over) {
@@ -366,7 +365,7 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   map_seen_ = std::move(what.map);
 }
 
-void postgresql_engine::follow(const operation& of, const answer& got) {
+void postgresql_node::follow(const operation& of, const answer& got) {
   for (const claimed_job& each : jobs_claimed_by(got)) own_.set(each.token, each.job.expires);
   if (const auto* const holder = std::get_if<holder_answer>(&got)) {
     const reservation token = token_of(of);
@@ -379,14 +378,14 @@ void postgresql_engine::follow(const operation& of, const answer& got) {
   }
 }
 
-next_change postgresql_engine::next() const noexcept {
+next_change postgresql_node::next() const noexcept {
   next_change next = next_;
   next.expiry = std::min({next.expiry, own_.next(), next_beat_});
   if (!doubts_.empty() || !unwanted_.empty()) next.expiry = std::min(next.expiry, settles_at_);
   return next;
 }
 
-tube_map postgresql_engine::read_map() {
+tube_map postgresql_node::read_map() {
   const std::vector<call> calls{call(statements::read_databases), call(statements::read_places)};
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   for (;;) {
@@ -401,7 +400,7 @@ tube_map postgresql_engine::read_map() {
   }
 }
 
-check_result postgresql_engine::check() {
+check_result postgresql_node::check() {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_partitions),
                                 call(statements::long_statement), call(statements::check_jobs)};
@@ -418,7 +417,7 @@ check_result postgresql_engine::check() {
   }
 }
 
-void postgresql_engine::close() {
+void postgresql_node::close() {
   if (std::exchange(is_closed_, true) || session_ == 0) return;
   try {
     if (connection_ == nullptr) connect();
@@ -439,6 +438,6 @@ void postgresql_engine::close() {
   }
 }
 
-std::string postgresql_engine::place() const { return place_; }
+std::string postgresql_node::place() const { return place_; }
 
 }  // namespace foliot::jobs::detail
