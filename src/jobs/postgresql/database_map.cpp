@@ -1,7 +1,5 @@
 #include <foliot/jobs/database_map.hpp>
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +14,7 @@
 
 #include "database_integers.hpp"
 #include "retrying_connection.hpp"
+#include "sleep_for.hpp"
 #include "statements.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"
@@ -32,8 +31,8 @@ namespace statements = detail::statements;
 /// Of a piece that moves.
 constexpr std::int64_t most_jobs = 256;
 constexpr std::int64_t most_bytes = std::int64_t{4} << 20;
-/// Between two looks at jobs that cannot be moved now, in ms.
-constexpr int pause_between_looks = 100;
+/// Between two looks at jobs that cannot be moved now.
+constexpr duration pause_between_looks = std::chrono::milliseconds(100);
 
 /// The jobs of a piece, as sent_piece() gives them, in the form of take_piece().
 struct piece_columns {
@@ -64,12 +63,12 @@ class other_moves {
                           " s: its move was broken off, or is slow. Repeat that one, or wait for it, and then repeat "
                           "this one");
     }
-    static_cast<void>(::poll(nullptr, 0, pause));
+    detail::sleep_for(pause);
   }
 
  private:
   static constexpr duration patience = std::chrono::seconds(5);
-  static constexpr int pause = 5;  // in ms
+  static constexpr duration pause = std::chrono::milliseconds(5);
 
   std::int64_t piece_ = 0;
   instant until_ = instant::earliest();
@@ -261,7 +260,7 @@ void database_map::move(const std::string& tube, int to, const std::function<boo
     if (so_far.waits && !has_room) fail_for_room(target);
     if (!so_far.waits) so_far.jobs += carry(source, target, from, piece.integer(0, 0), tube, others);
     if (tell && !tell(so_far)) return;
-    if (so_far.waits) static_cast<void>(::poll(nullptr, 0, pause_between_looks));
+    if (so_far.waits) detail::sleep_for(pause_between_looks);
   }
   source.run(call(statements::has_left).add(tube));
   first_->run(call(statements::end_move).add(tube));

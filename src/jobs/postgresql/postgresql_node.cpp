@@ -1,7 +1,5 @@
 #include "postgresql_node.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -14,6 +12,7 @@
 #include "rights.hpp"
 #include "schema.hpp"
 #include "schema_history.hpp"
+#include "sleep_for.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -26,8 +25,8 @@ using turn_taking = batch_frame::turn_taking;
 constexpr duration begin_patience = std::chrono::seconds(2);
 /// An answer is waited for at least so long, because a server may be busy.
 constexpr duration least_patience = std::chrono::seconds(3);
-/// The first pause between two attempts of one batch, in ms.
-constexpr int first_pause = 5;
+/// The first pause between two attempts of one batch.
+constexpr duration first_pause = std::chrono::milliseconds(5);
 /// How often a refused batch is tried as a whole before it is divided: some errors pass by themselves.
 constexpr int attempts_of_whole = 2;
 /// Between two attempts at what a database refuses.
@@ -39,6 +38,9 @@ constexpr duration rotates_at_least_every = std::chrono::seconds(30);
 /// Not longer than it is from beat to beat, or the others would take the node for dead.
 constexpr duration sight_patience = std::chrono::milliseconds(500);
 constexpr duration end_patience = std::chrono::seconds(10);
+/// Between two looks at that process: the first pause, which doubles, and the longest one.
+constexpr duration first_look = std::chrono::milliseconds(1);
+constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
@@ -188,10 +190,10 @@ void postgresql_node::end_lost(const std::string& backend) {
   const duration end_within = std::min(end_patience, beats_every());
   const instant ends_at = begin + std::min(sight_patience, end_within / 2);
   const instant until = begin + end_within;
-  for (int pause = 1; monotonic_clock::instance().now() < until; pause = std::min(2 * pause, 50)) {
+  for (duration pause = first_look; monotonic_clock::instance().now() < until; pause = std::min(pause * 2, last_look)) {
     const bool only_looks = monotonic_clock::instance().now() < ends_at;
     if (text_of(connection_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
-    static_cast<void>(::poll(nullptr, 0, pause));
+    sleep_for(pause);
   }
 }
 

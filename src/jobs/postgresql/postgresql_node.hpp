@@ -223,7 +223,7 @@ class postgresql_node {
   std::optional<instant> news_missing_since_;   // as an operator was told
   instant next_rotation_ = instant::earliest();
   pause_between rotations_;
-  int pause_;             // before the next attempt to connect, in ms
+  duration pause_;        // before the next attempt to connect
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
   std::unique_ptr<notification_listener> listener_;  // null: a test gives the time, and drives the nodes by itself

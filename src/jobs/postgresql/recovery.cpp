@@ -1,6 +1,4 @@
 // How a postgresql_node goes on despite locked jobs, turns, a full disk and outages: see postgresql_node.hpp.
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <foliot/core/clock.hpp>
 
 #include "postgresql_node.hpp"
+#include "sleep_for.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -22,8 +21,8 @@ namespace {
 
 /// What a batch takes at least that waits for a lock in vain, and in its turn once more. See lock_timeout.
 constexpr duration two_waits = std::chrono::milliseconds(600);
-/// The longest pause between two attempts of one batch, in ms.
-constexpr int longest_pause = 100;
+/// The longest pause between two attempts of one batch.
+constexpr duration longest_pause = std::chrono::milliseconds(100);
 /// The state of an error for want of room on a disk: see sql/ballast.sql.
 constexpr const char* disk_full = "53100";
 /// So long the connection for news may be missing beside one for jobs that works. After an outage of the server both
@@ -133,8 +132,8 @@ void postgresql_node::recover(const database_failure& from, instant until, store
     throw store_unavailable(known, "foliot: the database " + where + what + from.what());
   }
   if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
-  static_cast<void>(::poll(nullptr, 0, pause_));
-  pause_ = std::min(2 * pause_, longest_pause);
+  sleep_for(pause_);
+  pause_ = std::min(pause_ * 2, longest_pause);
 }
 
 }  // namespace foliot::jobs::detail

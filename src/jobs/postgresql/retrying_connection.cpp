@@ -1,7 +1,5 @@
 #include "retrying_connection.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -9,13 +7,14 @@
 #include <foliot/jobs/job_store.hpp>
 
 #include "primary.hpp"
+#include "sleep_for.hpp"
 
 namespace foliot::jobs::detail {
 
 namespace {
 
 constexpr duration begin_patience = std::chrono::seconds(2);  // for the first statements of a connection
-constexpr int pause_between_attempts = 50;                    // in ms
+constexpr duration pause_between_attempts = std::chrono::milliseconds(50);
 
 /// The connection has failed, or another transaction was in the way.
 bool may_succeed_later(const database_failure& error) {
@@ -64,7 +63,7 @@ reply retrying_connection::run(const call& what) {
       if (!may_succeed_later(error) || time.now() >= begin + patience) {
         throw store_failure("foliot: the database " + target_.to_string() + ": " + reason_of(error));
       }
-      static_cast<void>(::poll(nullptr, 0, pause_between_attempts));
+      sleep_for(pause_between_attempts);
     }
   }
 }

@@ -1,7 +1,5 @@
 #include "schema.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -15,6 +13,7 @@
 #include "database_connection.hpp"
 #include "primary.hpp"
 #include "schema_history.hpp"
+#include "sleep_for.hpp"
 #include "target.hpp"
 
 namespace foliot::jobs::detail {
@@ -23,7 +22,7 @@ namespace {
 
 /// For how long all attempts of a migration are made, and the pause between two, in which the nodes catch up.
 constexpr duration attempts_for = std::chrono::seconds(10);
-constexpr int pause_in_ms = 1000;
+constexpr duration pause_between_attempts = std::chrono::seconds(1);
 /// For how long a server is waited for that does not let the program in.
 constexpr duration connect_patience = std::chrono::seconds(10);
 
@@ -123,7 +122,7 @@ postgresql_store::migration migrate_schema(const std::string& database) {
                                          "(pg_stat_activity), and try again"
                                        : ""));
       }
-      static_cast<void>(::poll(nullptr, 0, pause_in_ms));
+      sleep_for(pause_between_attempts);
     }
   }
 }

@@ -1,7 +1,5 @@
 #include "database_router.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -12,6 +10,7 @@
 
 #include "../../execution_news.hpp"
 #include "../../operation_parts.hpp"
+#include "../sleep_for.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -21,7 +20,7 @@ namespace {
 constexpr duration between_attempts = std::chrono::milliseconds(250);
 /// How long a put waits for the map to say which database takes it: a tube begins to move in less.
 constexpr duration unplaced_patience = std::chrono::milliseconds(250);
-constexpr int unplaced_pause = 5;  // in ms
+constexpr duration unplaced_pause = std::chrono::milliseconds(5);
 /// How often a batch that waits for a database looks at the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
@@ -330,7 +329,7 @@ void database_router::note_up(int number, member& one) {
 bool database_router::retry_unplaced(batch_state& state, instant until) {
   const auto is_unplaced = [](const routed_operation& each) { return each.is_unplaced(); };
   if (std::ranges::none_of(state.routed, is_unplaced) || !members_.at(0).is_up || now() >= until) return false;
-  static_cast<void>(::poll(nullptr, 0, unplaced_pause));
+  sleep_for(unplaced_pause);
   if (!try_to_read_map()) return false;
   for (routed_operation& each : state.routed) {
     if (each.is_unplaced()) each.begin_again(*map_);
