@@ -206,6 +206,10 @@ RULES = [
     ban("seam-sleep", r"\bthis_thread::sleep_\w+|" + call("usleep|(?:clock_)?nanosleep")
         + r"|(?<![\w.>:])::sleep\s*\(|(?<![\w.>:])sleep\s*\(\s*\d+\s*\)",
         "sleeping is not allowed: wait on a foliot::note, and in a test move the virtual clock", **EVERYWHERE),
+    # An example has such a wait where a user's loop has its descriptors.
+    ban("seam-sleep", call("p?poll") + r"\s*nullptr\s*,|" + call("p?select") + r"\s*0\s*,",
+        "a wait for no descriptor is a sleep: wait on a foliot::note, and in a test move the virtual clock",
+        unless=SEAMS + "|examples/"),
     ban("seam-clock", r"\b(?:steady|high_resolution)_clock\b|" + call("clock_gettime"),
         "use foliot::monotonic_clock (<foliot/core/clock.hpp>)", **PRODUCT),
     ban("seam-clock", r"\bsystem_clock\b|" + call("gettimeofday") + "|"

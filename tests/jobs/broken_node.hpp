@@ -9,7 +9,7 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/engine.hpp"
+#include "../../src/jobs/postgresql/postgresql_node.hpp"
 #include "broken_connection.hpp"
 
 namespace foliot_test {
@@ -18,8 +18,8 @@ namespace foliot_test {
 class broken_node {
  public:
   explicit broken_node(const foliot::jobs::postgresql_options& options)
-      : store_(engine::as_store(std::make_unique<engine>(
-            options, [this](int socket, foliot::jobs::detail::lane_point) { step(socket); }))) {}
+      : store_(node::as_store(std::make_unique<node>(
+            options, [this](int socket, foliot::jobs::detail::exchange_point) { step(socket); }))) {}
   [[nodiscard]] foliot::jobs::job_store& operator*() { return *store_; }
   /// Is called at each exchange, with its number.
   std::function<void(int)> at_exchange;
@@ -34,7 +34,7 @@ class broken_node {
   }
 
  private:
-  using engine = foliot::jobs::detail::postgresql_engine;
+  using node = foliot::jobs::detail::postgresql_node;
 
   void step(int socket) {
     ++exchange_;

@@ -49,7 +49,7 @@ class PostgresqlGone : public foliot_test::postgresql_one_node {
 TEST_F(PostgresqlGone, WhatACheckLooksAtIsNotTruncated) {
   postgresql_connection check(database_);
   check.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
-  check.sql(detail::statements::keep_parts.text);
+  check.sql(detail::statements::keep_partitions.text);
   other_.sql("SET lock_timeout = '50ms'");
   for (const std::string each : {"job_0", "ready_0", "ready_9", "delayed_0", "delayed_9", "reserved_0", "buried"}) {
     EXPECT_EQ(other_.sql("SELECT foliot.clear_part('foliot." + each + "')"), "NULL") << each;

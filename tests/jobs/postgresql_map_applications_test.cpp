@@ -10,7 +10,7 @@
 #include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/errand.hpp"
+#include "../../src/jobs/postgresql/retrying_connection.hpp"
 #include "../../src/jobs/postgresql/statements.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_two_databases.hpp"
@@ -202,7 +202,7 @@ TEST_F(PostgresqlMapApplications, AJobFromTheTimeOfOneDatabaseIsNotSaidToBeGone)
 TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
   application shop(first_);
   begin_with_put(shop, "t");
-  detail::errand impatient(first_, 200ms);
+  detail::retrying_connection impatient(first_, 200ms);
   try {
     impatient.run(detail::call(detail::statements::plan_database).add(std::string_view(second_)));
     ADD_FAILURE() << "it does not wait";
@@ -214,7 +214,7 @@ TEST_F(PostgresqlMapApplications, AStepThatHasWaitedLongSaysWhatFor) {
 
 TEST_F(PostgresqlMapApplications, AStepGivesUpADatabaseSoonThatItNeverReached) {
   shut(second_);
-  detail::errand step(second_, 1h, 100ms);
+  detail::retrying_connection step(second_, 1h, 100ms);
   EXPECT_THROW(step.run(detail::call(detail::statements::identity)), store_failure);
   open_again(second_);
   EXPECT_EQ(step.run(detail::call(detail::statements::identity)).rows(), 1);

@@ -20,7 +20,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/engine.hpp"
+#include "../../src/jobs/postgresql/postgresql_node.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_database.hpp"
 
@@ -114,10 +114,10 @@ class PostgresqlLostConnection : public PostgresqlSessions {
  protected:
   PostgresqlLostConnection() { execute_one(*node_, put{.tube = "a", .body = "x", .ttr = 1h}); }
 
-  detail::lane_point meets_at_ = detail::lane_point::sent;
+  detail::exchange_point meets_at_ = detail::exchange_point::sent;
   std::function<void(int)> next_exchange_;
-  const std::unique_ptr<postgresql_store> node_ = detail::postgresql_engine::as_store(
-      std::make_unique<detail::postgresql_engine>(options("a"), [this](int socket, detail::lane_point at) {
+  const std::unique_ptr<postgresql_store> node_ = detail::postgresql_node::as_store(
+      std::make_unique<detail::postgresql_node>(options("a"), [this](int socket, detail::exchange_point at) {
         if (next_exchange_ && at == meets_at_) std::exchange(next_exchange_, nullptr)(socket);
       }));
 };
@@ -133,7 +133,7 @@ TEST_F(PostgresqlLostConnection, IsEndedBeforeTheNodeGoesOn) {
 TEST_F(PostgresqlLostConnection, IsEndedByTheServer) {
   std::latch is_stopped(1);
   std::latch goes_on(1);
-  meets_at_ = detail::lane_point::answered;  // it has locked the job
+  meets_at_ = detail::exchange_point::answered;  // it has locked the job
   next_exchange_ = [&](int) {
     is_stopped.count_down();
     goes_on.wait();

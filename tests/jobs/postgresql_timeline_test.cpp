@@ -13,7 +13,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/bell.hpp"
+#include "../../src/jobs/postgresql/notification_listener.hpp"
 #include "broken_node.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
@@ -188,18 +188,18 @@ TEST_F(PostgresqlReplacedPrimary, DoesNotKeepTheFirstConnectionFromItsOnlyServer
 }
 
 TEST_F(PostgresqlReplacedPrimary, GetsNoNews) {
-  const auto next_news = [](detail::bell& from) {
+  const auto next_news = [](detail::notification_listener& from) {
     pollfd asked{from.descriptor(), POLLIN, 0};
     while (::poll(&asked, 1, -1) <= 0) {
     }
     return from.take_news();
   };
-  detail::bell here(at(both()), 1s);
+  detail::notification_listener here(at(both()), 1s);
   EXPECT_TRUE(next_news(here).any_tube);  // it is connected
   const auto node = open("n", both());
   divide();
   move(*node, "n");
-  detail::bell there(at(new_->folder()), 1s);
+  detail::notification_listener there(at(new_->folder()), 1s);
   EXPECT_TRUE(next_news(there).any_tube);
   here.tell(std::vector<std::string>{"a"});
   EXPECT_EQ(next_news(there), (news{{"a"}, false}));

@@ -9,7 +9,7 @@
 
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/engine.hpp"
+#include "../../src/jobs/postgresql/postgresql_node.hpp"
 #include "broken_connection.hpp"
 #include "conformance.hpp"
 #include "node_role.hpp"
@@ -32,10 +32,10 @@ class postgresql_under_test final : public store_under_test {
     options.database = for_nodes_;
     options.node = "node";
     options.clocks = clocks;
-    return detail::postgresql_engine::as_store(std::make_unique<detail::postgresql_engine>(
-        options, [breaks = breaks_, rotation = rotation_](int socket, detail::lane_point at) {
+    return detail::postgresql_node::as_store(std::make_unique<detail::postgresql_node>(
+        options, [breaks = breaks_, rotation = rotation_](int socket, detail::exchange_point at) {
           // Not while the server executes a batch: a claim would pass over the job that is just being moved.
-          if (at == detail::lane_point::answered) rotation->step();
+          if (at == detail::exchange_point::answered) rotation->step();
           breaks->step(socket);
         }));
   }

@@ -33,11 +33,11 @@ class simulated_nodes final : public jobs::other_nodes {
   [[nodiscard]] int descriptor() const noexcept override { return pipe_[0]; }
   [[nodiscard]] jobs::news take_news() override {
     const lock held(guard_);
-    if (is_rung_) {
+    if (is_woken_) {
       char byte = 0;
       EXPECT_EQ(::read(pipe_[0], &byte, 1), 1);
     }
-    is_rung_ = false;
+    is_woken_ = false;
     return std::exchange(heard_, {});
   }
   [[nodiscard]] duration scan_every() const noexcept override { return duration(std::chrono::seconds(1)); }
@@ -47,7 +47,7 @@ class simulated_nodes final : public jobs::other_nodes {
     const lock held(guard_);
     heard_.tubes.insert(heard_.tubes.end(), what.tubes.begin(), what.tubes.end());
     heard_.any_tube = heard_.any_tube || what.any_tube;
-    if (!std::exchange(is_rung_, true)) {
+    if (!std::exchange(is_woken_, true)) {
       EXPECT_EQ(::write(pipe_[1], "x", 1), 1);
     }
   }
@@ -59,7 +59,7 @@ class simulated_nodes final : public jobs::other_nodes {
  private:
   mutex guard_{lock_rank::object};
   jobs::news heard_;
-  bool is_rung_ = false;
+  bool is_woken_ = false;
   std::array<int, 2> pipe_{-1, -1};
 };
 

@@ -105,8 +105,10 @@ class Seams(TidyTest):
     def test_sleep(self):
         for code in ["std::this_thread::sleep_for(1ms);", "std::this_thread::sleep_until(t);", "usleep(1);",
                      "::usleep(1);", "nanosleep(&a, &b);", "clock_nanosleep(c, 0, &a, &b);", "sleep(1);",
-                     "::sleep(seconds);"]:
+                     "::sleep(seconds);", "::poll(nullptr, 0, 10);", "static_cast<void>(::poll(nullptr, 0, pause));",
+                     "::ppoll(nullptr, 0, &pause, nullptr);", "select(0, nullptr, nullptr, nullptr, &pause);"]:
             self.everywhere_but_the_seams("seam-sleep", code)
+        self.keeps("src/runtime/a.cpp", "void f() { ::poll(&asked, 1, left); ::poll(all.data(), n, 0); }")
         self.keeps("src/runtime/a.cpp", "task<void> sleep(duration d);\nauto f() { return foliot::sleep(1); }")
 
     def test_clocks(self):

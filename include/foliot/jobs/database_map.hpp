@@ -28,7 +28,7 @@
 
 namespace foliot::jobs {
 namespace detail {
-class errand;
+class retrying_connection;
 }  // namespace detail
 
 /// The map, over connections of its own. Each call takes some round trips; move() takes about as long as it takes to
@@ -100,7 +100,7 @@ class FOLIOT_EXPORT database_map {
   int add_again(int number, const std::string& connection, const std::string& place);
 
   std::string first_name_;
-  std::unique_ptr<detail::errand> first_;
+  std::unique_ptr<detail::retrying_connection> first_;
 };
 
 }  // namespace foliot::jobs

@@ -50,8 +50,8 @@
 
 namespace foliot::jobs {
 namespace detail {
-class postgresql_engine;
-class spread;
+class postgresql_node;
+class database_router;
 }  // namespace detail
 
 /// How a PostgreSQL store is opened.
@@ -118,10 +118,10 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   static migration migrate(const std::string& database);
 
  private:
-  friend class detail::postgresql_engine;
-  explicit postgresql_store(std::unique_ptr<detail::postgresql_engine> first);
+  friend class detail::postgresql_node;
+  explicit postgresql_store(std::unique_ptr<detail::postgresql_node> first);
 
-  std::unique_ptr<detail::spread> all_;
+  std::unique_ptr<detail::database_router> all_;
 };
 
 }  // namespace foliot::jobs

@@ -1,16 +1,18 @@
 #include "process_end.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <system_error>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/note.hpp>
 
 #include "../failure.hpp"
 #include "line_output.hpp"
@@ -84,9 +86,10 @@ memory_needed::~memory_needed() { --needs; }
 
 void shortage::note() noexcept {
   constexpr int most = 500;
-  constexpr int pause_ms = 10;
+  constexpr duration pause = std::chrono::milliseconds(10);
   if (++failures_ == most) end_process("there was not enough memory for seconds: start the server again");
-  ::poll(nullptr, 0, pause_ms);
+  foliot::note nobody_wakes;
+  static_cast<void>(nobody_wakes.sleep_until(monotonic_clock::instance().now() + pause));
 }
 
 }  // namespace foliot::program

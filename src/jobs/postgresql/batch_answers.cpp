@@ -210,7 +210,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
   if (!last.is_null(0, 3)) result.next.expiry = time.to_local(last.integer(0, 3));
   result.map.version = last.integer(0, 4);
   result.map.sends = last.integer(0, 5) != 0;
-  if (!last.is_null(0, 6)) result.part = last.integer(0, 6);
+  if (!last.is_null(0, 6)) result.partition = last.integer(0, 6);
   return result;
 }
 

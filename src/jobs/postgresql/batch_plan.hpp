@@ -90,10 +90,11 @@ class batch_plan {
     /// Whether the next batch should beat at once.
     bool beats_again = false;
     map_state map;
-    /// Where foliot.batch has the number of the batch, or no_part; none: the batch has changed nothing.
-    std::optional<std::int64_t> part;
-    /// There was no room for the number: nobody can find out whether the batch has been committed.
-    static constexpr std::int64_t no_part = -1;
+    /// The partition of foliot.batch that has the number of the batch, or no_partition; none: the batch has changed
+    /// nothing.
+    std::optional<std::int64_t> partition;
+    /// There was no room for the number, so nobody can find out whether the batch was committed.
+    static constexpr std::int64_t no_partition = -1;
   };
   [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
 

@@ -3,7 +3,8 @@
 //   call one(statement::finish);
 //   one.add(ids).add(openings);
 //
-// The statements are prepared by their names, once for each connection (lane.hpp). O(bytes) for each argument.
+// The statements are prepared by their names, once for each connection (database_connection.hpp). O(bytes) for each
+// argument.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The commits of a postgresql_engine, and what becomes of those that are in doubt: see engine.hpp.
+// The commits of a postgresql_node, and what becomes of those that are in doubt: see postgresql_node.hpp.
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <foliot/core/clock.hpp>
 
 #include "../operation_parts.hpp"
-#include "engine.hpp"
+#include "postgresql_node.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -21,14 +21,14 @@ constexpr duration settles_again_after = std::chrono::seconds(1);
 
 }  // namespace
 
-postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& frame, const batch_plan::outcome& got) {
-  if (!got.part) {  // if it fails, the batch can be executed again
+postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, const batch_plan::outcome& got) {
+  if (!got.partition) {  // if it fails, the batch can be executed again
     commit_at_primary();
     return commit_state::committed;
   }
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   bool is_sent = false;
-  std::optional<lane_failure> refusal;  // the server's answer to the commit, as by a deferred trigger
+  std::optional<database_failure> refusal;  // the server's answer to the commit, as by a deferred trigger
   for (bool has_failed = false;;) {
     try {
       if (!std::exchange(is_sent, true)) {
@@ -37,19 +37,19 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
         backend_ = std::exchange(committing_, "");
         return commit_state::committed;
       }
-      if (got.part == batch_plan::outcome::no_part) {
+      if (got.partition == batch_plan::outcome::no_partition) {
         leave_in_doubt(frame, got);
         throw store_unavailable(store_unavailable::kind::in_doubt,
                                 "foliot: the answer to a commit is lost, and the database " + place_ +
                                     " had no room for what it could be looked up by");
       }
       if (!is_connected()) connect();
-      const bool is_committed = has_happened(frame.number, *got.part);
+      const bool is_committed = has_happened(frame.number, *got.partition);
       committing_.clear();
       if (is_committed) return commit_state::committed;
       if (!refusal) return commit_state::not_committed;
       break;
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       if (!std::exchange(has_failed, true) && error.is_refusal()) refusal = error;
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
@@ -62,36 +62,36 @@ postgresql_engine::commit_state postgresql_engine::commit(const batch_frame& fra
       throw store_unavailable(store_unavailable::kind::in_doubt, error.what());
     }
   }
-  throw lane_failure(*refusal);
+  throw database_failure(*refusal);
 }
 
-void postgresql_engine::commit_at_primary() {
-  lane_->commit(patience());
+void postgresql_node::commit_at_primary() {
+  connection_->commit(patience());
   if (timelines::of_process().is_replaced(server_)) {
-    throw lane_failure("", server_.place + " has committed, but another server has replaced it");
+    throw database_failure("", server_.place + " has committed, but another server has replaced it");
   }
 }
 
-void postgresql_engine::expect_commits() {
+void postgresql_node::expect_commits() {
   if (committing_.empty()) return;
   const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
-  if (lane_->execute_text(waits, patience()).bytes(0, 0) != "0") {
-    throw lane_failure("", "it waits for a standby, without which it commits nothing");
+  if (connection_->execute_text(waits, patience()).bytes(0, 0) != "0") {
+    throw database_failure("", "it waits for a standby, without which it commits nothing");
   }
   committing_.clear();
 }
 
-bool postgresql_engine::has_happened(std::int64_t number, std::int64_t part) {
+bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
   call ask(statements::has_happened);
-  ask.add(session_).add(number).add(part);
-  const auto replies = lane_->run(std::span(&ask, 1), patience());
+  ask.add(session_).add(number).add(partition);
+  const auto replies = connection_->run(std::span(&ask, 1), patience());
   const bool answer = replies.front().integer(0, 0) != 0;
   commit_at_primary();
   return answer;
 }
 
-void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
-  doubt made{frame.number, *got.part, {}, frame.unwanted};
+void postgresql_node::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
+  doubt made{frame.number, *got.partition, {}, frame.unwanted};
   for (const answer& each : got.done.answers) {
     for (const claimed_job& job : jobs_claimed_by(each)) {
       own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
@@ -99,23 +99,23 @@ void postgresql_engine::leave_in_doubt(const batch_frame& frame, const batch_pla
     }
   }
   if (made.claimed.empty() && made.given_back.empty()) return;
-  if (got.part == batch_plan::outcome::no_part) return;
+  if (got.partition == batch_plan::outcome::no_partition) return;
   doubts_.push_back(std::move(made));
   settles_at_ = steady().now() + settles_after;
 }
 
-bool postgresql_engine::begins_to_settle() {
+bool postgresql_node::begins_to_settle() {
   const instant now = steady().now();
   if ((doubts_.empty() && unwanted_.empty()) || now < settles_at_) return false;
   settles_at_ = now + settles_after;
   return true;
 }
 
-void postgresql_engine::settle_doubts() {
+void postgresql_node::settle_doubts() {
   while (!doubts_.empty()) {
     const doubt& oldest = doubts_.front();
     try {
-      if (has_happened(oldest.number, oldest.part)) {
+      if (has_happened(oldest.number, oldest.partition)) {
         for (const reservation& each : oldest.given_back) {
           std::erase(unwanted_, each);
           own_.end(each);
@@ -125,8 +125,8 @@ void postgresql_engine::settle_doubts() {
         for (const reservation& each : oldest.claimed) own_.end(each);
       }
       doubts_.pop_front();
-    } catch (const lane_failure& error) {
-      if (!lane_->goes_on_after(error, patience())) throw;
+    } catch (const database_failure& error) {
+      if (!connection_->goes_on_after(error, patience())) throw;
       settles_at_ = steady().now() + settles_again_after;
       return;
     }

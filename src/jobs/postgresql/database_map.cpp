@@ -1,7 +1,5 @@
 #include <foliot/jobs/database_map.hpp>
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -15,7 +13,8 @@
 #include <foliot/jobs/limits.hpp>
 
 #include "database_integers.hpp"
-#include "errand.hpp"
+#include "retrying_connection.hpp"
+#include "sleep_for.hpp"
 #include "statements.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"
@@ -25,15 +24,15 @@ namespace foliot::jobs {
 namespace {
 
 using detail::call;
-using detail::errand;
 using detail::reply;
+using detail::retrying_connection;
 namespace statements = detail::statements;
 
 /// Of a piece that moves.
 constexpr std::int64_t most_jobs = 256;
 constexpr std::int64_t most_bytes = std::int64_t{4} << 20;
-/// Between two looks at jobs that cannot be moved now, in ms.
-constexpr int pause_between_looks = 100;
+/// Between two looks at jobs that cannot be moved now.
+constexpr duration pause_between_looks = std::chrono::milliseconds(100);
 
 /// The jobs of a piece, as sent_piece() gives them, in the form of take_piece().
 struct piece_columns {
@@ -55,7 +54,7 @@ struct piece_columns {
 class other_moves {
  public:
   /// This piece of another tube was met. Throws store_failure if it stays.
-  void wait_for(std::int64_t piece, std::string_view tube, const errand& from) {
+  void wait_for(std::int64_t piece, std::string_view tube, const retrying_connection& from) {
     const instant now = monotonic_clock::instance().now();
     if (std::exchange(piece_, piece) != piece) until_ = now + patience;
     if (now >= until_) {
@@ -64,20 +63,20 @@ class other_moves {
                           " s: its move was broken off, or is slow. Repeat that one, or wait for it, and then repeat "
                           "this one");
     }
-    static_cast<void>(::poll(nullptr, 0, pause));
+    detail::sleep_for(pause);
   }
 
  private:
   static constexpr duration patience = std::chrono::seconds(5);
-  static constexpr int pause = 5;  // in ms
+  static constexpr duration pause = std::chrono::milliseconds(5);
 
   std::int64_t piece_ = 0;
   instant until_ = instant::earliest();
 };
 
 /// Moves the piece that is on its way, if it is one of this tube; returns how many jobs it had.
-std::uint64_t carry(errand& from, errand& to, int number, std::int64_t piece, const std::string& tube,
-                    other_moves& others) {
+std::uint64_t carry(retrying_connection& from, retrying_connection& to, int number, std::int64_t piece,
+                    const std::string& tube, other_moves& others) {
   const reply sent = from.run(call(statements::sent_piece));
   if (sent.rows() > 0 && sent.bytes(0, 0) != tube) {
     others.wait_for(piece, sent.bytes(0, 0), from);
@@ -100,14 +99,14 @@ std::uint64_t carry(errand& from, errand& to, int number, std::int64_t piece, co
 }
 
 /// The same for all names of a database.
-std::string identity(errand& of) { return std::string(of.run(call(statements::identity)).bytes(0, 0)); }
+std::string identity(retrying_connection& of) { return std::string(of.run(call(statements::identity)).bytes(0, 0)); }
 
 /// The number and the map that a database has stored.
 struct membership {
   std::optional<int> number;  ///< none: it is the only one
   std::string map;
 
-  explicit membership(errand& of) {
+  explicit membership(retrying_connection& of) {
     const reply stored = of.run(call(statements::membership));
     if (!stored.is_null(0, 0)) number = static_cast<int>(stored.integer(0, 0));
     map = stored.bytes(0, 1);
@@ -115,16 +114,16 @@ struct membership {
 };
 
 /// Whether a database takes no jobs, because its disk is full (sql/ballast.sql).
-bool refuses_jobs(errand& of) { return of.run(call(statements::refuses_puts)).integer(0, 0) != 0; }
+bool refuses_jobs(retrying_connection& of) { return of.run(call(statements::refuses_puts)).integer(0, 0) != 0; }
 
-[[noreturn]] void fail_for_room(const errand& in) {
+[[noreturn]] void fail_for_room(const retrying_connection& in) {
   throw store_failure("foliot: the database " + in.place() +
                       " has no room for new jobs: no job was sent to it. It takes some again within two minutes after "
                       "there is room on its disk; then repeat the move");
 }
 
 /// Since it was added, its connection string may have come to lead elsewhere.
-void expect_number(errand& of, int number, errand& first) {
+void expect_number(retrying_connection& of, int number, retrying_connection& first) {
   const membership its(of);
   if (its.number == number && its.map == membership(first).map) return;
   throw store_failure("foliot: " + of.place() + " is not the database " + std::to_string(number) +
@@ -134,7 +133,8 @@ void expect_number(errand& of, int number, errand& first) {
 
 }  // namespace
 
-database_map::database_map(const std::string& first) : first_name_(first), first_(std::make_unique<errand>(first)) {
+database_map::database_map(const std::string& first)
+    : first_name_(first), first_(std::make_unique<retrying_connection>(first)) {
   const int number = membership(*first_).number.value_or(0);
   if (number > 0) {
     throw store_failure("foliot: " + first_->place() + " is the database " + std::to_string(number) +
@@ -163,7 +163,7 @@ std::vector<database_map::tube_place> database_map::places() {
 }
 
 int database_map::add(const std::string& connection) {
-  errand added(connection);
+  retrying_connection added(connection);
   if (identity(added) == identity(*first_)) {
     throw store_failure("foliot: " + added.place() + " is the first database itself");
   }
@@ -207,7 +207,7 @@ void database_map::rename(int number, const std::string& connection) {
         "foliot: the map has no connection string of the database 0: each node gets its own, with --store");
   }
   static_cast<void>(connection_of(number));
-  errand renamed(connection);
+  retrying_connection renamed(connection);
   expect_number(renamed, number, *first_);
   first_->run(call(statements::rename_database).add(std::int64_t{number}).add(connection));
 }
@@ -216,7 +216,7 @@ void database_map::remove(int number, bool is_lost) {
   if (number == 0) throw std::invalid_argument("foliot: the database 0 has the map, and cannot leave it");
   const std::string connection = connection_of(number);
   if (!is_lost) {
-    errand removed(connection);
+    retrying_connection removed(connection);
     expect_number(removed, number, *first_);
     if (removed.run(call(statements::has_job)).integer(0, 0) != 0) {
       throw store_failure("foliot: the database " + std::to_string(number) + ", " + removed.place() +
@@ -236,14 +236,14 @@ std::string database_map::connection_of(int number) {
 
 void database_map::move(const std::string& tube, int to, const std::function<bool(const progress&)>& tell) {
   if (const auto problem = validate(count_tube{tube}, {})) throw std::invalid_argument("foliot: " + *problem);
-  errand target(connection_of(to));
+  retrying_connection target(connection_of(to));
   if (to != 0) expect_number(target, to, *first_);
   const auto moves = [&](const tube_place& each) { return each.tube == tube && each.before; };
   if (refuses_jobs(target) && std::ranges::none_of(places(), moves)) fail_for_room(target);
   const reply planned = first_->run(call(statements::plan_move).add(tube).add(std::int64_t{to}));
   if (planned.is_null(0, 0)) return;  // it is there
   const int from = static_cast<int>(planned.integer(0, 0));
-  errand source(connection_of(from));
+  retrying_connection source(connection_of(from));
   if (from != 0) expect_number(source, from, *first_);
   const std::int64_t above = source.run(call(statements::leave).add(tube)).integer(0, 0);
   target.run(call(statements::join).add(tube).add(above));
@@ -260,7 +260,7 @@ void database_map::move(const std::string& tube, int to, const std::function<boo
     if (so_far.waits && !has_room) fail_for_room(target);
     if (!so_far.waits) so_far.jobs += carry(source, target, from, piece.integer(0, 0), tube, others);
     if (tell && !tell(so_far)) return;
-    if (so_far.waits) static_cast<void>(::poll(nullptr, 0, pause_between_looks));
+    if (so_far.waits) detail::sleep_for(pause_between_looks);
   }
   source.run(call(statements::has_left).add(tube));
   first_->run(call(statements::end_move).add(tube));

@@ -1,16 +1,16 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "engine.hpp"
+#include "postgresql_node.hpp"
+#include "routing/database_router.hpp"
 #include "schema.hpp"
-#include "spread/spread.hpp"
 
 namespace foliot::jobs {
 
 postgresql_store::postgresql_store(const postgresql_options& options)
-    : postgresql_store(std::make_unique<detail::postgresql_engine>(options)) {}
-postgresql_store::postgresql_store(std::unique_ptr<detail::postgresql_engine> first) {
+    : postgresql_store(std::make_unique<detail::postgresql_node>(options)) {}
+postgresql_store::postgresql_store(std::unique_ptr<detail::postgresql_node> first) {
   const postgresql_options options = first->options();
-  all_ = std::make_unique<detail::spread>(options, std::move(first));
+  all_ = std::make_unique<detail::database_router>(options, std::move(first));
 }
 postgresql_store::~postgresql_store() = default;
 

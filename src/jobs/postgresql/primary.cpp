@@ -20,10 +20,10 @@ constexpr duration connect_patience = std::chrono::seconds(2);
 constexpr const char* look =
     "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()";
 
-primary_connection connect(const target::arguments& with, const target& to, const lane_step& at_step) {
+primary_connection connect(const target::arguments& with, const target& to, const exchange_step& at_step) {
   const instant deadline = monotonic_clock::instance().now() + connect_patience;
   primary_connection made;
-  made.over = std::make_unique<lane>(with.keywords(), with.values(), deadline, at_step);
+  made.over = std::make_unique<database_connection>(with.keywords(), with.values(), deadline, at_step);
   const reply found =
       made.over->execute_text("SET search_path = pg_catalog; " + std::string(no_time_limits) + look, deadline);
   made.server.database = to.to_string();
@@ -44,7 +44,7 @@ void tell_refusal(const reached_server& server, const std::function<void(std::st
   warn("the database " + why_refused(server) + ". It accepts writes, which would be lost: stop it");
 }
 
-primary_connection connect_to_newest(target& to, const lane_step& at_step,
+primary_connection connect_to_newest(target& to, const exchange_step& at_step,
                                      const std::function<void(std::string_view)>& warn) {
   std::vector<std::pair<std::size_t, primary_connection>> all;  // with their hosts
   std::vector<std::string> reasons;
@@ -56,7 +56,7 @@ primary_connection connect_to_newest(target& to, const lane_step& at_step,
       all.emplace_back(host, connect(to.only(host), to, at_step));
     } catch (const connect_failure& error) {
       for (const std::string& each : error.reasons()) note(each);
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       note(error.what());
     }
   }
@@ -76,13 +76,13 @@ primary_connection connect_to_newest(target& to, const lane_step& at_step,
 
 }  // namespace
 
-primary_connection connect_to_primary(target& to, const lane_step& at_step,
+primary_connection connect_to_primary(target& to, const exchange_step& at_step,
                                       const std::function<void(std::string_view)>& warn) {
   if (to.hosts() > 1 && !timelines::of_process().has(to.to_string())) return connect_to_newest(to, at_step, warn);
   primary_connection made = connect(to.next(), to, at_step);
   if (timelines::of_process().is_replaced(made.server)) {
     tell_refusal(made.server, warn);
-    throw lane_failure("", why_refused(made.server));
+    throw database_failure("", why_refused(made.server));
   }
   return made;
 }

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-#include "lane.hpp"
+#include "database_connection.hpp"
 #include "target.hpp"
 #include "timelines.hpp"
 
@@ -30,15 +30,15 @@ constexpr std::string_view no_time_limits =
     "WHERE s.name IN ('statement_timeout', 'transaction_timeout', 'idle_session_timeout'); ";
 
 struct primary_connection {
-  std::unique_ptr<lane> over;
+  std::unique_ptr<database_connection> over;
   reached_server server;
 };
 
-/// Connects, has the connection look for names in pg_catalog only, and ends its time limits. Throws lane_failure if no
-/// host is reached, and if the one that is has been replaced: then the next call asks another one. `at_step` must
+/// Connects, has the connection look for names in pg_catalog only, and ends its time limits. Throws database_failure if
+/// no host is reached, and if the one that is has been replaced: then the next call asks another one. `at_step` must
 /// outlive the connection. `warn` may be empty; it gets a sentence for each server that is refused, once in this
 /// process.
-[[nodiscard]] primary_connection connect_to_primary(target& to, const lane_step& at_step,
+[[nodiscard]] primary_connection connect_to_primary(target& to, const exchange_step& at_step,
                                                     const std::function<void(std::string_view)>& warn = {});
 
 }  // namespace foliot::jobs::detail

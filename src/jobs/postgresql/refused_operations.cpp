@@ -1,7 +1,7 @@
 // If the database refuses one operation, because a row is damaged or a trigger raises an error, the other operations of
 // the batch are executed. First the batch is tried again with the functions of sql/patient.sql, which leave jobs that
 // cannot be made ready as they are. If it is refused again, it is divided in halves until the operation is alone. See
-// engine.hpp.
+// postgresql_node.hpp.
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -12,11 +12,11 @@
 #include <foliot/core/clock.hpp>
 
 #include "../execution_news.hpp"
-#include "engine.hpp"
+#include "postgresql_node.hpp"
 
 namespace foliot::jobs::detail {
 
-execution postgresql_engine::execute_halves(std::span<operation> batch) {
+execution postgresql_node::execute_halves(std::span<operation> batch) {
   const std::size_t half = batch.size() / 2;
   execution made = execute(batch.first(half), 1);
   map_state map = std::move(map_seen_);
@@ -37,14 +37,14 @@ execution postgresql_engine::execute_halves(std::span<operation> batch) {
   return made;
 }
 
-execution postgresql_engine::refuse_operation(const std::string& why) {
+execution postgresql_node::refuse_operation(const std::string& why) {
   execution made = execute({});
   made.answers.emplace_back(
       unavailable_answer{false, "foliot: the database " + place_ + " refuses this operation: " + why});
   return made;
 }
 
-void postgresql_engine::note_refusal(std::string_view why) {
+void postgresql_node::note_refusal(std::string_view why) {
   const instant now = monotonic_clock::instance().now();
   lacks_room_until_ = now + passes_over_for;
   if (now < warns_of_refusal_at_) return;

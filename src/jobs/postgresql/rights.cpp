@@ -1,6 +1,6 @@
 #include "rights.hpp"
 
-#include "lane.hpp"
+#include "database_connection.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -44,7 +44,7 @@ constexpr const char* look =
 
 }  // namespace
 
-std::string missing_rights(lane& over, instant deadline) {
+std::string missing_rights(database_connection& over, instant deadline) {
   return std::string(over.execute_text(look, deadline).bytes(0, 0));
 }
 

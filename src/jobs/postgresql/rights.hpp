@@ -8,10 +8,10 @@
 
 namespace foliot::jobs::detail {
 
-class lane;
+class database_connection;
 
 /// Those of them that the role of this connection lacks, such as "DELETE on foliot.pause; EXECUTE on foliot.rotate";
 /// empty: none. What a schema of another version does not have is not missed. Needs no right by itself. One statement.
-[[nodiscard]] std::string missing_rights(lane& over, instant deadline);
+[[nodiscard]] std::string missing_rights(database_connection& over, instant deadline);
 
 }  // namespace foliot::jobs::detail

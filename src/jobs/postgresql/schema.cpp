@@ -1,7 +1,5 @@
 #include "schema.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -12,9 +10,10 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "lane.hpp"
+#include "database_connection.hpp"
 #include "primary.hpp"
 #include "schema_history.hpp"
+#include "sleep_for.hpp"
 #include "target.hpp"
 
 namespace foliot::jobs::detail {
@@ -23,7 +22,7 @@ namespace {
 
 /// For how long all attempts of a migration are made, and the pause between two, in which the nodes catch up.
 constexpr duration attempts_for = std::chrono::seconds(10);
-constexpr int pause_in_ms = 1000;
+constexpr duration pause_between_attempts = std::chrono::seconds(1);
 /// For how long a server is waited for that does not let the program in.
 constexpr duration connect_patience = std::chrono::seconds(10);
 
@@ -32,8 +31,8 @@ constexpr const char* lock_and_look =
     "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL search_path = pg_catalog; SELECT "
     "pg_advisory_xact_lock(7310845120174305907); "
     "SET LOCAL lock_timeout = '1s'; SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL";
-/// Waits until no batch and no rotation is at work, so that nothing that a node does has a part before the step and a
-/// part behind it. Nodes wait for these locks before they have any other one.
+/// Waits until no batch and no rotation is at work, so that nothing that a node does begins before the step and ends
+/// after it. Nodes wait for these locks before they have any other one.
 constexpr const char* wait_for_nodes =
     "SELECT pg_advisory_xact_lock(foliot.lock_of(n.session)) FROM foliot.node n ORDER BY n.session; "
     "SELECT pg_advisory_xact_lock(1718578282::bigint << 32)";
@@ -49,7 +48,7 @@ std::string constant_function(const char* name, int value) {
 }
 
 /// Brings the tables from this version to the program's.
-void take_steps(lane& over, int from, const schema_history& history, instant deadline) {
+void take_steps(database_connection& over, int from, const schema_history& history, instant deadline) {
   if (from == 0) {
     over.execute_text("CREATE SCHEMA IF NOT EXISTS foliot", deadline);
     over.execute_text(std::string(schema_tables()), deadline);
@@ -66,13 +65,13 @@ void take_steps(lane& over, int from, const schema_history& history, instant dea
 
 /// Connects to the first host that lets the program in. libpq itself asks the next host only if one cannot be reached,
 /// or does not accept writes. It does not if a standby knows nothing yet of a database that was just made.
-std::unique_ptr<lane> connect_to_any(target& where, const lane_step& at_step) {
+std::unique_ptr<database_connection> connect_to_any(target& where, const exchange_step& at_step) {
   std::vector<std::string> reasons;
   for (std::size_t i = 0; i < where.hosts(); ++i) {
     const target::arguments to = where.next();
     try {
       const instant deadline = monotonic_clock::instance().now() + connect_patience;
-      return std::make_unique<lane>(to.keywords(), to.values(), deadline, at_step);
+      return std::make_unique<database_connection>(to.keywords(), to.values(), deadline, at_step);
     } catch (const connect_failure& error) {
       for (const std::string& each : error.reasons()) {  // libpq may have asked this host before
         if (std::ranges::find(reasons, each) == reasons.end()) reasons.push_back(each);
@@ -84,9 +83,9 @@ std::unique_ptr<lane> connect_to_any(target& where, const lane_step& at_step) {
 
 postgresql_store::migration migrate_once(target& where, instant deadline) {
   const schema_history history = history_of_schema();
-  const lane_step no_step;
-  const std::unique_ptr<lane> made = connect_to_any(where, no_step);
-  lane& connection = *made;
+  const exchange_step no_step;
+  const std::unique_ptr<database_connection> made = connect_to_any(where, no_step);
+  database_connection& connection = *made;
   postgresql_store::migration did;
   if (connection.execute_text(std::string(no_time_limits) + lock_and_look, deadline).bytes(0, 0) == "t") {
     did.from = number_of(connection.execute_text(look, deadline), 0);
@@ -114,7 +113,7 @@ postgresql_store::migration migrate_schema(const std::string& database) {
   for (;;) {
     try {
       return migrate_once(where, begin + patience);
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       const bool is_locked = error.is_state("55P03");
       const bool is_busy = is_locked || error.is_state("40P01");
       if (!is_busy || begin + attempts_for < monotonic_clock::instance().now()) {
@@ -123,12 +122,12 @@ postgresql_store::migration migrate_schema(const std::string& database) {
                                          "(pg_stat_activity), and try again"
                                        : ""));
       }
-      static_cast<void>(::poll(nullptr, 0, pause_in_ms));
+      sleep_for(pause_between_attempts);
     }
   }
 }
 
-void expect_admitted(lane& over, instant deadline) {
+void expect_admitted(database_connection& over, instant deadline) {
   const int program = history_of_schema().version;
   const reply versions = over.execute_text(look, deadline);
   const int version = number_of(versions, 0);

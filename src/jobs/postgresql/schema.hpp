@@ -15,10 +15,10 @@ namespace foliot::jobs::detail {
 /// The functions, which every migration makes anew, file by file: a compiler need not take a literal of them all.
 [[nodiscard]] std::span<const std::string_view> schema_functions() noexcept;
 
-class lane;
+class database_connection;
 
 /// Throws store_failure if the schema does not admit this program.
-void expect_admitted(lane& over, instant deadline);
+void expect_admitted(database_connection& over, instant deadline);
 
 /// As postgresql_store::migrate().
 postgresql_store::migration migrate_schema(const std::string& database);

@@ -86,9 +86,9 @@ inline constexpr sql_statement end_move{"end_move", "SELECT 0::bigint FROM folio
 inline constexpr sql_statement check_jobs{"check_jobs", "SELECT foliot.check_jobs()::bytea"};
 inline constexpr sql_statement one_snapshot{"one_snapshot",
                                             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"};
-/// A table, or a part of one, that is truncated would look empty to an older snapshot.
-inline constexpr sql_statement keep_parts{
-    "keep_parts",
+/// A table, or a partition, that is truncated would look empty to an older snapshot.
+inline constexpr sql_statement keep_partitions{
+    "keep_partitions",
     "LOCK TABLE foliot.job, foliot.ready, foliot.delayed, foliot.reserved, foliot.buried IN ACCESS SHARE MODE"};
 /// The settings of connect() are for short statements.
 inline constexpr sql_statement long_statement{

@@ -26,7 +26,7 @@ namespace foliot::jobs::detail {
 struct reached_server {
   std::string database;  // as target::to_string() says
   std::string cluster;   // its identifier
-  std::string place;     // as lane::place() says
+  std::string place;     // as database_connection::place() says
   std::int64_t timeline = 0;
 };
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <foliot/core/clock.hpp>
+#include <foliot/core/sync/note.hpp>
 
 #include "../../failure.hpp"
 #include "../../interruption.hpp"
@@ -195,7 +196,8 @@ class serve_run {
   static void check_still_running(server_process& server) {
     for (int i = 0; i < 100; ++i) {
       server.check_running();
-      ::poll(nullptr, 0, 10);
+      foliot::note nobody_wakes;
+      static_cast<void>(nobody_wakes.sleep_until(monotonic_clock::instance().now() + std::chrono::milliseconds(10)));
     }
   }
 

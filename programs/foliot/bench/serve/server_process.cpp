@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
+#include <foliot/core/sync/note.hpp>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -40,7 +41,10 @@ constexpr int most_ports = 20;
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
-void pause_briefly() noexcept { ::poll(nullptr, 0, 1); }
+void pause_briefly() noexcept {
+  note nobody_wakes;
+  static_cast<void>(nobody_wakes.sleep_until(now() + 1ms));
+}
 
 /// A port on 127.0.0.1 that no socket has at the moment.
 std::uint16_t free_port() {

@@ -1,6 +1,4 @@
-#include "spread.hpp"
-
-#include <poll.h>
+#include "database_router.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +10,7 @@
 
 #include "../../execution_news.hpp"
 #include "../../operation_parts.hpp"
+#include "../sleep_for.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -20,12 +19,12 @@ namespace {
 /// Between two attempts to reach a database that is down.
 constexpr duration between_attempts = std::chrono::milliseconds(250);
 /// How long a put waits for the map to say which database takes it: a tube begins to move in less.
-constexpr duration homeless_patience = std::chrono::milliseconds(250);
-constexpr int homeless_pause = 5;  // in ms
+constexpr duration unplaced_patience = std::chrono::milliseconds(250);
+constexpr duration unplaced_pause = std::chrono::milliseconds(5);
 /// How often a batch that waits for a database looks at the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
-/// The reason in the answers of journey::take_doubt().
+/// The reason in the answers of routed_operation::take_doubt().
 constexpr const char* old_map =
     "foliot: the map of databases has changed, and cannot be read, because the database 0 does not answer";
 
@@ -33,41 +32,42 @@ instant now() noexcept { return monotonic_clock::instance().now(); }
 
 }  // namespace
 
-spread::spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first) : options_(options) {
+database_router::database_router(const postgresql_options& options, std::unique_ptr<postgresql_node> first)
+    : options_(options) {
   member& one = members_[0];
   if (other_nodes* const news = first->others()) {
-    bells_ = std::make_unique<bells>(news->scan_every());
-    bells_->add(0, *news);
-    one.rings = true;
+    listeners_ = std::make_unique<listener_set>(news->scan_every());
+    listeners_->add(0, *news);
+    one.is_listened_to = true;
   }
   one.map_version = first->map_seen().version;
   one.is_up = true;
-  one.part = std::make_unique<database_part>(options, std::move(first));
+  one.worker = std::make_unique<database_worker>(options, std::move(first));
   read_map();
 }
 
-spread::~spread() = default;
+database_router::~database_router() = default;
 
-bool spread::is_any_up() const {
+bool database_router::is_any_up() const {
   return std::ranges::any_of(members_, [](const auto& each) { return each.second.is_up; });
 }
 
-std::string spread::place() const {
+std::string database_router::place() const {
   const member& one = members_.at(0);
-  if (one.is_tried) static_cast<void>(one.part->wait());
-  return one.part->engine()->place();
+  if (one.is_tried) static_cast<void>(one.worker->wait());
+  return one.worker->node()->place();
 }
 
-std::vector<std::string> spread::places() const {
+std::vector<std::string> database_router::places() const {
   std::vector<std::string> all;
   for (const auto& [number, one] : members_) {
-    if (one.is_tried) static_cast<void>(one.part->wait());
-    if (const postgresql_engine* const engine = one.part->engine()) all.push_back(engine->place());
+    if (one.is_tried) static_cast<void>(one.worker->wait());
+    if (const postgresql_node* const node = one.worker->node()) all.push_back(node->place());
   }
   return all;
 }
 
-bool spread::is_due(const next_change& what) const {
+bool database_router::is_due(const next_change& what) const {
   const instant time = options_.clocks ? options_.clocks->monotonic->now() : now();
   const utc_time wall = options_.clocks
                             ? options_.clocks->utc()
@@ -75,7 +75,7 @@ bool spread::is_due(const next_change& what) const {
   return what.due <= wall || what.expiry <= time;
 }
 
-execution spread::execute(std::span<operation> batch) {
+execution database_router::execute(std::span<operation> batch) {
   batch_state state;
   if (members_.size() == 1) {
     give_back_left_over();
@@ -96,23 +96,23 @@ execution spread::execute(std::span<operation> batch) {
     try_those_that_are_down(state);
     add_due(state);
   }
-  const instant until = now() + homeless_patience;
+  const instant until = now() + unplaced_patience;
   do {
     while (add_operations(state)) {
       execute_round(state);
       go_on(state);
     }
-  } while (send_off_homeless(state, until));
+  } while (retry_unplaced(state, until));
   end(batch.size(), state);
   return std::move(state.done);
 }
 
-void spread::leave_over(const reservation& token) {
+void database_router::leave_over(const reservation& token) {
   left_over_.push_back(token);
   left_over_at_ = now() + between_attempts;
 }
 
-void spread::keep_left_over(std::span<const operation> batch, std::vector<answer>& answers) {
+void database_router::keep_left_over(std::span<const operation> batch, std::vector<answer>& answers) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto* const given_back = std::get_if<abandon>(&batch[i]);
     if (given_back == nullptr || !std::holds_alternative<unavailable_answer>(answers[i])) continue;
@@ -121,7 +121,7 @@ void spread::keep_left_over(std::span<const operation> batch, std::vector<answer
   }
 }
 
-void spread::give_back_left_over() {
+void database_router::give_back_left_over() {
   if (left_over_.empty() || left_over_at_ > now()) return;
   const auto most = std::min(left_over_.size(), most_given_back);
   const auto end = left_over_.begin() + static_cast<std::ptrdiff_t>(most);
@@ -137,11 +137,11 @@ void spread::give_back_left_over() {
   }
 }
 
-void spread::end(std::size_t operations, batch_state& state) {
+void database_router::end(std::size_t operations, batch_state& state) {
   const bool is_refused = !state.has_executed && !is_any_up();
-  for (std::size_t i = 0; i < state.journeys.size(); ++i) {
-    answer got = state.journeys[i].result();
-    const auto* const given_back = std::get_if<abandon>(&state.journeys[i].what());
+  for (std::size_t i = 0; i < state.routed.size(); ++i) {
+    answer got = state.routed[i].result();
+    const auto* const given_back = std::get_if<abandon>(&state.routed[i].what());
     const bool is_own = i >= operations;
     // If the whole batch is refused, its caller keeps what it gives back.
     if (given_back != nullptr && std::holds_alternative<unavailable_answer>(got) && (is_own || !is_refused)) {
@@ -158,20 +158,20 @@ void spread::end(std::size_t operations, batch_state& state) {
   throw store_unavailable(store_unavailable::kind::not_executed, "foliot: none of the databases of the map answers");
 }
 
-void spread::begin(std::span<operation> batch, batch_state& state) {
+void database_router::begin(std::span<operation> batch, batch_state& state) {
   ++claims_begin_;
-  state.journeys.reserve(batch.size());
-  for (operation& each : batch) state.journeys.emplace_back(std::move(each), *map_, claims_begin_);
+  state.routed.reserve(batch.size());
+  for (operation& each : batch) state.routed.emplace_back(std::move(each), *map_, claims_begin_);
   if (left_over_.empty() || left_over_at_ > now()) return;
   for (std::size_t i = 0; i < most_given_back && !left_over_.empty(); ++i) {
-    state.journeys.emplace_back(abandon{left_over_.front()}, *map_, claims_begin_);
+    state.routed.emplace_back(abandon{left_over_.front()}, *map_, claims_begin_);
     left_over_.pop_front();
   }
 }
 
-void spread::go_on(batch_state& state) {
+void database_router::go_on(batch_state& state) {
   read_map_if_changed(state);
-  for (journey& each : state.journeys) {
+  for (routed_operation& each : state.routed) {
     if (each.next().empty()) continue;
     for (const int number : each.next()) {
       if (state.newer.contains(number)) each.take_doubt(old_map);
@@ -180,53 +180,53 @@ void spread::go_on(batch_state& state) {
   }
 }
 
-void spread::try_those_that_are_down(batch_state& state) {
+void database_router::try_those_that_are_down(batch_state& state) {
   for (auto& [number, one] : members_) {
     if (one.is_up) continue;
-    if (one.is_tried && one.part->is_idle()) conclude_attempt(number, one, one.part->take(), state);
+    if (one.is_tried && one.worker->is_idle()) conclude_attempt(number, one, one.worker->take(), state);
     if (!one.is_up && !one.is_tried && one.tries_at <= now()) {
       one.is_tried = true;
-      one.part->begin({});
+      one.worker->begin({});
     }
   }
 }
 
-void spread::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
+void database_router::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
   one.is_tried = false;
-  if (got.failure == nullptr && bells_ && !one.rings) {
-    bells_->add(number, *one.part->engine()->others());
-    one.rings = true;
+  if (got.failure == nullptr && listeners_ && !one.is_listened_to) {
+    listeners_->add(number, *one.worker->node()->others());
+    one.is_listened_to = true;
   }
   share none;
   take(number, none, std::move(got), state);
 }
 
-void spread::add_due(batch_state& state) {
+void database_router::add_due(batch_state& state) {
   // A batch without operations is executed for the sake of what is due.
-  const bool is_empty = state.journeys.empty();
+  const bool is_empty = state.routed.empty();
   for (auto& [number, one] : members_) {
     if (one.is_up && (is_due(one.next) || (is_empty && number == 0))) state.shares.try_emplace(number);
   }
 }
 
-bool spread::add_operations(batch_state& state) {
-  for (std::size_t i = 0; i < state.journeys.size(); ++i) {
-    for (const int number : state.journeys[i].next()) {
+bool database_router::add_operations(batch_state& state) {
+  for (std::size_t i = 0; i < state.routed.size(); ++i) {
+    for (const int number : state.routed[i].next()) {
       share& to = state.shares[number];
-      to.operations.push_back(state.journeys[i].share(number, *map_));
+      to.operations.push_back(state.routed[i].share(number, *map_));
       to.of.push_back(i);
     }
   }
   return !state.shares.empty();
 }
 
-void spread::execute_round(batch_state& state) {
+void database_router::execute_round(batch_state& state) {
   std::map<int, share> shares = std::exchange(state.shares, {});
   std::set<int> begun;
   for (auto& [number, of] : shares) {
     const auto one = members_.find(number);
     if (one == members_.end() || !one->second.is_up) continue;
-    one->second.part->begin(of.operations);
+    one->second.worker->begin(of.operations);
     begun.insert(number);
   }
   // All of them have ended before one can end this by an exception.
@@ -241,12 +241,12 @@ void spread::execute_round(batch_state& state) {
   conclude_beats(got, state);  // those of a database came after its share
 }
 
-spread::round_outcome spread::wait_for(std::set<int> awaited) {
+database_router::round_outcome database_router::wait_for(std::set<int> awaited) {
   round_outcome got;
   std::set<int> beating;
   std::set<int> failed;
   const auto conclude = [&](int number, member& one) {
-    share_outcome made = one.part->take();
+    share_outcome made = one.worker->take();
     if (made.failure == nullptr) {
       one.next = made.next;
     } else {
@@ -262,25 +262,25 @@ spread::round_outcome spread::wait_for(std::set<int> awaited) {
   for (;;) {
     for (auto& [number, one] : members_) {
       if (awaited.contains(number) || beating.contains(number)) {
-        if (one.part->is_idle()) conclude(number, one);
+        if (one.worker->is_idle()) conclude(number, one);
       } else if (!awaited.empty() && one.is_up && !failed.contains(number) && is_due(one.next)) {
-        one.part->begin({});
+        one.worker->begin({});
         beating.insert(number);
       }
     }
     if (awaited.empty() && beating.empty()) return got;
-    members_.at(awaited.empty() ? *beating.begin() : *awaited.begin()).part->wait_until(now() + looks_every);
+    members_.at(awaited.empty() ? *beating.begin() : *awaited.begin()).worker->wait_until(now() + looks_every);
   }
 }
 
-void spread::conclude_beats(round_outcome& of, batch_state& state) {
+void database_router::conclude_beats(round_outcome& of, batch_state& state) {
   for (auto& [number, beat] : of.beats) {
     share none;
     take(number, none, std::move(beat), state);
   }
 }
 
-void spread::take(int number, share& of, share_outcome&& got, batch_state& state) {
+void database_router::take(int number, share& of, share_outcome&& got, batch_state& state) {
   member& one = members_.at(number);
   if (got.failure != nullptr) {
     try {
@@ -299,7 +299,7 @@ void spread::take(int number, share& of, share_outcome&& got, batch_state& state
   add_news(state.done, got.done);
   auto elsewhere = got.map.elsewhere.begin();
   for (std::size_t i = 0; i < of.of.size(); ++i) {
-    journey& it = state.journeys[of.of[i]];
+    routed_operation& it = state.routed[of.of[i]];
     it.take_back(std::move(of.operations[i]));
     if (elsewhere != got.map.elsewhere.end() && *elsewhere == i) {
       ++elsewhere;
@@ -310,34 +310,34 @@ void spread::take(int number, share& of, share_outcome&& got, batch_state& state
   }
 }
 
-void spread::refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state) {
-  for (const std::size_t each : of.of) state.journeys[each].take_refusal(number, is_in_doubt, why);
+void database_router::refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state) {
+  for (const std::size_t each : of.of) state.routed[each].take_refusal(number, is_in_doubt, why);
 }
 
-void spread::note_down(int number, member& one, std::string_view why) {
+void database_router::note_down(int number, member& one, std::string_view why) {
   one.tries_at = now() + between_attempts;
   if (!std::exchange(one.is_up, false) || !options_.warn) return;
   options_.warn("the database " + std::to_string(number) +
                 " of the map does not answer, its tubes are not available: " + std::string(without_prefix(why)));
 }
 
-void spread::note_up(int number, member& one) {
+void database_router::note_up(int number, member& one) {
   if (std::exchange(one.is_up, true) || !options_.warn) return;
   options_.warn("the database " + std::to_string(number) + " of the map answers again");
 }
 
-bool spread::send_off_homeless(batch_state& state, instant until) {
-  const auto is_homeless = [](const journey& each) { return each.is_homeless(); };
-  if (std::ranges::none_of(state.journeys, is_homeless) || !members_.at(0).is_up || now() >= until) return false;
-  static_cast<void>(::poll(nullptr, 0, homeless_pause));
+bool database_router::retry_unplaced(batch_state& state, instant until) {
+  const auto is_unplaced = [](const routed_operation& each) { return each.is_unplaced(); };
+  if (std::ranges::none_of(state.routed, is_unplaced) || !members_.at(0).is_up || now() >= until) return false;
+  sleep_for(unplaced_pause);
   if (!try_to_read_map()) return false;
-  for (journey& each : state.journeys) {
-    if (each.is_homeless()) each.begin_again(*map_);
+  for (routed_operation& each : state.routed) {
+    if (each.is_unplaced()) each.begin_again(*map_);
   }
   return true;
 }
 
-next_change spread::next() const noexcept {
+next_change database_router::next() const noexcept {
   if (members_.size() == 1) {
     next_change of_one = first().next();
     if (!left_over_.empty()) of_one.expiry = std::min(of_one.expiry, left_over_at_);
@@ -356,25 +356,25 @@ next_change spread::next() const noexcept {
   return next;
 }
 
-postgresql_engine& spread::reach(member& one) {
+postgresql_node& database_router::reach(member& one) {
   if (!one.is_up) {
     // An attempt that has succeeded may have brought news: they are for the next batch.
-    if (one.is_tried && one.part->wait() != nullptr) {
-      static_cast<void>(one.part->take());
+    if (one.is_tried && one.worker->wait() != nullptr) {
+      static_cast<void>(one.worker->take());
       one.is_tried = false;
     }
-    if (!std::exchange(one.is_tried, true)) one.part->begin({});
-    if (const std::exception_ptr failure = one.part->wait()) std::rethrow_exception(failure);
+    if (!std::exchange(one.is_tried, true)) one.worker->begin({});
+    if (const std::exception_ptr failure = one.worker->wait()) std::rethrow_exception(failure);
   }
-  return *one.part->engine();
+  return *one.worker->node();
 }
 
-check_result spread::check_member(int number, member& one) {
+check_result database_router::check_member(int number, member& one) {
   const std::string name = "the database " + std::to_string(number) + " of the map";
   try {
-    postgresql_engine& engine = reach(one);
-    const check_result found = engine.check();
-    if (!found) return std::unexpected("in " + name + ", " + engine.place() + ": " + found.error());
+    postgresql_node& node = reach(one);
+    const check_result found = node.check();
+    if (!found) return std::unexpected("in " + name + ", " + node.place() + ": " + found.error());
     return {};
   } catch (const store_unavailable& error) {
     throw store_unavailable(store_unavailable::kind::not_executed,
@@ -382,7 +382,7 @@ check_result spread::check_member(int number, member& one) {
   }
 }
 
-check_result spread::check() {
+check_result database_router::check() {
   if (members_.size() == 1) return first().check();
   for (auto& [number, one] : members_) {
     check_result found = check_member(number, one);
@@ -391,16 +391,16 @@ check_result spread::check() {
   return {};
 }
 
-void spread::close() {
+void database_router::close() {
   if (members_.size() == 1) return first().close();
   // Side by side, as one that does not answer takes some seconds.
   for (auto& [number, one] : members_) {
-    if (std::exchange(one.is_tried, false)) static_cast<void>(one.part->take());
-    one.part->begin_to_close();
+    if (std::exchange(one.is_tried, false)) static_cast<void>(one.worker->take());
+    one.worker->begin_to_close();
   }
   std::exception_ptr failure;
   for (auto& [number, one] : members_) {
-    if (share_outcome made = one.part->take(); made.failure != nullptr) failure = std::move(made.failure);
+    if (share_outcome made = one.worker->take(); made.failure != nullptr) failure = std::move(made.failure);
   }
   if (failure != nullptr) std::rethrow_exception(failure);
 }

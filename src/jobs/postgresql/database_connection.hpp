@@ -6,7 +6,7 @@
 // commit begins: should the answer to the commit be lost, it can still be found out whether it has happened, and then
 // the replies are known.
 //
-// After a lane_failure only goes_on_after() may be called, and the destructor.
+// After a database_failure only goes_on_after() may be called, and the destructor.
 #pragma once
 
 #include <libpq-fe.h>
@@ -33,10 +33,10 @@ namespace foliot::jobs::detail {
 inline constexpr std::string_view lacks_rights = "42501";
 
 /// A statement has failed, or the connection.
-class lane_failure : public std::runtime_error {
+class database_failure : public std::runtime_error {
  public:
   /// `state` is the SQLSTATE of an error that the server has reported; empty: the connection has failed.
-  lane_failure(std::string state, const std::string& text) : std::runtime_error(text), state_(std::move(state)) {}
+  database_failure(std::string state, const std::string& text) : std::runtime_error(text), state_(std::move(state)) {}
   [[nodiscard]] const std::string& state() const noexcept { return state_; }
   [[nodiscard]] bool is_state(std::string_view state) const noexcept { return state_ == state; }
   /// Another transaction was in the way of this one, so it may succeed at once.
@@ -56,7 +56,7 @@ class lane_failure : public std::runtime_error {
 };
 
 /// No connection was made: no host that libpq has asked lets the program in.
-class connect_failure : public lane_failure {
+class connect_failure : public database_failure {
  public:
   /// `reasons` are libpq's: one for each host, with its name.
   explicit connect_failure(std::vector<std::string> reasons);
@@ -67,19 +67,20 @@ class connect_failure : public lane_failure {
 };
 
 /// Where an exchange is: the server has the statements and may just execute them, or it waits for more.
-enum class lane_point : std::uint8_t { sent, answered };
+enum class exchange_point : std::uint8_t { sent, answered };
 /// Is called with the socket, and may shut it down.
-using lane_step = std::function<void(int socket, lane_point at)>;
+using exchange_step = std::function<void(int socket, exchange_point at)>;
 
-class lane {
+class database_connection {
  public:
   /// Connects with the arguments of PQconnectStartParams(). Resolving a host's name blocks; all else ends at `deadline`
   /// of the monotonic clock. Throws connect_failure.
   /// `at_step` is for tests: it is called in each exchange, and when the connection is made.
-  lane(const char* const* keywords, const char* const* values, instant deadline, const lane_step& at_step);
-  ~lane();
-  lane(const lane&) = delete;
-  lane& operator=(const lane&) = delete;
+  database_connection(const char* const* keywords, const char* const* values, instant deadline,
+                      const exchange_step& at_step);
+  ~database_connection();
+  database_connection(const database_connection&) = delete;
+  database_connection& operator=(const database_connection&) = delete;
 
   /// Executes statements that are separated by semicolons, as one transaction; returns the rows of the last one, as
   /// text. Only before the first run().
@@ -89,7 +90,7 @@ class lane {
   /// If this failure, the last one, was another transaction that was in the way of a run(), a want of room or of
   /// rights, or what a statement met, then nothing has happened, and the connection is as good as before: ends the
   /// transaction, so that the next one may begin. Else returns false.
-  [[nodiscard]] bool goes_on_after(const lane_failure& failure, instant deadline) noexcept;
+  [[nodiscard]] bool goes_on_after(const database_failure& failure, instant deadline) noexcept;
   /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
   void commit(instant deadline);
 
@@ -131,12 +132,12 @@ class lane {
   void read_synchronization(instant deadline);
   [[noreturn]] void fail_connection(std::string_view doing) const;
 
-  void step(lane_point at) const {
+  void step(exchange_point at) const {
     if (at_step_) at_step_(PQsocket(connection_.get()), at);
   }
 
   std::unique_ptr<PGconn, closed> connection_;
-  const lane_step& at_step_;
+  const exchange_step& at_step_;
   std::set<const char*> prepared_;  // names of statements
   bool has_begun_ = false;
   bool has_refused_ = false;

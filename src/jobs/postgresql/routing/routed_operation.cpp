@@ -1,4 +1,4 @@
-#include "journey.hpp"
+#include "routed_operation.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -149,7 +149,7 @@ class adder {
 
 }  // namespace
 
-journey::kind journey::kind_of(const operation& it) {
+routed_operation::kind routed_operation::kind_of(const operation& it) {
   return std::visit(
       [](const auto& what) {
         using type = std::remove_cvref_t<decltype(what)>;
@@ -168,12 +168,12 @@ journey::kind journey::kind_of(const operation& it) {
       it);
 }
 
-journey::journey(operation&& what, const tube_map& map, std::size_t first)
+routed_operation::routed_operation(operation&& what, const tube_map& map, std::size_t first)
     : what_(std::move(what)), kind_(kind_of(what_)), first_(first) {
   set_next(map);
 }
 
-void journey::set_next(const tube_map& map) {
+void routed_operation::set_next(const tube_map& map) {
   next_.clear();
   for (const int each : route_of(what_, map, first_)) {
     if (asked_.contains(each)) continue;
@@ -182,7 +182,7 @@ void journey::set_next(const tube_map& map) {
   }
 }
 
-operation journey::share(int database, const tube_map& map) {
+operation routed_operation::share(int database, const tube_map& map) {
   if (std::holds_alternative<put>(what_)) return std::move(what_);
   operation made = what_;
   if (auto* const claiming = std::get_if<claim>(&made)) {
@@ -199,11 +199,11 @@ operation journey::share(int database, const tube_map& map) {
   return made;
 }
 
-void journey::take_back(operation&& share) {
+void routed_operation::take_back(operation&& share) {
   if (std::holds_alternative<put>(share)) what_ = std::move(share);
 }
 
-void journey::take(int database, answer&& got, bool sends) {
+void routed_operation::take(int database, answer&& got, bool sends) {
   asked_.insert(database);
   is_elsewhere_ = false;
   sends_ = sends_ || sends;
@@ -214,22 +214,22 @@ void journey::take(int database, answer&& got, bool sends) {
   }
 }
 
-void journey::take_elsewhere(int database) {
+void routed_operation::take_elsewhere(int database) {
   asked_.insert(database);
   is_elsewhere_ = true;
 }
 
-void journey::take_refusal(int database, bool is_in_doubt, const std::string& why) {
+void routed_operation::take_refusal(int database, bool is_in_doubt, const std::string& why) {
   asked_.insert(database);
   is_elsewhere_ = false;
   if (!refused_ || (is_in_doubt && !refused_->is_in_doubt)) refused_ = unavailable_answer{is_in_doubt, why};
 }
 
-void journey::take_doubt(const std::string& why) {
+void routed_operation::take_doubt(const std::string& why) {
   if (kind_ != kind::taken && !refused_) refused_ = unavailable_answer{false, why};
 }
 
-bool journey::is_complete() const {
+bool routed_operation::is_complete() const {
   switch (kind_) {
     case kind::taken: return !is_elsewhere_;
     // What is in doubt may have happened there: then it is not to happen elsewhere.
@@ -250,7 +250,7 @@ bool journey::is_complete() const {
   return true;
 }
 
-void journey::go_on(const tube_map& map) {
+void routed_operation::go_on(const tube_map& map) {
   next_.clear();
   if (is_complete()) return;
   set_next(map);
@@ -261,13 +261,13 @@ void journey::go_on(const tube_map& map) {
   }
 }
 
-void journey::begin_again(const tube_map& map) {
+void routed_operation::begin_again(const tube_map& map) {
   asked_.clear();
   is_elsewhere_ = false;
   set_next(map);
 }
 
-answer journey::result() {
+answer routed_operation::result() {
   const bool has_something = result_ && (kind_ == kind::taken || is_found(*result_)) &&
                              !(kind_ == kind::filled && std::holds_alternative<bulk_answer>(*result_) &&
                                std::get<bulk_answer>(*result_).changed == 0);

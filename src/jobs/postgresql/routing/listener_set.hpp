@@ -16,10 +16,10 @@
 
 namespace foliot::jobs::detail {
 
-class bells final : public other_nodes {
+class listener_set final : public other_nodes {
  public:
   /// Throws std::system_error if the system has no descriptor left.
-  explicit bells(duration scan_every) : scan_every_(scan_every) {}
+  explicit listener_set(duration scan_every) : scan_every_(scan_every) {}
 
   /// Adds the news of this database. They must live until they are removed, or as long as this.
   void add(int database, other_nodes& news) FOLIOT_EXCLUDES(lock_);

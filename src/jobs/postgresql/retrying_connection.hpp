@@ -9,17 +9,17 @@
 #include <foliot/core/instant.hpp>
 
 #include "call.hpp"
-#include "lane.hpp"
+#include "database_connection.hpp"
 #include "reply.hpp"
 #include "target.hpp"
 
 namespace foliot::jobs::detail {
 
-class errand {
+class retrying_connection {
  public:
   /// `first_patience` is for the first connection: if that fails, the string may well be wrong.
-  explicit errand(const std::string& database, duration patience = std::chrono::seconds(30),
-                  duration first_patience = std::chrono::seconds(5))
+  explicit retrying_connection(const std::string& database, duration patience = std::chrono::seconds(30),
+                               duration first_patience = std::chrono::seconds(5))
       : target_(database), patience_(patience), first_patience_(first_patience) {}
 
   /// Throws store_failure if the database has not answered for so long, and if it refuses the call.
@@ -31,8 +31,8 @@ class errand {
   const duration patience_;
   const duration first_patience_;
   bool has_connected_ = false;
-  const lane_step no_step_;
-  std::unique_ptr<lane> lane_;
+  const exchange_step no_step_;
+  std::unique_ptr<database_connection> connection_;
 };
 
 }  // namespace foliot::jobs::detail

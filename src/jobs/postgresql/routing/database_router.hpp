@@ -2,7 +2,7 @@
 // has (sql/map.sql).
 //
 // A batch is divided: each database executes its share, as a transaction of its own, side by side with the others. An
-// operation that has more than one place to go to makes further rounds (journey.hpp).
+// operation that has more than one place to go to makes further rounds (routed_operation.hpp).
 //
 // A node learns of a change of the map by its batches: each database says which version of its knowledge it has. A put
 // into a tube that has left the database is refused by that, so that a map which is not new does no harm.
@@ -36,11 +36,11 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../engine.hpp"
+#include "../postgresql_node.hpp"
 #include "../tube_map.hpp"
-#include "bells.hpp"
-#include "journey.hpp"
-#include "part.hpp"
+#include "database_worker.hpp"
+#include "listener_set.hpp"
+#include "routed_operation.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -51,37 +51,37 @@ namespace foliot::jobs::detail {
   return message;
 }
 
-class spread {
+class database_router {
  public:
-  /// With the engine of the first database.
-  spread(const postgresql_options& options, std::unique_ptr<postgresql_engine> first);
-  ~spread();
-  spread(const spread&) = delete;
-  spread& operator=(const spread&) = delete;
+  /// With the node of the first database.
+  database_router(const postgresql_options& options, std::unique_ptr<postgresql_node> first);
+  ~database_router();
+  database_router(const database_router&) = delete;
+  database_router& operator=(const database_router&) = delete;
 
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   [[nodiscard]] check_result check();
   void close();
-  [[nodiscard]] other_nodes* others() noexcept { return bells_.get(); }
+  [[nodiscard]] other_nodes* others() noexcept { return listeners_.get(); }
   [[nodiscard]] std::string place() const;
   [[nodiscard]] std::vector<std::string> places() const;
 
  private:
   /// One of the databases. The first one has the number 0.
   struct member {
-    std::unique_ptr<database_part> part;
+    std::unique_ptr<database_worker> worker;
     next_change next;
     std::int64_t map_version = 0;  // with which the map was read; 0: none
     bool is_up = false;
     bool is_tried = false;  // it is down, and its thread tries to reach it
     instant tries_at = instant::earliest();
-    bool rings = false;  // bells_ has its news
+    bool is_listened_to = false;  // listeners_ has its news
   };
   /// What a database does in one round.
   struct share {
     std::vector<operation> operations;
-    std::vector<std::size_t> of;  // by operation: its journey
+    std::vector<std::size_t> of;  // by operation: its index in batch_state::routed
   };
   /// What databases have done in one round: with their shares, and with empty ones while the others had not ended.
   struct round_outcome {
@@ -90,7 +90,7 @@ class spread {
   };
   /// A batch that is being executed.
   struct batch_state {
-    std::vector<journey> journeys;
+    std::vector<routed_operation> routed;
     std::map<int, share> shares;  // of the present round
     execution done;
     bool has_executed = false;             // some database has
@@ -100,12 +100,12 @@ class spread {
   };
 
   /// Precondition: there is one database only, or the first one is up.
-  [[nodiscard]] postgresql_engine& first() const noexcept { return *members_.at(0).part->engine(); }
+  [[nodiscard]] postgresql_node& first() const noexcept { return *members_.at(0).worker->node(); }
   [[nodiscard]] bool is_any_up() const;
   [[nodiscard]] bool is_due(const next_change& what) const;
   void begin(std::span<operation> batch, batch_state& state);
   void go_on(batch_state& state);
-  /// The answers of the journeys. Throws store_unavailable if no database is up.
+  /// The answers of the operations. Throws store_unavailable if no database is up.
   void end(std::size_t operations, batch_state& state);
   /// A database has not given this back: it is tried again.
   void leave_over(const reservation& token);
@@ -140,12 +140,12 @@ class spread {
   void reach_by(int number, member& one, const std::string& connection);
   /// Leaves those that are not in the map any more.
   void leave_removed();
-  /// The engine of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
-  [[nodiscard]] static postgresql_engine& reach(member& one);
+  /// The node of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
+  [[nodiscard]] static postgresql_node& reach(member& one);
   /// Throws store_unavailable, which names the database.
   [[nodiscard]] static check_result check_member(int number, member& one);
   /// Lets the puts that no database has taken begin again, for a while. Returns false if there are none, or no longer.
-  bool send_off_homeless(batch_state& state, instant until);
+  bool retry_unplaced(batch_state& state, instant until);
 
   const postgresql_options options_;
   std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
@@ -154,8 +154,8 @@ class spread {
   /// The reservations to give back to databases that did not answer or refused that; and when it is tried again.
   std::deque<reservation> left_over_;
   instant left_over_at_ = instant::earliest();
-  execution aside_;               // the news of beats that belong to no batch: the next one has them
-  std::unique_ptr<bells> bells_;  // null: a test gives the time
+  execution aside_;                          // the news of beats that belong to no batch: the next one has them
+  std::unique_ptr<listener_set> listeners_;  // null: a test gives the time
 };
 
 }  // namespace foliot::jobs::detail

@@ -1,6 +1,4 @@
-#include "errand.hpp"
-
-#include <poll.h>
+#include "retrying_connection.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,16 +7,17 @@
 #include <foliot/jobs/job_store.hpp>
 
 #include "primary.hpp"
+#include "sleep_for.hpp"
 
 namespace foliot::jobs::detail {
 
 namespace {
 
 constexpr duration begin_patience = std::chrono::seconds(2);  // for the first statements of a connection
-constexpr int pause_between_attempts = 50;                    // in ms
+constexpr duration pause_between_attempts = std::chrono::milliseconds(50);
 
 /// The connection has failed, or another transaction was in the way.
-bool may_succeed_later(const lane_failure& error) {
+bool may_succeed_later(const database_failure& error) {
   return error.state().empty() || error.state().starts_with("08") || error.state().starts_with("57") ||
          error.is_conflict() || error.is_state("25006");
 }
@@ -31,7 +30,7 @@ constexpr const char* settings =
     "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; SET "
     "client_connection_check_interval = '1s'";
 
-std::string reason_of(const lane_failure& error) {
+std::string reason_of(const database_failure& error) {
   if (!error.is_state("55P03")) return error.what();
   return "a transaction is open there that this step waits for, such as one of an application that has put jobs: the "
          "step has changed nothing. End the transactions that have been open for long (pg_stat_activity), and try "
@@ -40,31 +39,31 @@ std::string reason_of(const lane_failure& error) {
 
 }  // namespace
 
-reply errand::run(const call& what) {
+reply retrying_connection::run(const call& what) {
   const clock& time = monotonic_clock::instance();
   const instant begin = time.now();
   for (;;) {
     try {
-      if (lane_ == nullptr) {
-        lane_ = connect_to_primary(target_, no_step_).over;
+      if (connection_ == nullptr) {
+        connection_ = connect_to_primary(target_, no_step_).over;
         has_connected_ = true;
-        lane_->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
-        if (lane_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
+        connection_->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
+        if (connection_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
           throw store_failure("foliot: the database " + target_.to_string() +
                               " has no schema of foliot: make it with `foliot serve --migrate`");
         }
       }
-      auto replies = lane_->run(std::span(&what, 1), time.now() + patience_);
-      lane_->commit(time.now() + patience_);
+      auto replies = connection_->run(std::span(&what, 1), time.now() + patience_);
+      connection_->commit(time.now() + patience_);
       return std::move(replies.front());
-    } catch (const lane_failure& error) {
-      if (lane_ != nullptr && !lane_->goes_on_after(error, time.now() + patience_)) lane_.reset();
+    } catch (const database_failure& error) {
+      if (connection_ != nullptr && !connection_->goes_on_after(error, time.now() + patience_)) connection_.reset();
       const duration patience = has_connected_ ? patience_ : std::min(patience_, first_patience_);
       if (!may_succeed_later(error) || time.now() >= begin + patience) {
         throw store_failure("foliot: the database " + target_.to_string() + ": " + reason_of(error));
       }
-      static_cast<void>(::poll(nullptr, 0, pause_between_attempts));
+      sleep_for(pause_between_attempts);
     }
   }
 }

@@ -9,7 +9,7 @@
 
 #include <foliot/jobs/operations.hpp>
 
-#include "../../src/jobs/postgresql/spread/journey.hpp"
+#include "../../src/jobs/postgresql/routing/routed_operation.hpp"
 #include "../../src/jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {
@@ -18,24 +18,28 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Three databases. The tube "one" is in 1, and "moving" moves from 1 to 2.
-class Journey : public ::testing::Test {
+class RoutedOperation : public ::testing::Test {
  protected:
-  [[nodiscard]] journey of(operation what, std::size_t first = 0) const { return {std::move(what), map_, first}; }
-  static void refuse(journey& it, int database, bool is_in_doubt) { it.take_refusal(database, is_in_doubt, "why"); }
+  [[nodiscard]] routed_operation of(operation what, std::size_t first = 0) const {
+    return {std::move(what), map_, first};
+  }
+  static void refuse(routed_operation& it, int database, bool is_in_doubt) {
+    it.take_refusal(database, is_in_doubt, "why");
+  }
 
   const tube_map map_{{{1, "db1"}, {2, "db2"}}, {{"one", {1}}, {"moving", {2, 1}}}};
 };
 
 using databases = std::vector<int>;
 
-TEST_F(Journey, APutGoesToTheDatabaseOfItsTube) {
+TEST_F(RoutedOperation, APutGoesToTheDatabaseOfItsTube) {
   EXPECT_EQ(of(put{.tube = "other", .body = ""}).next(), databases{0});
   EXPECT_EQ(of(put{.tube = "one", .body = ""}).next(), databases{1});
   EXPECT_EQ(of(put{.tube = "moving", .body = ""}).next(), databases{2});
 }
 
-TEST_F(Journey, APutWithAKeyLooksWhereTheTubeWasFirst) {
-  journey it = of(put{.tube = "moving", .key = "k", .body = "body"});
+TEST_F(RoutedOperation, APutWithAKeyLooksWhereTheTubeWasFirst) {
+  routed_operation it = of(put{.tube = "moving", .key = "k", .body = "body"});
   ASSERT_EQ(it.next(), databases{1});
   operation there = it.share(1, map_);
   EXPECT_EQ(std::get<put>(there).body, "body");
@@ -50,18 +54,18 @@ TEST_F(Journey, APutWithAKeyLooksWhereTheTubeWasFirst) {
   EXPECT_EQ(std::get<put_answer>(it.result()).id, 66U);
 }
 
-TEST_F(Journey, APutThatNoDatabaseTakesBeginsAgain) {
-  journey it = of(put{.tube = "other", .body = ""});
+TEST_F(RoutedOperation, APutThatNoDatabaseTakesBeginsAgain) {
+  routed_operation it = of(put{.tube = "other", .body = ""});
   it.take_elsewhere(0);
   it.go_on(map_);
-  EXPECT_TRUE(it.is_homeless());
+  EXPECT_TRUE(it.is_unplaced());
   it.begin_again({{{1, "db1"}}, {{"other", {1}}}});
   EXPECT_EQ(it.next(), databases{1});
-  EXPECT_FALSE(it.is_homeless());
+  EXPECT_FALSE(it.is_unplaced());
 }
 
-TEST_F(Journey, AJobIsLookedForInAllDatabases) {
-  journey it = of(cancel{job_id{65}});
+TEST_F(RoutedOperation, AJobIsLookedForInAllDatabases) {
+  routed_operation it = of(cancel{job_id{65}});
   for (const int each : {1, 0, 2}) {  // its id is one of database 1
     ASSERT_EQ(it.next(), databases{each});
     it.take(each, change_answer{change_answer::kind::gone, 0}, false);
@@ -72,9 +76,9 @@ TEST_F(Journey, AJobIsLookedForInAllDatabases) {
 }
 
 // It was still in 1 when 2 was asked, and has come there before 1 was asked.
-TEST_F(Journey, AJobThatMayHaveMovedIsLookedForOnceMore) {
+TEST_F(RoutedOperation, AJobThatMayHaveMovedIsLookedForOnceMore) {
   for (const bool is_there : {false, true}) {
-    journey it = of(peek{job_id{66}});
+    routed_operation it = of(peek{job_id{66}});
     for (const int each : {2, 0, 1}) {
       ASSERT_EQ(it.next(), databases{each});
       it.take(each, peek_answer{}, each == 1);
@@ -97,9 +101,9 @@ TEST_F(Journey, AJobThatMayHaveMovedIsLookedForOnceMore) {
 }
 
 // Its job was on its way from 1, so it may be in 2.
-TEST_F(Journey, WhatWasPassedOverIsLookedForInTheNextDatabase) {
+TEST_F(RoutedOperation, WhatWasPassedOverIsLookedForInTheNextDatabase) {
   for (const bool is_there : {false, true}) {
-    journey it = of(peek{job_key{"moving", "k"}});
+    routed_operation it = of(peek{job_key{"moving", "k"}});
     ASSERT_EQ(it.next(), databases{1});
     it.take(1, passed_over_answer{}, false);
     it.go_on(map_);
@@ -111,24 +115,24 @@ TEST_F(Journey, WhatWasPassedOverIsLookedForInTheNextDatabase) {
   }
 }
 
-TEST_F(Journey, APutThatWasPassedOverGoesNowhereElse) {
-  journey it = of(put{.tube = "moving", .key = "k", .body = ""});
+TEST_F(RoutedOperation, APutThatWasPassedOverGoesNowhereElse) {
+  routed_operation it = of(put{.tube = "moving", .key = "k", .body = ""});
   it.take(1, passed_over_answer{}, true);
   it.go_on(map_);
   EXPECT_TRUE(it.next().empty());
   EXPECT_TRUE(std::holds_alternative<passed_over_answer>(it.result()));
 }
 
-TEST_F(Journey, WhatIsInDoubtGoesNowhereElse) {
-  journey it = of(cancel{job_id{64}});
+TEST_F(RoutedOperation, WhatIsInDoubtGoesNowhereElse) {
+  routed_operation it = of(cancel{job_id{64}});
   refuse(it, 0, true);
   it.go_on(map_);
   EXPECT_TRUE(it.next().empty());
   EXPECT_TRUE(std::get<unavailable_answer>(it.result()).is_in_doubt);
 }
 
-TEST_F(Journey, AJobThatWasNotFoundMayBeWhereNobodyAnswers) {
-  journey it = of(cancel{job_id{64}});
+TEST_F(RoutedOperation, AJobThatWasNotFoundMayBeWhereNobodyAnswers) {
+  routed_operation it = of(cancel{job_id{64}});
   it.take(0, change_answer{change_answer::kind::gone, 0}, false);
   it.go_on(map_);
   refuse(it, 1, false);
@@ -140,31 +144,31 @@ TEST_F(Journey, AJobThatWasNotFoundMayBeWhereNobodyAnswers) {
   EXPECT_EQ(std::get<unavailable_answer>(it.result()), (unavailable_answer{false, "why"}));
 }
 
-TEST_F(Journey, WhatWasNotFoundByAnOldMapMayBeElsewhere) {
-  journey it = of(cancel{job_key{"one", "k"}});
+TEST_F(RoutedOperation, WhatWasNotFoundByAnOldMapMayBeElsewhere) {
+  routed_operation it = of(cancel{job_key{"one", "k"}});
   it.take(1, change_answer{change_answer::kind::gone, 0}, false);
   it.take_doubt("why");
   it.go_on(map_);
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<unavailable_answer>(it.result()), (unavailable_answer{false, "why"}));
 
-  journey found = of(cancel{job_key{"one", "k"}});
+  routed_operation found = of(cancel{job_key{"one", "k"}});
   found.take(1, change_answer{change_answer::kind::done, 65}, true);
   found.take_doubt("why");
   found.go_on(map_);
   EXPECT_EQ(std::get<change_answer>(found.result()).id, 65U);
 }
 
-TEST_F(Journey, APutGoesOnByAnOldMap) {
-  journey it = of(put{.tube = "moving", .key = "k", .body = ""});
+TEST_F(RoutedOperation, APutGoesOnByAnOldMap) {
+  routed_operation it = of(put{.tube = "moving", .key = "k", .body = ""});
   it.take_elsewhere(1);
   it.take_doubt("why");
   it.go_on(map_);
   EXPECT_EQ(it.next(), databases{2});
 }
 
-TEST_F(Journey, AJobThatItsDatabaseHasNoRoomToReserveIsFound) {
-  journey it = of(claim_job{65});
+TEST_F(RoutedOperation, AJobThatItsDatabaseHasNoRoomToReserveIsFound) {
+  routed_operation it = of(claim_job{65});
   ASSERT_EQ(it.next(), databases{1});
   it.take(1, claim_answer{{}, claim_answer::kind::no_space}, false);
   it.go_on(map_);
@@ -172,8 +176,8 @@ TEST_F(Journey, AJobThatItsDatabaseHasNoRoomToReserveIsFound) {
   EXPECT_EQ(std::get<claim_answer>(it.result()).what, claim_answer::kind::no_space);
 }
 
-TEST_F(Journey, AClaimAsksEachDatabaseForItsTubesAndForWhatIsMissing) {
-  journey it = of(claim{.tubes = {"other", "one", "moving"}, .count = 3}, 1);
+TEST_F(RoutedOperation, AClaimAsksEachDatabaseForItsTubesAndForWhatIsMissing) {
+  routed_operation it = of(claim{.tubes = {"other", "one", "moving"}, .count = 3}, 1);
   ASSERT_EQ(it.next(), databases{1});
   EXPECT_EQ(std::get<claim>(it.share(1, map_)).tubes, (std::vector<std::string>{"one", "moving"}));
   it.take(1, claim_answer{{claimed_job{}}}, false);
@@ -190,8 +194,8 @@ TEST_F(Journey, AClaimAsksEachDatabaseForItsTubesAndForWhatIsMissing) {
   EXPECT_EQ(std::get<claim_answer>(it.result()).jobs.size(), 1U);
 }
 
-TEST_F(Journey, AKickGoesOnWithTheRest) {
-  journey it = of(kick{.tube = "moving", .count = 5});
+TEST_F(RoutedOperation, AKickGoesOnWithTheRest) {
+  routed_operation it = of(kick{.tube = "moving", .count = 5});
   it.take(1, bulk_answer{2}, true);
   it.go_on(map_);
   ASSERT_EQ(it.next(), databases{2});
@@ -202,8 +206,8 @@ TEST_F(Journey, AKickGoesOnWithTheRest) {
   EXPECT_EQ(std::get<bulk_answer>(it.result()).changed, 5U);
 }
 
-TEST_F(Journey, CountsAreSums) {
-  journey it = of(count_all{});
+TEST_F(RoutedOperation, CountsAreSums) {
+  routed_operation it = of(count_all{});
   ASSERT_EQ(it.next(), (databases{0, 1, 2}));
   for (const int each : it.next()) it.take(each, count_answer{{.ready = 2, .delayed = 1}}, false);
   it.go_on(map_);
@@ -211,8 +215,8 @@ TEST_F(Journey, CountsAreSums) {
   EXPECT_EQ(std::get<count_answer>(it.result()).counts, (job_counts{.ready = 6, .delayed = 3}));
 }
 
-TEST_F(Journey, ACountWithoutOneDatabaseIsNone) {
-  journey it = of(count_tube{"moving"});
+TEST_F(RoutedOperation, ACountWithoutOneDatabaseIsNone) {
+  routed_operation it = of(count_tube{"moving"});
   it.take(1, count_answer{{.ready = 2}}, false);
   refuse(it, 2, false);
   it.go_on(map_);
@@ -220,8 +224,8 @@ TEST_F(Journey, ACountWithoutOneDatabaseIsNone) {
   EXPECT_TRUE(std::holds_alternative<unavailable_answer>(it.result()));
 }
 
-TEST_F(Journey, ANewerMapNamesTheDatabasesThatAreYetToBeAsked) {
-  journey it = of(cancel{job_key{"one", "k"}});
+TEST_F(RoutedOperation, ANewerMapNamesTheDatabasesThatAreYetToBeAsked) {
+  routed_operation it = of(cancel{job_key{"one", "k"}});
   ASSERT_EQ(it.next(), databases{1});
   it.take(1, change_answer{change_answer::kind::gone, 0}, true);
   const tube_map newer{{{1, "db1"}, {2, "db2"}}, {{"one", {2, 1}}}};
@@ -233,8 +237,8 @@ TEST_F(Journey, ANewerMapNamesTheDatabasesThatAreYetToBeAsked) {
   EXPECT_EQ(std::get<change_answer>(it.result()).id, 66U);
 }
 
-TEST_F(Journey, TheListOfTubesHasEachOnce) {
-  journey it = of(list_tubes{});
+TEST_F(RoutedOperation, TheListOfTubesHasEachOnce) {
+  routed_operation it = of(list_tubes{});
   it.take(0, tubes_answer{{"a", "moving"}}, false);
   it.take(1, tubes_answer{{"moving", "one"}}, true);
   it.take(2, tubes_answer{{"moving"}}, false);

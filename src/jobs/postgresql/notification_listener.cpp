@@ -1,4 +1,4 @@
-#include "bell.hpp"
+#include "notification_listener.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -77,20 +77,20 @@ class polled_socket {
 
 }  // namespace
 
-bell::rung_pipe::rung_pipe() {
+notification_listener::wake_pipe::wake_pipe() {
   if (::pipe2(ends_, O_NONBLOCK | O_CLOEXEC) != 0) {
     throw std::system_error(errno, std::generic_category(), "foliot: pipe2");
   }
 }
-bell::rung_pipe::~rung_pipe() {
+notification_listener::wake_pipe::~wake_pipe() {
   ::close(ends_[0]);
   ::close(ends_[1]);
 }
-void bell::rung_pipe::ring() noexcept {
+void notification_listener::wake_pipe::wake() noexcept {
   while (::write(ends_[1], "", 1) < 0 && errno == EINTR) {
   }
 }
-void bell::rung_pipe::quiet() noexcept {
+void notification_listener::wake_pipe::reset() noexcept {
   std::array<char, 64> bytes;
   for (;;) {
     const auto got = ::read(ends_[0], bytes.data(), bytes.size());
@@ -98,22 +98,22 @@ void bell::rung_pipe::quiet() noexcept {
   }
 }
 
-void bell::names::add(std::string tube) {
+void notification_listener::names::add(std::string tube) {
   if (any_tube) return;
   tubes.insert(std::move(tube));
   if (tubes.size() > most_names) add_any();
 }
-void bell::names::add_any() {
+void notification_listener::names::add_any() {
   tubes.clear();
   any_tube = true;
 }
 
-bell::bell(const std::string& database, duration scan_every, duration silence)
+notification_listener::notification_listener(const std::string& database, duration scan_every, duration silence)
     : scan_every_(scan_every), silence_(silence), target_(database) {
-  thread_ = seam::thread("foliot-bell", [this] { run(); });
+  thread_ = seam::thread("foliot-listener", [this] { run(); });
 }
 
-bell::~bell() {
+notification_listener::~notification_listener() {
   {
     const lock held(lock_);
     ending_ = true;
@@ -122,19 +122,19 @@ bell::~bell() {
   thread_.join();
 }
 
-void bell::connect_to(target database) {
+void notification_listener::connect_to(target database) {
   const lock held(lock_);
   new_target_ = std::move(database);
 }
 
-void bell::take_new_target() {
+void notification_listener::take_new_target() {
   const lock held(lock_);
   if (!new_target_) return;
   target_ = *std::move(new_target_);
   new_target_.reset();
 }
 
-void bell::tell(std::span<const std::string> tubes) noexcept {
+void notification_listener::tell(std::span<const std::string> tubes) noexcept {
   {
     const lock held(lock_);
     try {
@@ -146,27 +146,27 @@ void bell::tell(std::span<const std::string> tubes) noexcept {
   poller_.wake();
 }
 
-news bell::take_news() {
+news notification_listener::take_news() {
   const lock held(lock_);
   news result;
   result.any_tube = heard_.any_tube;
   result.tubes.assign(heard_.tubes.begin(), heard_.tubes.end());  // throws before anything is lost
   heard_ = {};
-  news_.quiet();
+  news_.reset();
   return result;
 }
 
-bool bell::has_to_tell() const {
+bool notification_listener::has_to_tell() const {
   const lock held(lock_);
   return !to_tell_.empty();
 }
 
-bool bell::is_ending() const {
+bool notification_listener::is_ending() const {
   const lock held(lock_);
   return ending_;
 }
 
-void bell::hear(std::string_view message) {
+void notification_listener::hear(std::string_view message) {
   std::optional<std::string> tube = from_hex(message);
   if (!tube) return;
   const lock held(lock_);
@@ -176,15 +176,15 @@ void bell::hear(std::string_view message) {
   } else {
     heard_.add(std::move(*tube));
   }
-  if (was_empty) news_.ring();
+  if (was_empty) news_.wake();
 }
 
-std::optional<bell::missing_connection> bell::outage() const {
+std::optional<notification_listener::missing_connection> notification_listener::outage() const {
   const lock held(lock_);
   return missing_;
 }
 
-void bell::note_failure(instant attempt, std::string_view why) noexcept {
+void notification_listener::note_failure(instant attempt, std::string_view why) noexcept {
   const lock held(lock_);
   if (!missing_) missing_ = missing_connection{now(), attempt, {}};
   missing_->attempt = attempt;
@@ -194,12 +194,12 @@ void bell::note_failure(instant attempt, std::string_view why) noexcept {
   }
 }
 
-void bell::note_connection() noexcept {
+void notification_listener::note_connection() noexcept {
   const lock held(lock_);
   missing_.reset();
 }
 
-void bell::run() noexcept {
+void notification_listener::run() noexcept {
   duration wait = first_wait;
   while (!is_ending()) {
     instant attempt = now();
@@ -222,8 +222,8 @@ void bell::run() noexcept {
   }
 }
 
-void bell::talk(const primary_connection& to) {
-  lane& over = *to.over;
+void notification_listener::talk(const primary_connection& to) {
+  database_connection& over = *to.over;
   const polled_socket polled(poller_, over.socket());
   hear("");  // what was told before is not known
   instant next_message = now();
@@ -249,7 +249,7 @@ void bell::talk(const primary_connection& to) {
   }
 }
 
-void bell::send(lane& over) {
+void notification_listener::send(database_connection& over) {
   names taken;
   {
     const lock held(lock_);

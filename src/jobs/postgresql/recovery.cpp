@@ -1,6 +1,4 @@
-// How a postgresql_engine goes on despite locked jobs, turns, a full disk and outages: see engine.hpp.
-#include <poll.h>
-
+// How a postgresql_node goes on despite locked jobs, turns, a full disk and outages: see postgresql_node.hpp.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -15,7 +13,8 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "engine.hpp"
+#include "postgresql_node.hpp"
+#include "sleep_for.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -24,8 +23,8 @@ namespace {
 
 /// What a batch takes at least that waits for a lock in vain, and in its turn once more. See lock_timeout.
 constexpr duration two_waits = std::chrono::milliseconds(600);
-/// The longest pause between two attempts of one batch, in ms.
-constexpr int longest_pause = 100;
+/// The longest pause between two attempts of one batch.
+constexpr duration longest_pause = std::chrono::milliseconds(100);
 /// The state of an error for want of room on a disk: see sql/ballast.sql.
 constexpr const char* disk_full = "53100";
 /// So long the connection for news may be missing beside one for jobs that works. After an outage of the server both
@@ -40,8 +39,8 @@ std::string in_seconds(duration length) {
 
 }  // namespace
 
-batch_frame::turn_taking postgresql_engine::turns_after(const lane_failure& error, batch_frame::turn_taking turns,
-                                                        bool has_keys, instant until) noexcept {
+batch_frame::turn_taking postgresql_node::turns_after(const database_failure& error, batch_frame::turn_taking turns,
+                                                      bool has_keys, instant until) noexcept {
   using turn_taking = batch_frame::turn_taking;
   const instant now = monotonic_clock::instance().now();
   if (error.is_state("FL005")) {
@@ -54,13 +53,13 @@ batch_frame::turn_taking postgresql_engine::turns_after(const lane_failure& erro
   return turns == turn_taking::begin ? turn_taking::end : turns;
 }
 
-void postgresql_engine::pass_over_locked() noexcept {
+void postgresql_node::pass_over_locked() noexcept {
   passes_over_until_ = monotonic_clock::instance().now() + passes_over_for;
 }
 
-bool postgresql_engine::lacks_room() const noexcept { return monotonic_clock::instance().now() < lacks_room_until_; }
+bool postgresql_node::lacks_room() const noexcept { return monotonic_clock::instance().now() < lacks_room_until_; }
 
-void postgresql_engine::note_want_of_room(std::string_view why) {
+void postgresql_node::note_want_of_room(std::string_view why) {
   const instant now = monotonic_clock::instance().now();
   lacks_room_until_ = now + passes_over_for;
   if (now < warns_of_room_at_) return;
@@ -69,9 +68,9 @@ void postgresql_engine::note_want_of_room(std::string_view why) {
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
 
-void postgresql_engine::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
+void postgresql_node::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
 
-void postgresql_engine::make_tubes_before(std::span<const operation> batch) noexcept {
+void postgresql_node::make_tubes_before(std::span<const operation> batch) noexcept {
   try {
     std::set<std::string_view> tubes;
     for (const operation& each : batch) {
@@ -85,21 +84,21 @@ void postgresql_engine::make_tubes_before(std::span<const operation> batch) noex
   }
 }
 
-std::optional<std::int64_t> postgresql_engine::run_aside(const call& it) noexcept {
+std::optional<std::int64_t> postgresql_node::run_aside(const call& it) noexcept {
   try {
-    const std::int64_t answer = lane_->run(std::span(&it, 1), patience()).front().integer(0, 0);
-    lane_->commit(patience());
+    const std::int64_t answer = connection_->run(std::span(&it, 1), patience()).front().integer(0, 0);
+    connection_->commit(patience());
     return answer;
-  } catch (const lane_failure& error) {
+  } catch (const database_failure& error) {
     note_failure_aside(it.what(), error);
-    if (!lane_->goes_on_after(error, patience())) lane_.reset();  // the next batch connects again
+    if (!connection_->goes_on_after(error, patience())) connection_.reset();  // the next batch connects again
   } catch (...) {
-    lane_.reset();
+    connection_.reset();
   }
   return std::nullopt;
 }
 
-void postgresql_engine::note_failure_aside(const sql_statement& what, const lane_failure& error) noexcept {
+void postgresql_node::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
   // Conflicts pass, and of lost connections and want of room the batches tell.
   if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
   const instant now = monotonic_clock::instance().now();
@@ -111,14 +110,14 @@ void postgresql_engine::note_failure_aside(const sql_statement& what, const lane
   }
 }
 
-void postgresql_engine::note_obstacles(const std::vector<answer>& answers) noexcept {
+void postgresql_node::note_passed_over(const std::vector<answer>& answers) noexcept {
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
   if (std::ranges::any_of(answers, is_passed_over)) pass_over_locked();
 }
 
-void postgresql_engine::note_missing_news() {
-  if (!bell_) return;
-  const std::optional<bell::missing_connection> missing = bell_->outage();
+void postgresql_node::note_missing_news() {
+  if (!listener_) return;
+  const std::optional<notification_listener::missing_connection> missing = listener_->outage();
   const instant now = monotonic_clock::instance().now();
   if (!missing && news_missing_since_) {
     const duration length = now - *std::exchange(news_missing_since_, std::nullopt);
@@ -129,27 +128,27 @@ void postgresql_engine::note_missing_news() {
   if (missing->attempt < connected_at_ || now < std::max(missing->since, connected_at_) + news_patience) return;
   news_missing_since_ = missing->since;
   warn("there has been no connection for news to the database " + place_ + " for " + in_seconds(now - missing->since) +
-       ", so clients that wait get the jobs of other nodes later, by up to " + in_seconds(bell_->scan_every()) +
+       ", so clients that wait get the jobs of other nodes later, by up to " + in_seconds(listener_->scan_every()) +
        ". Each session needs two connections: " + missing->why);
 }
 
-void postgresql_engine::recover(const lane_failure& from, instant until, store_unavailable::kind known) {
+void postgresql_node::recover(const database_failure& from, instant until, store_unavailable::kind known) {
   const std::string where = place_.empty() ? target_.to_string() : place_;
-  if (lane_ != nullptr && !lane_->goes_on_after(from, patience())) lane_.reset();
-  if (lane_ != nullptr && from.is_state(disk_full)) give_up_ballast();
+  if (connection_ != nullptr && !connection_->goes_on_after(from, patience())) connection_.reset();
+  if (connection_ != nullptr && from.is_state(disk_full)) give_up_ballast();
   if (monotonic_clock::instance().now() >= until) {
     is_down_ = true;
     // Another host may be the primary by now. Here an earlier batch may wait for a standby that does not come, and keep
     // the row of the node locked.
-    if (target_.hosts() > 1) lane_.reset();
+    if (target_.hosts() > 1) connection_.reset();
     std::string what = " does not answer: ";
     if (from.is_for_want_of_room()) what = " has no room: ";
     if (from.is_for_want_of_rights()) what = " refuses: ";
     throw store_unavailable(known, "foliot: the database " + where + what + from.what());
   }
   if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
-  static_cast<void>(::poll(nullptr, 0, pause_));
-  pause_ = std::min(2 * pause_, longest_pause);
+  sleep_for(pause_);
+  pause_ = std::min(pause_ * 2, longest_pause);
 }
 
 }  // namespace foliot::jobs::detail

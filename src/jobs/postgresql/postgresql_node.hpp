@@ -1,4 +1,4 @@
-// The inside of a postgresql_store: its connection, its session, and what happens when the database goes away.
+// A node of the store in one database: its connection, its session there, and what happens when the database goes away.
 //
 // One batch is one transaction. What can go wrong, and what follows:
 //   - before the commit was sent, the transaction has not happened: execute() connects again, and sends all of it
@@ -43,9 +43,9 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "batch_plan.hpp"
-#include "bell.hpp"
+#include "database_connection.hpp"
 #include "deadlines.hpp"
-#include "lane.hpp"
+#include "notification_listener.hpp"
 #include "pause_between.hpp"
 #include "primary.hpp"
 #include "target.hpp"
@@ -67,28 +67,28 @@ class node_name_taken : public store_failure {
   using store_failure::store_failure;
 };
 
-class postgresql_engine {
+class postgresql_node {
  public:
-  /// `at_step` is for tests; see lane.
-  explicit postgresql_engine(const postgresql_options& options, lane_step at_step = {});
-  ~postgresql_engine();
-  postgresql_engine(const postgresql_engine&) = delete;
-  postgresql_engine& operator=(const postgresql_engine&) = delete;
+  /// `at_step` is for tests; see database_connection.
+  explicit postgresql_node(const postgresql_options& options, exchange_step at_step = {});
+  ~postgresql_node();
+  postgresql_node(const postgresql_node&) = delete;
+  postgresql_node& operator=(const postgresql_node&) = delete;
 
-  /// A store with this engine.
-  [[nodiscard]] static std::unique_ptr<postgresql_store> as_store(std::unique_ptr<postgresql_engine> engine) {
-    return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(engine)));
+  /// A store with this node.
+  [[nodiscard]] static std::unique_ptr<postgresql_store> as_store(std::unique_ptr<postgresql_node> node) {
+    return std::unique_ptr<postgresql_store>(new postgresql_store(std::move(node)));
   }
 
-  /// If the database refuses one operation (lane_failure::is_refusal()), answers that one with unavailable_answer, and
-  /// executes the others. Then the batch is several transactions.
+  /// If the database refuses one operation (database_failure::is_refusal()), answers that one with unavailable_answer,
+  /// and executes the others. Then the batch is several transactions.
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   /// The next connections are made with this string, which leads to the same database. Throws as target does.
   void connect_to(const std::string& database);
   [[nodiscard]] check_result check();
   void close();
-  [[nodiscard]] other_nodes* others() noexcept { return bell_.get(); }
+  [[nodiscard]] other_nodes* others() noexcept { return listener_.get(); }
   [[nodiscard]] std::string place() const;
   [[nodiscard]] const postgresql_options& options() const noexcept { return options_; }
 
@@ -108,8 +108,8 @@ class postgresql_engine {
   [[nodiscard]] bool is_connected();
   void connect();
   /// Throws if the role of this new connection lacks a right: store_failure when the store is opened, later
-  /// lane_failure.
-  void expect_rights(lane& over, instant deadline) const;
+  /// database_failure.
+  void expect_rights(database_connection& over, instant deadline) const;
   /// Waits until the server has ended the process of a connection that was lost, and with it the transaction that it
   /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
   /// If that does not help within a quarter of the node's timeout, or ten seconds, those jobs come later.
@@ -131,7 +131,7 @@ class postgresql_engine {
   void commit_at_primary();
   /// Asks the server, and sees to it that the answer stays true. A conflict, soon, if the server still commits the
   /// batch.
-  [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t part);
+  [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t partition);
   /// Notes that the commit of this batch stays in doubt.
   void leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got);
   /// Whether it is time to settle doubts, or to give back what they have brought. Then the next time comes later.
@@ -150,7 +150,7 @@ class postgresql_engine {
   void follow(const operation& of, const answer& got);
   /// An attempt has failed: drops the connection, and waits before the next one; if another transaction was in the way,
   /// or there was no room, rolls back instead, if that is possible. Throws store_unavailable at `until`.
-  void recover(const lane_failure& from, instant until, store_unavailable::kind known);
+  void recover(const database_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
   /// Has the database's tables kept short.
   void rotate() noexcept;
@@ -158,8 +158,8 @@ class postgresql_engine {
   /// it is the next attempt's. Precondition: the store is connected, which may have ended afterwards.
   std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept { return run_aside(call(what)); }
   std::optional<std::int64_t> run_aside(const call& it) noexcept;
-  void note_failure_aside(const sql_statement& what, const lane_failure& error) noexcept;
-  // Locked jobs, turns, a full disk and outages (obstacles.cpp).
+  void note_failure_aside(const sql_statement& what, const database_failure& error) noexcept;
+  // Locked jobs, turns, a full disk and outages (recovery.cpp).
 
   /// This batch has waited for a lock in vain. If it may make several tubes, it may have waited for another one that
   /// waits for it: makes them now. Precondition: that of run_aside().
@@ -167,7 +167,7 @@ class postgresql_engine {
   /// Something is locked for long: the next batches pass over it.
   void pass_over_locked() noexcept;
   /// What the next attempt of a batch does about turns after this failure.
-  [[nodiscard]] batch_frame::turn_taking turns_after(const lane_failure& error, batch_frame::turn_taking turns,
+  [[nodiscard]] batch_frame::turn_taking turns_after(const database_failure& error, batch_frame::turn_taking turns,
                                                      bool has_keys, instant until) noexcept;
   /// Whether the database has had no room for an operation lately, or has refused one.
   [[nodiscard]] bool lacks_room() const noexcept;
@@ -176,8 +176,8 @@ class postgresql_engine {
   void note_refusal(std::string_view why);
   /// Gives reservations the room that the database has kept for them. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
-  /// What the answers of a batch show of locks.
-  void note_obstacles(const std::vector<answer>& answers) noexcept;
+  /// If an answer says that an operation was passed over, the next batches pass over locked jobs, too.
+  void note_passed_over(const std::vector<answer>& answers) noexcept;
   /// Tells of a connection for news that is missing although that for jobs works, and of its end. Precondition: a batch
   /// has just been executed.
   void note_missing_news();
@@ -188,10 +188,10 @@ class postgresql_engine {
   [[nodiscard]] const clock& steady() const noexcept;
 
   const postgresql_options options_;
-  const lane_step at_step_;
+  const exchange_step at_step_;
   const std::int64_t process_;
   target target_;
-  std::unique_ptr<lane> lane_;
+  std::unique_ptr<database_connection> connection_;
   std::string place_;
   std::string backend_;       // the server's process of the last connection, as a condition in SQL; empty: none to end
   std::string committing_;    // that of a commit that was not answered, in the same way
@@ -206,7 +206,7 @@ class postgresql_engine {
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
   struct doubt {
     std::int64_t number;                  // of the batch
-    std::int64_t part;                    // of foliot.batch, which has the number
+    std::int64_t partition;               // of foliot.batch, which has the number
     std::vector<reservation> claimed;     // by it, if it has happened
     std::vector<reservation> given_back;  // by it: of the unwanted ones
   };
@@ -227,10 +227,10 @@ class postgresql_engine {
   std::optional<instant> news_missing_since_;   // as an operator was told
   instant next_rotation_ = instant::earliest();
   pause_between rotations_;
-  int pause_;             // before the next attempt to connect, in ms
+  duration pause_;        // before the next attempt to connect
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
-  std::unique_ptr<bell> bell_;  // null: a test gives the time, and drives the nodes by itself
+  std::unique_ptr<notification_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
 };
 
 }  // namespace foliot::jobs::detail

@@ -1,6 +1,4 @@
-#include "engine.hpp"
-
-#include <poll.h>
+#include "postgresql_node.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "rights.hpp"
 #include "schema.hpp"
 #include "schema_history.hpp"
+#include "sleep_for.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -26,8 +25,8 @@ using turn_taking = batch_frame::turn_taking;
 constexpr duration begin_patience = std::chrono::seconds(2);
 /// An answer is waited for at least so long, because a server may be busy.
 constexpr duration least_patience = std::chrono::seconds(3);
-/// The first pause between two attempts of one batch, in ms.
-constexpr int first_pause = 5;
+/// The first pause between two attempts of one batch.
+constexpr duration first_pause = std::chrono::milliseconds(5);
 /// How often a refused batch is tried as a whole before it is divided: some errors pass by themselves.
 constexpr int attempts_of_whole = 2;
 /// Between two attempts at what a database refuses.
@@ -39,6 +38,9 @@ constexpr duration rotates_at_least_every = std::chrono::seconds(30);
 /// Not longer than it is from beat to beat, or the others would take the node for dead.
 constexpr duration sight_patience = std::chrono::milliseconds(500);
 constexpr duration end_patience = std::chrono::seconds(10);
+/// Between two looks at that process: the first pause, which doubles, and the longest one.
+constexpr duration first_look = std::chrono::milliseconds(1);
+constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
@@ -65,7 +67,7 @@ std::string_view text_of(const reply& from, int column) { return from.bytes(0, c
 
 }  // namespace
 
-postgresql_engine::postgresql_engine(const postgresql_options& options, lane_step at_step)
+postgresql_node::postgresql_node(const postgresql_options& options, exchange_step at_step)
     : options_(options),
       at_step_(std::move(at_step)),
       process_(random_number()),
@@ -87,30 +89,31 @@ postgresql_engine::postgresql_engine(const postgresql_options& options, lane_ste
   } catch (const store_unavailable& error) {
     throw store_failure(error.what());
   }
-  if (!options_.clocks) bell_ = std::make_unique<bell>(options_.database, duration(options_.scan_every));
+  if (!options_.clocks)
+    listener_ = std::make_unique<notification_listener>(options_.database, duration(options_.scan_every));
 }
 
-postgresql_engine::~postgresql_engine() {
+postgresql_node::~postgresql_node() {
   try {
     close();
   } catch (...) {  // the session ends when its time is over
   }
 }
 
-void postgresql_engine::warn(std::string_view sentence) const {
+void postgresql_node::warn(std::string_view sentence) const {
   if (options_.warn) options_.warn(sentence);
 }
 
-instant postgresql_engine::patience() const {
+instant postgresql_node::patience() const {
   const duration half = duration(options_.give_up_after) / 2;
   return monotonic_clock::instance().now() + std::max(half, least_patience);
 }
 
-const clock& postgresql_engine::steady() const noexcept {
+const clock& postgresql_node::steady() const noexcept {
   return options_.clocks ? *options_.clocks->monotonic : monotonic_clock::instance();
 }
 
-std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
+std::optional<std::vector<std::int64_t>> postgresql_node::given_time() const {
   if (!options_.clocks) return std::nullopt;
   const auto wall = options_.clocks->wall_time();
   return std::vector<std::int64_t>{std::chrono::floor<milliseconds>(wall).time_since_epoch().count(),
@@ -118,13 +121,13 @@ std::optional<std::vector<std::int64_t>> postgresql_engine::given_time() const {
                                    options_.clocks->monotonic->now().nanoseconds()};
 }
 
-bool postgresql_engine::is_connected() {
-  if (lane_ != nullptr && timelines::of_process().is_replaced(server_)) lane_.reset();
-  return lane_ != nullptr;
+bool postgresql_node::is_connected() {
+  if (connection_ != nullptr && timelines::of_process().is_replaced(server_)) connection_.reset();
+  return connection_ != nullptr;
 }
 
-void postgresql_engine::make_ready() {
-  if (!committing_.empty()) lane_.reset();
+void postgresql_node::make_ready() {
+  if (!committing_.empty()) connection_.reset();
   if (!is_connected()) {
     const std::string lost = backend_;
     connect();
@@ -137,12 +140,12 @@ void postgresql_engine::make_ready() {
   if (std::exchange(has_moved_, false)) adopt_reservations();
 }
 
-void postgresql_engine::connect_to(const std::string& database) {
+void postgresql_node::connect_to(const std::string& database) {
   target_ = target(database);
-  if (bell_) bell_->connect_to(target_);
+  if (listener_) listener_->connect_to(target_);
 }
 
-void postgresql_engine::connect() {
+void postgresql_node::connect() {
   auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
   const instant deadline = monotonic_clock::instance().now() + begin_patience;
   const reply about = made->execute_text(std::string(durable_commits) + settings, deadline);
@@ -160,23 +163,23 @@ void postgresql_engine::connect() {
   origin_ = text_of(here, 0);
   opening_ = random_number();
   backend_ = text_of(about, 2);
-  lane_ = std::move(made);
+  connection_ = std::move(made);
   server_ = std::move(server);
-  place_ = lane_->place();
+  place_ = connection_->place();
   connected_at_ = monotonic_clock::instance().now();
 }
 
-void postgresql_engine::expect_rights(lane& over, instant deadline) const {
+void postgresql_node::expect_rights(database_connection& over, instant deadline) const {
   const std::string missing = missing_rights(over, deadline);
   if (missing.empty()) return;
   const std::string role(text_of(over.execute_text("SELECT current_user", deadline), 0));
   const std::string sentence = "the role '" + role + "' lacks rights in the database " + over.place() + ": " + missing +
                                ". Repeat the GRANTs of docs/serve/nodes.md, \"Privileges\"";
   if (origin_.empty()) fail(sentence);
-  throw lane_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
+  throw database_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
 }
 
-void postgresql_engine::end_lost(const std::string& backend) {
+void postgresql_node::end_lost(const std::string& backend) {
   if (backend.empty()) return;
   // A pooler may have given this connection the same process.
   const std::string it = " FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backend;
@@ -187,22 +190,22 @@ void postgresql_engine::end_lost(const std::string& backend) {
   const duration end_within = std::min(end_patience, beats_every());
   const instant ends_at = begin + std::min(sight_patience, end_within / 2);
   const instant until = begin + end_within;
-  for (int pause = 1; monotonic_clock::instance().now() < until; pause = std::min(2 * pause, 50)) {
+  for (duration pause = first_look; monotonic_clock::instance().now() < until; pause = std::min(pause * 2, last_look)) {
     const bool only_looks = monotonic_clock::instance().now() < ends_at;
-    if (text_of(lane_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
-    static_cast<void>(::poll(nullptr, 0, pause));
+    if (text_of(connection_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
+    sleep_for(pause);
   }
 }
 
-void postgresql_engine::announce() {
+void postgresql_node::announce() {
   call what(statements::announce);
   what.add(std::string_view(options_.node)).add(process_).add(duration(options_.node_timeout).count());
   what.add(session_before_).add(given_time());
   // Since the connection was made, a migration may have ended.
   std::vector<call> calls{call(statements::admit), what};
   calls.front().add(history_of_schema().version);
-  const auto replies = lane_->run(calls, patience());
-  lane_->commit(patience());
+  const auto replies = connection_->run(calls, patience());
+  connection_->commit(patience());
   if (replies.back().is_null(0, 0)) {
     throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
@@ -213,12 +216,12 @@ void postgresql_engine::announce() {
   last_beat_ = 0;
 }
 
-void postgresql_engine::adopt_reservations() {
+void postgresql_node::adopt_reservations() {
   try {
     call what(statements::reservations_of);
     what.add(session_).add(given_time());
-    const auto replies = lane_->run(std::span(&what, 1), patience());
-    lane_->commit(patience());
+    const auto replies = connection_->run(std::span(&what, 1), patience());
+    connection_->commit(patience());
     const reply& all = replies.front();
     const auto ids = all.integers(0, 0);
     const auto openings = all.integers(0, 1);
@@ -235,7 +238,7 @@ void postgresql_engine::adopt_reservations() {
   }
 }
 
-void postgresql_engine::session_is_over() noexcept {
+void postgresql_node::session_is_over() noexcept {
   session_ = 0;
   doubts_.clear();
   unwanted_.clear();
@@ -243,7 +246,7 @@ void postgresql_engine::session_is_over() noexcept {
   lost_.insert(lost_.end(), all.begin(), all.end());
 }
 
-batch_frame postgresql_engine::frame_for(std::span<const operation> batch, instant now) {
+batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant now) {
   batch_frame frame;
   frame.session = session_;
   frame.opening = opening_;
@@ -269,12 +272,12 @@ batch_frame postgresql_engine::frame_for(std::span<const operation> batch, insta
   return frame;
 }
 
-execution postgresql_engine::execute(std::span<operation> batch) {
+execution postgresql_node::execute(std::span<operation> batch) {
   if (is_closed_) fail("the store in " + place_ + " is closed");
   return execute(batch, attempts_of_whole);
 }
 
-execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
+execution postgresql_node::execute(std::span<operation> batch, int attempts) {
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
   const bool settles = begins_to_settle();
@@ -294,7 +297,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       batch_frame frame = frame_for(batch, time.local);
       frame.turns = frame.passes_over && turns != turn_taking::end ? turn_taking::ignore : turns;
       const batch_plan plan(batch, frame);
-      const std::vector<reply> replies = lane_->run(plan.calls(), patience());
+      const std::vector<reply> replies = connection_->run(plan.calls(), patience());
       batch_plan::outcome got = plan.read(replies, time);
       if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.beats) {
@@ -307,7 +310,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       note_missing_news();
       if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       if (error.is_state("FL001")) session_is_over();
       turns = turns_after(error, turns, has_keys, until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
@@ -315,7 +318,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
       const bool is_refusal = error.is_refusal() && !batch.empty();
       if (is_refusal && --attempts == 0) {
-        if (lane_ != nullptr && !lane_->goes_on_after(error, patience())) lane_.reset();
+        if (connection_ != nullptr && !connection_->goes_on_after(error, patience())) connection_.reset();
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
       }
       recover(error, is_refusal ? instant::never() : until, store_unavailable::kind::not_executed);
@@ -324,7 +327,7 @@ execution postgresql_engine::execute(std::span<operation> batch, int attempts) {
   }
 }
 
-void postgresql_engine::rotate() noexcept {
+void postgresql_node::rotate() noexcept {
   const instant begin = monotonic_clock::instance().now();
   const std::optional<std::int64_t> answer = run_aside(statements::rotate);
   switch (answer.value_or(0)) {  // see sql/rotation.sql
@@ -341,8 +344,7 @@ void postgresql_engine::rotate() noexcept {
   next_rotation_ = begin + rotations_.length();
 }
 
-void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::outcome& what,
-                                 const batch_frame& frame) {
+void postgresql_node::conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame) {
   std::vector<reservation>& expired = what.done.expired;
   expired = std::exchange(lost_, {});
   for (const reservation& each : frame.over) {
@@ -358,7 +360,7 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   for (const reservation& each : frame.unwanted) own_.end(each);
   unwanted_.erase(unwanted_.begin(), unwanted_.begin() + static_cast<std::ptrdiff_t>(frame.unwanted.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
-  note_obstacles(what.done.answers);
+  note_passed_over(what.done.answers);
   next_ = what.next;
   // A pause that is over stays only for an error.
   const instant now = steady().now();
@@ -366,7 +368,7 @@ void postgresql_engine::conclude(std::span<const operation> batch, batch_plan::o
   map_seen_ = std::move(what.map);
 }
 
-void postgresql_engine::follow(const operation& of, const answer& got) {
+void postgresql_node::follow(const operation& of, const answer& got) {
   for (const claimed_job& each : jobs_claimed_by(got)) own_.set(each.token, each.job.expires);
   if (const auto* const holder = std::get_if<holder_answer>(&got)) {
     const reservation token = token_of(of);
@@ -379,66 +381,66 @@ void postgresql_engine::follow(const operation& of, const answer& got) {
   }
 }
 
-next_change postgresql_engine::next() const noexcept {
+next_change postgresql_node::next() const noexcept {
   next_change next = next_;
   next.expiry = std::min({next.expiry, own_.next(), next_beat_});
   if (!doubts_.empty() || !unwanted_.empty()) next.expiry = std::min(next.expiry, settles_at_);
   return next;
 }
 
-tube_map postgresql_engine::read_map() {
+tube_map postgresql_node::read_map() {
   const std::vector<call> calls{call(statements::read_databases), call(statements::read_places)};
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   for (;;) {
     try {
       make_ready();
-      const auto replies = lane_->run(calls, patience());
-      lane_->commit(patience());
+      const auto replies = connection_->run(calls, patience());
+      connection_->commit(patience());
       return tube_map(replies.front(), replies.back());
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
   }
 }
 
-check_result postgresql_engine::check() {
+check_result postgresql_node::check() {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
-  const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_parts),
+  const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_partitions),
                                 call(statements::long_statement), call(statements::check_jobs)};
   for (;;) {
     try {
       make_ready();
-      const auto replies = lane_->run(calls, instant::never());
-      lane_->commit(patience());
+      const auto replies = connection_->run(calls, instant::never());
+      connection_->commit(patience());
       if (replies.back().is_null(0, 0)) return {};
       return std::unexpected(std::string(replies.back().bytes(0, 0)));
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
   }
 }
 
-void postgresql_engine::close() {
+void postgresql_node::close() {
   if (std::exchange(is_closed_, true) || session_ == 0) return;
   try {
-    if (lane_ == nullptr) connect();
+    if (connection_ == nullptr) connect();
     call what(statements::end_session);
     what.add(session_);
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
       try {
-        is_left = lane_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
-        lane_->commit(patience());
-      } catch (const lane_failure& error) {
-        if (until <= monotonic_clock::instance().now() || !lane_->goes_on_after(error, patience())) throw;
+        is_left = connection_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
+        connection_->commit(patience());
+      } catch (const database_failure& error) {
+        if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;
       }
     }
-    lane_.reset();
-  } catch (const lane_failure& error) {
+    connection_.reset();
+  } catch (const database_failure& error) {
     fail("cannot give back the jobs of the node '" + options_.node + "' in " + place_ + ": " + error.what());
   }
 }
 
-std::string postgresql_engine::place() const { return place_; }
+std::string postgresql_node::place() const { return place_; }
 
 }  // namespace foliot::jobs::detail

@@ -1,5 +1,5 @@
 // What the nodes of a PostgreSQL store tell each other: LISTEN and NOTIFY on the channel `foliot`, over a connection
-// and in a thread of the bell's own.
+// and in a thread of the listener's own.
 //
 // A message names a tube, in hexadecimal digits; an empty one means any tube. A NOTIFY holds a lock of the whole server
 // until its transaction has ended. So it is sent in a transaction that does nothing else and waits for no disk and no
@@ -31,7 +31,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/jobs/other_nodes.hpp>
 
-#include "lane.hpp"
+#include "database_connection.hpp"
 #include "primary.hpp"
 #include "target.hpp"
 
@@ -42,7 +42,7 @@ inline constexpr std::size_t most_names = 1000;
 /// After so long a silence the connection is tried.
 inline constexpr duration longest_silence = std::chrono::seconds(10);
 
-class bell final : public other_nodes {
+class notification_listener final : public other_nodes {
  public:
   /// Why there is no connection.
   struct missing_connection {
@@ -53,8 +53,8 @@ class bell final : public other_nodes {
 
   /// Connects in its thread, and begins with news of any tube. Throws as target does, and std::system_error if the
   /// system has no descriptor or thread left. `silence` is for tests.
-  bell(const std::string& database, duration scan_every, duration silence = longest_silence);
-  ~bell() override;
+  notification_listener(const std::string& database, duration scan_every, duration silence = longest_silence);
+  ~notification_listener() override;
 
   /// The next connection goes there.
   void connect_to(target database) FOLIOT_EXCLUDES(lock_);
@@ -67,16 +67,16 @@ class bell final : public other_nodes {
   [[nodiscard]] std::optional<missing_connection> outage() const FOLIOT_EXCLUDES(lock_);
 
  private:
-  /// A pipe that is readable while it has been rung.
-  class rung_pipe {
+  /// A pipe that is readable after wake(), until reset().
+  class wake_pipe {
    public:
-    rung_pipe();
-    ~rung_pipe();
-    rung_pipe(const rung_pipe&) = delete;
-    rung_pipe& operator=(const rung_pipe&) = delete;
+    wake_pipe();
+    ~wake_pipe();
+    wake_pipe(const wake_pipe&) = delete;
+    wake_pipe& operator=(const wake_pipe&) = delete;
     [[nodiscard]] int read_end() const noexcept { return ends_[0]; }
-    void ring() noexcept;
-    void quiet() noexcept;
+    void wake() noexcept;
+    void reset() noexcept;
 
    private:
     int ends_[2] = {-1, -1};
@@ -92,10 +92,10 @@ class bell final : public other_nodes {
   };
 
   void run() noexcept;
-  /// Uses one connection until it fails, another server has replaced that one, or the bell ends.
+  /// Uses one connection until it fails, another server has replaced that one, or the listener ends.
   void talk(const primary_connection& to) FOLIOT_EXCLUDES(lock_);
   /// Sends what is to be told.
-  void send(lane& over) FOLIOT_EXCLUDES(lock_);
+  void send(database_connection& over) FOLIOT_EXCLUDES(lock_);
   void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);
   void note_failure(instant attempt, std::string_view why) noexcept FOLIOT_EXCLUDES(lock_);
   void note_connection() noexcept FOLIOT_EXCLUDES(lock_);
@@ -105,10 +105,10 @@ class bell final : public other_nodes {
 
   const duration scan_every_;
   const duration silence_;
-  const lane_step no_step_;
+  const exchange_step no_step_;
   target target_;  // the thread's
   seam::poller poller_;
-  rung_pipe news_;
+  wake_pipe news_;
   mutable mutex lock_{lock_rank::object};
   names to_tell_ FOLIOT_GUARDED_BY(lock_);
   names heard_ FOLIOT_GUARDED_BY(lock_);

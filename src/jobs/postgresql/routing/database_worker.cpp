@@ -1,13 +1,13 @@
-#include "part.hpp"
+#include "database_worker.hpp"
 
 #include <utility>
 
 namespace foliot::jobs::detail {
 
-database_part::database_part(postgresql_options options, std::unique_ptr<postgresql_engine> engine)
-    : options_(std::move(options)), engine_(std::move(engine)) {}
+database_worker::database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node)
+    : options_(std::move(options)), node_(std::move(node)) {}
 
-database_part::~database_part() {
+database_worker::~database_worker() {
   {
     const lock held(lock_);
     ending_ = true;
@@ -16,37 +16,37 @@ database_part::~database_part() {
   if (thread_.joinable()) thread_.join();
 }
 
-void database_part::begin(std::span<operation> share) { begin(share, task::execute); }
+void database_worker::begin(std::span<operation> share) { begin(share, task::execute); }
 
-void database_part::begin_to_read_map() { begin({}, task::read_map); }
+void database_worker::begin_to_read_map() { begin({}, task::read_map); }
 
-void database_part::begin_to_close() { begin({}, task::close); }
+void database_worker::begin_to_close() { begin({}, task::close); }
 
-void database_part::begin(std::span<operation> share, task what) {
-  if (!thread_.joinable()) thread_ = seam::thread("foliot-part", [this] { run(); });
+void database_worker::begin(std::span<operation> share, task what) {
+  if (!thread_.joinable()) thread_ = seam::thread("foliot-database", [this] { run(); });
   const lock held(lock_);
   share_ = share;
   task_ = what;
   changed_.notify_all();
 }
 
-bool database_part::is_idle() const {
+bool database_worker::is_idle() const {
   const lock held(lock_);
   return !share_.has_value();
 }
 
-void database_part::wait_until(instant deadline) {
+void database_worker::wait_until(instant deadline) {
   const lock held(lock_);
   if (!outcome_) changed_.wait_until(lock_, deadline);
 }
 
-std::exception_ptr database_part::wait() {
+std::exception_ptr database_worker::wait() {
   const lock held(lock_);
   while (!outcome_) changed_.wait(lock_);
   return outcome_->failure;
 }
 
-share_outcome database_part::take() {
+share_outcome database_worker::take() {
   const lock held(lock_);
   while (!outcome_) changed_.wait(lock_);
   share_outcome taken = std::move(*outcome_);
@@ -54,26 +54,26 @@ share_outcome database_part::take() {
   return taken;
 }
 
-void database_part::connect_to(const std::string& database) {
-  if (engine_ != nullptr) engine_->connect_to(database);
+void database_worker::connect_to(const std::string& database) {
+  if (node_ != nullptr) node_->connect_to(database);
   options_.database = database;
 }
 
-void database_part::open() {
+void database_worker::open() {
   try {
-    engine_ = std::make_unique<postgresql_engine>(options_);
+    node_ = std::make_unique<postgresql_node>(options_);
   } catch (const store_failure& error) {  // it may be right later
     throw store_unavailable(store_unavailable::kind::not_executed, error.what());
   }
 }
 
-share_outcome database_part::execute(std::span<operation> share) noexcept {
+share_outcome database_worker::execute(std::span<operation> share) noexcept {
   share_outcome made;
   try {
-    if (engine_ == nullptr) open();
-    made.done = engine_->execute(share);
-    made.map = engine_->map_seen();
-    made.next = engine_->next();
+    if (node_ == nullptr) open();
+    made.done = node_->execute(share);
+    made.map = node_->map_seen();
+    made.next = node_->next();
   } catch (const node_name_taken&) {
     made.failure = std::current_exception();
   } catch (const store_failure& error) {  // as if its schema is away, or for newer programs: the others go on
@@ -84,29 +84,29 @@ share_outcome database_part::execute(std::span<operation> share) noexcept {
   return made;
 }
 
-share_outcome database_part::read_map() noexcept {
+share_outcome database_worker::read_map() noexcept {
   share_outcome made;
   try {
-    made.map_read = engine_->read_map();
-    made.map = engine_->map_seen();
-    made.next = engine_->next();
+    made.map_read = node_->read_map();
+    made.map = node_->map_seen();
+    made.next = node_->next();
   } catch (...) {
     made.failure = std::current_exception();
   }
   return made;
 }
 
-share_outcome database_part::close() noexcept {
+share_outcome database_worker::close() noexcept {
   share_outcome made;
   try {
-    if (engine_ != nullptr) engine_->close();
+    if (node_ != nullptr) node_->close();
   } catch (...) {
     made.failure = std::current_exception();
   }
   return made;
 }
 
-void database_part::run() noexcept {
+void database_worker::run() noexcept {
   for (;;) {
     std::span<operation> share;
     task what = task::execute;

@@ -1,4 +1,4 @@
-#include "lane.hpp"
+#include "database_connection.hpp"
 
 #include <poll.h>
 
@@ -54,32 +54,33 @@ std::string joined(const std::vector<std::string>& reasons) {
 constexpr duration longest_silence = std::chrono::seconds(3);
 constexpr duration longest_exchange = std::chrono::minutes(1);
 
-/// Waits for `events` of the socket. Throws lane_failure at the deadline.
+/// Waits for `events` of the socket. Throws database_failure at the deadline.
 void wait_for(int socket, short events, instant deadline, std::string_view doing) {
   for (;;) {
     const duration left = deadline - monotonic_clock::instance().now();
     if (left <= duration::zero()) {
-      throw lane_failure("", "the server did not answer in time while " + std::string(doing));
+      throw database_failure("", "the server did not answer in time while " + std::string(doing));
     }
     pollfd asked{socket, events, 0};
     const auto whole = left.count() / 1'000'000 + 1;
     const int got = ::poll(&asked, 1, static_cast<int>(std::min<std::int64_t>(whole, std::numeric_limits<int>::max())));
     if (got > 0) return;
-    if (got < 0 && errno != EINTR) throw lane_failure("", std::string("poll: ") + std::strerror(errno));
+    if (got < 0 && errno != EINTR) throw database_failure("", std::string("poll: ") + std::strerror(errno));
   }
 }
 
 }  // namespace
 
-bool lane_failure::is_refusal() const noexcept {
+bool database_failure::is_refusal() const noexcept {
   static constexpr std::array<std::string_view, 10> classes{"21", "22", "23", "38", "39", "44", "54", "58", "P0", "XX"};
   return std::ranges::any_of(classes, [this](std::string_view each) { return state_.starts_with(each); });
 }
 
 connect_failure::connect_failure(std::vector<std::string> reasons)
-    : lane_failure("", joined(reasons)), reasons_(std::move(reasons)) {}
+    : database_failure("", joined(reasons)), reasons_(std::move(reasons)) {}
 
-lane::lane(const char* const* keywords, const char* const* values, instant deadline, const lane_step& at_step)
+database_connection::database_connection(const char* const* keywords, const char* const* values, instant deadline,
+                                         const exchange_step& at_step)
     : connection_(PQconnectStartParams(keywords, values, 0)), at_step_(at_step) {
   if (connection_ == nullptr) throw std::bad_alloc();
   PGconn* const it = connection_.get();
@@ -90,34 +91,34 @@ lane::lane(const char* const* keywords, const char* const* values, instant deadl
     }
     try {
       wait_for(PQsocket(it), next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline, "connecting to " + place());
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       // libpq has said which hosts it has asked before, and may have begun a line for this one.
       throw connect_failure(reasons_in(std::string(PQerrorMessage(it)) + error.what()));
     }
   }
   if (PQsetnonblocking(it, 1) != 0) fail_connection("connecting");
-  step(lane_point::answered);
+  step(exchange_point::answered);
 }
 
-lane::~lane() = default;
+database_connection::~database_connection() = default;
 
-void lane::fail_connection(std::string_view doing) const {
+void database_connection::fail_connection(std::string_view doing) const {
   const std::string why = trimmed(PQerrorMessage(connection_.get()));
-  throw lane_failure("", why.empty() ? "the connection was lost while " + std::string(doing) : why);
+  throw database_failure("", why.empty() ? "the connection was lost while " + std::string(doing) : why);
 }
 
-void lane::take_notice(void* self, const PGresult* notice) {
+void database_connection::take_notice(void* self, const PGresult* notice) {
   const char* const severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
   if (severity == nullptr || std::strcmp(severity, "WARNING") != 0) return;
-  std::string& warning = static_cast<lane*>(self)->warning_;
+  std::string& warning = static_cast<database_connection*>(self)->warning_;
   if (warning.empty()) warning = trimmed(PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY));
 }
 
-instant lane::with_progress(instant deadline) const {
+instant database_connection::with_progress(instant deadline) const {
   return std::max(deadline, std::min(progress_ + longest_silence, deadline_after(deadline, longest_exchange)));
 }
 
-void lane::flush(instant deadline) {
+void database_connection::flush(instant deadline) {
   for (;;) {
     const int left = PQflush(connection_.get());
     if (left == 0) return;
@@ -128,13 +129,13 @@ void lane::flush(instant deadline) {
   }
 }
 
-void lane::receive(instant deadline) {
+void database_connection::receive(instant deadline) {
   wait_for(PQsocket(connection_.get()), POLLIN, with_progress(deadline), "executing a batch");
   progress_ = monotonic_clock::instance().now();
   if (PQconsumeInput(connection_.get()) == 0) fail_connection("waiting for the answer");
 }
 
-PGresult* lane::next_result(instant deadline) {
+PGresult* database_connection::next_result(instant deadline) {
   while (PQisBusy(connection_.get()) != 0) receive(deadline);
   return PQgetResult(connection_.get());
 }
@@ -156,30 +157,30 @@ void check_result(const reply& got) {
   const ExecStatusType status = PQresultStatus(got.get());
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_PIPELINE_SYNC) return;
   const char* const state = PQresultErrorField(got.get(), PG_DIAG_SQLSTATE);
-  throw lane_failure(state == nullptr ? "" : state, text_of_error(got.get()));
+  throw database_failure(state == nullptr ? "" : state, text_of_error(got.get()));
 }
 
 }  // namespace
 
-reply lane::read_reply(instant deadline) {
+reply database_connection::read_reply(instant deadline) {
   reply got(next_result(deadline));
   if (got.get() == nullptr) fail_connection("waiting for the answer");
   check_result(got);
   PGresult* const end = next_result(deadline);
   if (end != nullptr) {
     PQclear(end);
-    throw lane_failure("", "the server gave two results for one statement");
+    throw database_failure("", "the server gave two results for one statement");
   }
   return got;
 }
 
-void lane::read_synchronization(instant deadline) {
+void database_connection::read_synchronization(instant deadline) {
   const reply got(next_result(deadline));  // not read_reply(): it is one result without an end
   if (got.get() == nullptr) fail_connection("waiting for the answer");
   check_result(got);
 }
 
-reply lane::execute_text(const std::string& statements, instant deadline) {
+reply database_connection::execute_text(const std::string& statements, instant deadline) {
   if (PQsendQuery(connection_.get(), statements.c_str()) == 0) fail_connection("sending");
   flush(deadline);
   reply last(nullptr);
@@ -191,12 +192,12 @@ reply lane::execute_text(const std::string& statements, instant deadline) {
   return last;
 }
 
-void lane::send(const sql_statement& what) {
+void database_connection::send(const sql_statement& what) {
   if (PQsendQueryPrepared(connection_.get(), what.name, 0, nullptr, nullptr, nullptr, 1) == 0)
     fail_connection("sending");
 }
 
-void lane::send(const call& what) {
+void database_connection::send(const call& what) {
   std::vector<const char*> values;
   std::vector<int> lengths;
   const std::vector<int> formats(static_cast<std::size_t>(what.count()), 1);
@@ -211,7 +212,7 @@ void lane::send(const call& what) {
   }
 }
 
-std::vector<reply> lane::run(std::span<const call> calls, instant deadline) {
+std::vector<reply> database_connection::run(std::span<const call> calls, instant deadline) {
   PGconn* const it = connection_.get();
   if (PQpipelineStatus(it) == PQ_PIPELINE_OFF && PQenterPipelineMode(it) == 0) fail_connection("sending");
   std::vector<expected_result> expected;
@@ -234,20 +235,20 @@ std::vector<reply> lane::run(std::span<const call> calls, instant deadline) {
   // it ended if this node is stopped before it commits.
   if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
-  step(lane_point::sent);
+  step(exchange_point::sent);
   std::vector<reply> replies = read_replies(expected, deadline);
   read_synchronization(deadline);
-  step(lane_point::answered);
+  step(exchange_point::answered);
   return replies;
 }
 
-std::vector<reply> lane::read_replies(std::span<const expected_result> expected, instant deadline) {
+std::vector<reply> database_connection::read_replies(std::span<const expected_result> expected, instant deadline) {
   std::vector<reply> replies;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     try {
       reply got = read_reply(deadline);
       if (expected[i].is_wanted) replies.push_back(std::move(got));
-    } catch (const lane_failure& error) {
+    } catch (const database_failure& error) {
       // The server skips all that comes behind the error, so it does not prepare those statements.
       for (const expected_result& each : expected.subspan(i)) prepared_.erase(each.prepares);
       has_refused_ = !error.state().empty();
@@ -257,7 +258,7 @@ std::vector<reply> lane::read_replies(std::span<const expected_result> expected,
   return replies;
 }
 
-bool lane::goes_on_after(const lane_failure& failure, instant deadline) noexcept {
+bool database_connection::goes_on_after(const database_failure& failure, instant deadline) noexcept {
   const bool is_in_order =
       failure.is_conflict() || failure.is_for_want_of_room() || failure.is_for_want_of_rights() || failure.is_refusal();
   if (!is_in_order || !has_refused_) return false;
@@ -269,7 +270,7 @@ bool lane::goes_on_after(const lane_failure& failure, instant deadline) noexcept
   }
 }
 
-void lane::roll_back(instant deadline) {
+void database_connection::roll_back(instant deadline) {
   has_refused_ = false;
   for (bool is_skipping = true, was_end = false; is_skipping;) {
     const reply skipped(next_result(deadline));
@@ -285,13 +286,13 @@ void lane::roll_back(instant deadline) {
   if (PQsendQueryParams(it, "ROLLBACK", 0, nullptr, nullptr, nullptr, nullptr, 1) == 0) fail_connection("sending");
   if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
-  step(lane_point::sent);
+  step(exchange_point::sent);
   static_cast<void>(read_reply(deadline));
   read_synchronization(deadline);
   has_begun_ = false;
 }
 
-void lane::commit(instant deadline) {
+void database_connection::commit(instant deadline) {
   PGconn* const it = connection_.get();
   warning_.clear();
   const bool is_new = prepared_.insert(commit_statement.name).second;
@@ -301,18 +302,18 @@ void lane::commit(instant deadline) {
   send(commit_statement);
   if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
-  step(lane_point::sent);
+  step(exchange_point::sent);
   if (is_new) static_cast<void>(read_reply(deadline));
   const reply done = read_reply(deadline);
   read_synchronization(deadline);
   has_begun_ = false;
   if (std::strcmp(PQcmdStatus(done.get()), "COMMIT") != 0) {
-    throw lane_failure("", "the server has rolled back a transaction that had not failed");
+    throw database_failure("", "the server has rolled back a transaction that had not failed");
   }
-  if (!warning_.empty()) throw lane_failure("", "the server warned about a commit: " + warning_);
+  if (!warning_.empty()) throw database_failure("", "the server warned about a commit: " + warning_);
 }
 
-std::vector<std::string> lane::take_notifications() {
+std::vector<std::string> database_connection::take_notifications() {
   PGconn* const it = connection_.get();
   if (PQconsumeInput(it) == 0) fail_connection("listening");
   std::vector<std::string> all;
@@ -323,7 +324,7 @@ std::vector<std::string> lane::take_notifications() {
   }
 }
 
-std::string lane::place() const {
+std::string database_connection::place() const {
   const char* const host = PQhost(connection_.get());
   std::string text = host == nullptr || *host == '\0' ? "" : host;
   if (!text.starts_with('/')) text += std::string(":") + PQport(connection_.get());

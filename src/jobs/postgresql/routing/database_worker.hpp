@@ -1,7 +1,7 @@
 // One of several databases, with a thread of its own: so that the databases execute their shares of a batch side by
 // side, and one that does not answer holds up the others only until it is known to be down.
 //
-// Thread safety: one thread at a time, but for other_nodes of the engine.
+// Thread safety: one thread at a time, but for other_nodes of the node.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "../batch_plan.hpp"
-#include "../engine.hpp"
+#include "../postgresql_node.hpp"
 #include "../tube_map.hpp"
 
 namespace foliot::jobs::detail {
@@ -34,21 +34,21 @@ struct share_outcome {
   std::exception_ptr failure = nullptr;
 };
 
-class database_part {
+class database_worker {
  public:
-  /// `options` name the database, which is opened by the first share unless `engine` is there.
-  explicit database_part(postgresql_options options, std::unique_ptr<postgresql_engine> engine = nullptr);
+  /// `options` name the database, which is opened by the first share unless `node` is there.
+  explicit database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node = nullptr);
   /// Waits for what is being executed.
-  ~database_part();
-  database_part(const database_part&) = delete;
-  database_part& operator=(const database_part&) = delete;
+  ~database_worker();
+  database_worker(const database_worker&) = delete;
+  database_worker& operator=(const database_worker&) = delete;
 
   /// Begins to execute a share: opens the database if that is to be done. Precondition: nothing is being executed, and
   /// the operations live until it is. The first call starts the thread: throws std::system_error if there is none.
   void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
-  /// Begins to read the map, as if that were a share. Precondition: as that of begin(), and of the engine's read_map().
+  /// Begins to read the map, as if that were a share. Precondition: as that of begin(), and of the node's read_map().
   void begin_to_read_map() FOLIOT_EXCLUDES(lock_);
-  /// Begins to close the engine, in the same way.
+  /// Begins to close the node, in the same way.
   void begin_to_close() FOLIOT_EXCLUDES(lock_);
   /// Whether the share has been executed, or none was begun.
   [[nodiscard]] bool is_idle() const FOLIOT_EXCLUDES(lock_);
@@ -59,10 +59,10 @@ class database_part {
   [[nodiscard]] std::exception_ptr wait() FOLIOT_EXCLUDES(lock_);
   /// Waits for the outcome of the share that was begun.
   [[nodiscard]] share_outcome take() FOLIOT_EXCLUDES(lock_);
-  /// The engine; null: the database could not be reached yet. Precondition: idle.
-  [[nodiscard]] postgresql_engine* engine() noexcept { return engine_.get(); }
+  /// The node; null: the database could not be reached yet. Precondition: idle.
+  [[nodiscard]] postgresql_node* node() noexcept { return node_.get(); }
   [[nodiscard]] const std::string& database() const noexcept { return options_.database; }
-  /// As engine's. Precondition: idle.
+  /// As node's. Precondition: idle.
   void connect_to(const std::string& database);
 
  private:
@@ -76,7 +76,7 @@ class database_part {
   void begin(std::span<operation> share, task what) FOLIOT_EXCLUDES(lock_);
 
   postgresql_options options_;
-  std::unique_ptr<postgresql_engine> engine_;  // of the thread while a share is being executed
+  std::unique_ptr<postgresql_node> node_;  // of the thread while a share is being executed
   mutable mutex lock_{lock_rank::object};
   condition changed_;
   std::optional<std::span<operation>> share_ FOLIOT_GUARDED_BY(lock_);

@@ -1,5 +1,5 @@
-// The way of one operation through several databases: which it goes to, one after the other or all at once, and what
-// the answers of all make together.
+// The route of one operation through several databases: which of them it goes to, one after the other or all at once,
+// and what the answers of all make together.
 //
 // A tube that moves has jobs in two databases, and they only go from the older place to the newer one. So a job is
 // looked for at the older place first. A job that is named by its id may be in any database; if jobs were just leaving
@@ -19,10 +19,10 @@
 
 namespace foliot::jobs::detail {
 
-class journey {
+class routed_operation {
  public:
   /// `first`: at which of its databases a claim begins; any number.
-  journey(operation&& what, const tube_map& map, std::size_t first);
+  routed_operation(operation&& what, const tube_map& map, std::size_t first);
 
   /// A put is not here while its share is.
   [[nodiscard]] const operation& what() const noexcept { return what_; }
@@ -45,8 +45,8 @@ class journey {
   /// Precondition: it has taken something from all in next(). The map is at least as new as that.
   void go_on(const tube_map& map);
 
-  /// Whether it was a put that no database took: it may begin again once the map has changed.
-  [[nodiscard]] bool is_homeless() const noexcept { return next_.empty() && is_elsewhere_; }
+  /// Whether this is a put that no database took. It may begin again once the map has changed.
+  [[nodiscard]] bool is_unplaced() const noexcept { return next_.empty() && is_elsewhere_; }
   void begin_again(const tube_map& map);
 
   /// Precondition: next() is empty.

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../src/jobs/postgresql/bell.hpp"
+#include "../../src/jobs/postgresql/notification_listener.hpp"
 #include "postgresql_server.hpp"
 
 namespace foliot::jobs::detail {
@@ -24,20 +24,20 @@ using namespace std::chrono_literals;
 using foliot_test::postgresql_server;
 
 /// Waits until there is news.
-news next_news(bell& from) {
+news next_news(notification_listener& from) {
   pollfd asked{from.descriptor(), POLLIN, 0};
   while (::poll(&asked, 1, -1) <= 0) {
   }
   return from.take_news();
 }
 
-bool is_readable(const bell& of) {
+bool is_readable(const notification_listener& of) {
   pollfd asked{of.descriptor(), POLLIN, 0};
   return ::poll(&asked, 1, 0) == 1;
 }
 
 /// Reads news until as many tubes have been named, and returns them. They may come one after the other.
-std::set<std::string> next_names(bell& at, std::size_t count) {
+std::set<std::string> next_names(notification_listener& at, std::size_t count) {
   std::set<std::string> all;
   while (all.size() < count) {
     const news heard = next_news(at);
@@ -145,10 +145,10 @@ class relay {
   std::thread thread_;
 };
 
-class Bell : public ::testing::Test {
+class NotificationListener : public ::testing::Test {
  protected:
-  /// A bell that is connected: it begins with news of any tube.
-  void connect(bell& one) {
+  /// A listener that is connected: it begins with news of any tube.
+  void connect(notification_listener& one) {
     EXPECT_TRUE(next_news(one).any_tube);
     EXPECT_FALSE(is_readable(one));
   }
@@ -157,9 +157,9 @@ class Bell : public ::testing::Test {
   const std::string database_ = server_.new_database();
 };
 
-TEST_F(Bell, IsHeardByTheOthersOnly) {
-  bell here(database_, 1s);
-  bell there(database_, 1s);
+TEST_F(NotificationListener, IsHeardByTheOthersOnly) {
+  notification_listener here(database_, 1s);
+  notification_listener there(database_, 1s);
   connect(here);
   connect(there);
   EXPECT_EQ(here.scan_every(), duration(1s));
@@ -171,9 +171,9 @@ TEST_F(Bell, IsHeardByTheOthersOnly) {
   EXPECT_EQ(next_names(here, 1), names{"back"});
 }
 
-TEST_F(Bell, NamesMayHaveAnyBytes) {
-  bell here(database_, 1s);
-  bell there(database_, 1s);
+TEST_F(NotificationListener, NamesMayHaveAnyBytes) {
+  notification_listener here(database_, 1s);
+  notification_listener there(database_, 1s);
   connect(here);
   connect(there);
   std::string low;
@@ -187,9 +187,9 @@ TEST_F(Bell, NamesMayHaveAnyBytes) {
   EXPECT_EQ(next_names(there, 3), (names{low, high, odd}));
 }
 
-TEST_F(Bell, NewsStayUntilTheyAreTaken) {
-  bell here(database_, 1s);
-  bell there(database_, 1s);
+TEST_F(NotificationListener, NewsStayUntilTheyAreTaken) {
+  notification_listener here(database_, 1s);
+  notification_listener there(database_, 1s);
   connect(here);
   connect(there);
   pollfd asked{there.descriptor(), POLLIN, 0};
@@ -204,9 +204,9 @@ TEST_F(Bell, NewsStayUntilTheyAreTaken) {
   EXPECT_EQ(there.take_news(), news{});
 }
 
-TEST_F(Bell, TooManyNamesAreAnyTube) {
-  bell here(database_, 1s);
-  bell there(database_, 1s);
+TEST_F(NotificationListener, TooManyNamesAreAnyTube) {
+  notification_listener here(database_, 1s);
+  notification_listener there(database_, 1s);
   connect(here);
   connect(there);
   std::vector<std::string> many;
@@ -216,9 +216,9 @@ TEST_F(Bell, TooManyNamesAreAnyTube) {
   while (!heard.any_tube) heard = next_news(there);
 }
 
-TEST_F(Bell, AsManyNamesAsAreKeptAreTold) {
-  bell here(database_, 1s);
-  bell there(database_, 1s);
+TEST_F(NotificationListener, AsManyNamesAsAreKeptAreTold) {
+  notification_listener here(database_, 1s);
+  notification_listener there(database_, 1s);
   connect(here);
   connect(there);
   names many;
@@ -227,30 +227,30 @@ TEST_F(Bell, AsManyNamesAsAreKeptAreTold) {
   EXPECT_EQ(next_names(there, most_names), many);
 }
 
-TEST_F(Bell, AConnectionThatWasLostIsNewsOfAnyTube) {
-  bell one(database_, 1s);
+TEST_F(NotificationListener, AConnectionThatWasLostIsNewsOfAnyTube) {
+  notification_listener one(database_, 1s);
   connect(one);
   server_.sql(database_,
               "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
               "WHERE application_name = 'foliot' AND datname = current_database()");
   EXPECT_TRUE(next_news(one).any_tube);
-  bell other(database_, 1s);
+  notification_listener other(database_, 1s);
   connect(other);
   one.tell(std::vector<std::string>{"a"});
   EXPECT_EQ(next_names(other, 1), names{"a"});
 }
 
-TEST_F(Bell, AServerThatFallsSilentIsLeft) {
+TEST_F(NotificationListener, AServerThatFallsSilentIsLeft) {
   relay between(server_.folder());
-  bell one(between.address() + database_.substr(database_.find(' ')), 1s, 1ms);
+  notification_listener one(between.address() + database_.substr(database_.find(' ')), 1s, 1ms);
   connect(one);
   between.cut();
   EXPECT_TRUE(next_news(one).any_tube);  // over another connection
 }
 
-TEST_F(Bell, AServerThatComesBackIsNewsOfAnyTube) {
-  bell one(database_, 1s);
-  bell other(database_, 1s);
+TEST_F(NotificationListener, AServerThatComesBackIsNewsOfAnyTube) {
+  notification_listener one(database_, 1s);
+  notification_listener other(database_, 1s);
   connect(one);
   connect(other);
   server_.crash();
@@ -261,8 +261,8 @@ TEST_F(Bell, AServerThatComesBackIsNewsOfAnyTube) {
   EXPECT_TRUE(next_news(other).any_tube);
 }
 
-TEST_F(Bell, IgnoresWhatIsNoNameOfATube) {
-  bell one(database_, 1s);
+TEST_F(NotificationListener, IgnoresWhatIsNoNameOfATube) {
+  notification_listener one(database_, 1s);
   connect(one);
   for (const char* const each : {"xyz", "6", "zz", "6g"}) {
     server_.sql(database_, std::string("SELECT pg_notify('foliot', '") + each + "')");
@@ -271,22 +271,22 @@ TEST_F(Bell, IgnoresWhatIsNoNameOfATube) {
   EXPECT_EQ(next_news(one), (news{{"a"}, false}));
 }
 
-TEST_F(Bell, EndsWhileTheServerIsAway) {
+TEST_F(NotificationListener, EndsWhileTheServerIsAway) {
   {
-    bell one(database_, 1s);
+    notification_listener one(database_, 1s);
     connect(one);
     server_.crash();
     one.tell(std::vector<std::string>{"a"});
-    const bell other(database_, 1s);
+    const notification_listener other(database_, 1s);
   }
   server_.start();  // for the other cases of this program
 }
 
-TEST_F(Bell, EndsWhileAServerDoesNotAnswer) {
+TEST_F(NotificationListener, EndsWhileAServerDoesNotAnswer) {
   const listener silent;
   int accepted = -1;
   {
-    bell waiting(silent.address(), 1s);
+    notification_listener waiting(silent.address(), 1s);
     waiting.tell(std::vector<std::string>{"a"});
     accepted = silent.accept();
     EXPECT_FALSE(is_readable(waiting));

@@ -1,4 +1,4 @@
-#include "bells.hpp"
+#include "listener_set.hpp"
 
 #include <cstdint>
 #include <iterator>
@@ -10,24 +10,24 @@
 
 namespace foliot::jobs::detail {
 
-void bells::add(int database, other_nodes& news) {
+void listener_set::add(int database, other_nodes& news) {
   const lock held(lock_);
   any_.add(news.descriptor(), readiness::readable, static_cast<std::uint64_t>(database));
   all_[database] = &news;
 }
 
-void bells::remove(int database, const other_nodes& news) noexcept {
+void listener_set::remove(int database, const other_nodes& news) noexcept {
   const lock held(lock_);
   any_.remove(news.descriptor());
   all_.erase(database);
 }
 
-void bells::set_map(std::shared_ptr<const tube_map> map) {
+void listener_set::set_map(std::shared_ptr<const tube_map> map) {
   const lock held(lock_);
   map_ = std::move(map);
 }
 
-void bells::tell(std::span<const std::string> tubes) noexcept {
+void listener_set::tell(std::span<const std::string> tubes) noexcept {
   const lock held(lock_);
   for (const auto& [database, nodes] : all_) {
     try {
@@ -42,7 +42,7 @@ void bells::tell(std::span<const std::string> tubes) noexcept {
   }
 }
 
-news bells::take_news() {
+news listener_set::take_news() {
   const lock held(lock_);
   news all;
   std::set<std::string> tubes;

@@ -1,15 +1,15 @@
-// How a spread follows the map: which databases it has, and how it reaches them. See spread.hpp.
+// How a router follows the map: which databases it has, and how it reaches them. See database_router.hpp.
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "../../execution_news.hpp"
-#include "spread.hpp"
+#include "database_router.hpp"
 
 namespace foliot::jobs::detail {
 
-void spread::read_map_if_changed(batch_state& state) {
+void database_router::read_map_if_changed(batch_state& state) {
   if (state.newer.empty() || !try_to_read_map()) return;
   for (const auto& [number, version] : state.newer) {
     if (const auto one = members_.find(number); one != members_.end()) one->second.map_version = version;
@@ -17,7 +17,7 @@ void spread::read_map_if_changed(batch_state& state) {
   state.newer.clear();
 }
 
-bool spread::try_to_read_map() {
+bool database_router::try_to_read_map() {
   member& one = members_.at(0);
   if (!one.is_up) return false;
   try {
@@ -33,9 +33,9 @@ bool spread::try_to_read_map() {
   return false;
 }
 
-tube_map spread::map_now() {
+tube_map database_router::map_now() {
   if (members_.size() == 1) return first().read_map();
-  members_.at(0).part->begin_to_read_map();
+  members_.at(0).worker->begin_to_read_map();
   round_outcome got = wait_for({0});
   batch_state none;
   conclude_beats(got, none);
@@ -45,22 +45,23 @@ tube_map spread::map_now() {
   return *std::move(read.map_read);
 }
 
-void spread::read_map() {
+void database_router::read_map() {
   map_ = std::make_shared<const tube_map>(map_now());
   members_.at(0).next = first().next();
-  if (bells_) bells_->set_map(map_);
+  if (listeners_) listeners_->set_map(map_);
   leave_removed();
   for (const auto& [number, connection] : map_->databases()) {
     const auto one = members_.find(number);
-    if (one != members_.end() && one->second.part->database() != connection) reach_by(number, one->second, connection);
+    if (one != members_.end() && one->second.worker->database() != connection)
+      reach_by(number, one->second, connection);
   }
   open_members();
 }
 
-void spread::reach_by(int number, member& one, const std::string& connection) {
-  if (one.is_tried) static_cast<void>(one.part->wait());
+void database_router::reach_by(int number, member& one, const std::string& connection) {
+  if (one.is_tried) static_cast<void>(one.worker->wait());
   try {
-    one.part->connect_to(connection);
+    one.worker->connect_to(connection);
   } catch (const store_failure& error) {
     if (options_.warn) {
       options_.warn("the new connection string of the database " + std::to_string(number) +
@@ -69,29 +70,29 @@ void spread::reach_by(int number, member& one, const std::string& connection) {
   }
 }
 
-void spread::leave_removed() {
+void database_router::leave_removed() {
   std::erase_if(members_, [this](auto& each) {
     auto& [number, one] = each;
     if (number == 0 || map_->databases().contains(number)) return false;
-    if (one.is_tried) static_cast<void>(one.part->take());
-    if (one.rings) bells_->remove(number, *one.part->engine()->others());
+    if (one.is_tried) static_cast<void>(one.worker->take());
+    if (one.is_listened_to) listeners_->remove(number, *one.worker->node()->others());
     try {
-      if (one.is_up) one.part->engine()->close();
+      if (one.is_up) one.worker->node()->close();
     } catch (const store_failure&) {  // it has no job that could be given back
     }
     return true;
   });
 }
 
-void spread::open_members() {
+void database_router::open_members() {
   std::set<int> opened;
   for (const auto& [number, connection] : map_->databases()) {
     if (members_.contains(number)) continue;
     postgresql_options its = options_;
     its.database = connection;
     member& one = members_[number];
-    one.part = std::make_unique<database_part>(std::move(its));
-    one.part->begin({});
+    one.worker = std::make_unique<database_worker>(std::move(its));
+    one.worker->begin({});
     one.is_up = true;  // until it turns out that it is not
     opened.insert(number);
   }

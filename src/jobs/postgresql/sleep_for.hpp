@@ -1,0 +1,16 @@
+// A pause of the calling thread between two attempts, which nothing ends early. It goes through the seam (note.hpp), so
+// that in the simulation it takes virtual time.
+#pragma once
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/sync/note.hpp>
+
+namespace foliot::jobs::detail {
+
+inline void sleep_for(duration length) noexcept {
+  note nobody_wakes;
+  static_cast<void>(nobody_wakes.sleep_until(deadline_after(monotonic_clock::instance().now(), length)));
+}
+
+}  // namespace foliot::jobs::detail
