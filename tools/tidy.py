@@ -240,6 +240,10 @@ RULES = [
     ban("console", r"\bstd::(?:cout|cerr|clog)\b", "the library does not print: report through a handler",
         unless="programs/|examples/|tests/|bench/"),
     ban("null", r"\bNULL\b", "use nullptr", unless=r"include/foliot/foliot\.h$"),
+    Rule("python-path", lambda file: [
+        (number, "import from the package kit in tests/support: ctest and the scripts set PYTHONPATH")
+        for number, line in enumerate(file.lines, 1) if re.match(r"\s*sys\.path\b", line)],
+        kinds="py", where="(?:bench|scripts|tests|tools)/"),
     Rule("whitespace", check_whitespace, kinds="cpp py sh"),
     Rule("final-newline", lambda file: [(len(file.lines), "end the last line with a newline")]
          if file.lines[-1] else [], kinds="cpp py sh cmake md"),

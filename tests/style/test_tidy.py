@@ -1,7 +1,7 @@
 """Canaries for tools/tidy.py: for each rule something that it must report, and the same thing
 written well, which it must leave alone.
 
-Run: python3 tests/style/test_tidy.py
+Run: PYTHONPATH=tools python3 tests/style/test_tidy.py
 """
 import subprocess
 import sys
@@ -13,6 +13,15 @@ from tidy_test import HEAD, TOOLS, TidyTest, tidy, write_tree
 # In pieces, as tidy.py reads this file too.
 TO_DO_WORDS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]
 ALLOW = "tidy" + ": allow"
+
+
+class PythonPath(TidyTest):
+    def test_tests_and_commands_leave_it_alone(self):
+        for line in ["sys.path.insert(0, str(HERE))\n", "sys.path[:0] = [HERE]\n", "if a:\n    sys.path.append(HERE)\n"]:
+            for folder in ["bench", "scripts/lib", "tests/programs", "tools"]:
+                self.breaks("python-path", f"{folder}/a.py", "import sys\n" + line, line.count("\n") + 1)
+        self.keeps("tests/a.py", "print(sys.path)\nfrom kit import beanstalk_client\n")
+        self.keeps("site/conf.py", "import sys\nsys.path.insert(0, HERE)\n")
 
 
 class Includes(TidyTest):
