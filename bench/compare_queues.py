@@ -19,13 +19,12 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import arguments
-import postgresql_server
+from kit import postgresql_server
 from queue_contestants import CONTESTANTS, PEERS, Turn
 from server_usage import ServerUsage
 
+ROOT = Path(__file__).resolve().parent.parent
 WORKLOADS = ("backlog", "flow", "lateness", "far")
 SETTINGS = """max_connections = 400
 shared_buffers = 512MB

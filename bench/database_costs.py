@@ -19,14 +19,14 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import arguments
-import postgresql_server
-from lasting_jobs import Connection, Load, start_nodes
+from kit import postgresql_server
+from kit.beanstalk_client import Connection
+from lasting_jobs import HOST, start_nodes
 from server_usage import ServerUsage
 from simulate_nodes import BETWEEN_BEATS, SECOND, cost
 
+ROOT = Path(__file__).resolve().parent.parent
 SIZES = {1: 200, 8: 120, 64: 30, 256: 10}  # jobs in a batch, and how many batches
 BODIES = (100, 10_000)
 STATEMENTS = ("put", "claim", "finish")
@@ -197,11 +197,6 @@ def news(batches, usage, database):
     return alone, max(together - alone, 0) / LISTENERS
 
 
-class Waiting(Connection):
-    def read(self):
-        self.receive()
-
-
 def idle(program, usage, database, seconds):
     """What a node costs in a second, in us of CPU and bytes of WAL: without clients, and with one that waits."""
     def over():
@@ -213,9 +208,9 @@ def idle(program, usage, database, seconds):
     try:
         time.sleep(12)  # the first vacuum of the new tables is over
         quiet = over()
-        waiting = [Waiting(Load(), port) for port, _ in nodes]
+        waiting = [Connection((HOST, port)) for port, _ in nodes]
         for each in waiting:
-            each.socket.sendall(b"reserve\r\n")
+            each.send(b"reserve\r\n")
         return quiet, over()
     finally:
         for _, process in nodes:

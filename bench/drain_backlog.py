@@ -12,10 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-import postgresql_server
+from kit import postgresql_server
 from lasting_jobs import MOST_UNANSWERED, TABLES, Load, Producer, Worker, pinned, start_nodes
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def put_all(load, producers, jobs):

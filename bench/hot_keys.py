@@ -11,7 +11,6 @@ connections make that the sessions have as many clients each (docs/decisions/001
 import argparse
 import collections
 import random
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,31 +18,34 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import arguments
-import postgresql_server
+from kit import postgresql_server
+from kit.beanstalk_client import Connection
 from lasting_jobs import start_nodes
 
+ROOT = Path(__file__).resolve().parent.parent
 CONNECTIONS, WORKING, PUTS = 240, 30, 8
 
 
 def work(connection, seed, keys, until, counts):
     draw = random.Random(seed)
-    replies = connection.makefile("rb")
+
+    def count():
+        words = connection.answer().split()
+        counts[words[0].decode()] += 1
+        return words
+
     while time.monotonic() < until:
         names = [draw.randrange(keys) for _ in range(PUTS)]
-        connection.sendall(b"".join(b"x-put replace k%d 0 %d 60000 1\r\nx\r\n" % (name, draw.choice((0, 50))) for name in names))
+        connection.send(b"".join(b"x-put replace k%d 0 %d 60000 1\r\nx\r\n" % (name, draw.choice((0, 50))) for name in names))
         for _ in names:
-            counts[replies.readline().split()[0].decode()] += 1
+            count()
         if draw.random() < 0.3:
-            connection.sendall(b"reserve-with-timeout 0\r\n")
-            line = replies.readline().split()
-            counts[line[0].decode()] += 1
-            if line[0] == b"RESERVED":
-                replies.readline()
-                connection.sendall(b"delete %d\r\n" % int(line[1]))
-                counts[replies.readline().split()[0].decode()] += 1
+            connection.send(b"reserve-with-timeout 0\r\n")
+            words = count()
+            if words[0] == b"RESERVED":
+                connection.send(b"delete %s\r\n" % words[1])
+                count()
 
 
 def measure(options, sessions, server, folder):
@@ -51,10 +53,8 @@ def measure(options, sessions, server, folder):
     try:
         connections = []
         for _ in range(CONNECTIONS):
-            connections.append(socket.socket(socket.AF_UNIX))
-            connections[-1].connect(where)
-            connections[-1].sendall(b"list-tube-used\r\n")
-            connections[-1].recv(100)  # now it has its session
+            connections.append(Connection(where))
+            connections[-1].ask(b"list-tube-used\r\n")  # now it has its session
         counts = [collections.Counter() for _ in range(WORKING)]
         until = time.monotonic() + options.seconds
         threads = [threading.Thread(target=work, args=(connection, seed, options.keys, until, counts[seed]))

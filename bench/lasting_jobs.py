@@ -17,10 +17,11 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-import postgresql_server
+from kit import postgresql_server
+from kit.beanstalk_client import Connection, free_port
 
+ROOT = Path(__file__).resolve().parent.parent
+HOST = "127.0.0.1"
 MOST_UNANSWERED = 4000  # puts
 BODY = b"%.6f %d %-60s"
 TABLES = """SELECT string_agg(name || ' ' || dead || ' dead, ' || mb || ' MB', '; ' ORDER BY name) ||
@@ -41,22 +42,15 @@ class Load:
             key.data.read()
 
 
-class Connection:
+class LoadConnection(Connection):
     def __init__(self, load, port):
+        super().__init__((HOST, port))
         self.load = load
-        self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.bytes = b""
         load.selector.register(self.socket, selectors.EVENT_READ, self)
 
-    def receive(self):
-        more = self.socket.recv(1 << 16)
-        if not more:
-            raise EOFError("the node has closed a connection")
-        self.bytes += more
 
-
-class Producer(Connection):
+class Producer(LoadConnection):
     def put(self, count, delayed_share=0, later=1):
         """Puts so many jobs, of which this share is due so many seconds later."""
         commands = []
@@ -66,40 +60,32 @@ class Producer(Connection):
             body = BODY % (time.time() + delay, is_delayed, b"x")
             commands.append(b"put 0 %d 60 %d\r\n%s\r\n" % (delay, len(body), body))
         self.load.put += count
-        self.socket.sendall(b"".join(commands))
+        self.send(b"".join(commands))
 
     def read(self):
-        self.receive()
-        *lines, self.bytes = self.bytes.split(b"\r\n")
-        for line in lines:
-            if not line.startswith(b"INSERTED"):
-                raise ValueError(f"a put was answered by {line}")
+        for answer in self.arrived():
+            if not answer.startswith(b"INSERTED"):
+                raise ValueError(f"a put was answered by {answer}")
             self.load.answered += 1
 
 
-class Worker(Connection):
+class Worker(LoadConnection):
     def __init__(self, load, port):
         super().__init__(load, port)
-        self.socket.sendall(b"reserve\r\n")
+        self.send(b"reserve\r\n")
 
     def read(self):
-        self.receive()
-        while (end := self.bytes.find(b"\r\n")) >= 0:
-            words = self.bytes[:end].split()
-            taken = end + 2
+        for answer in self.arrived():
+            words = answer.split()
             if words[0] == b"RESERVED":
-                taken += int(words[2]) + 2
-                if len(self.bytes) < taken:
-                    return
-                due, delayed = self.bytes[end + 2:].split()[:2]
+                due, delayed = words[3:5]
                 self.load.late[delayed].append(time.time() - float(due))
-                self.socket.sendall(b"delete %s\r\n" % words[1])
+                self.send(b"delete %s\r\n" % words[1])
             elif words[0] == b"DELETED":
                 self.load.finished += 1
-                self.socket.sendall(b"reserve\r\n")
+                self.send(b"reserve\r\n")
             else:
-                raise ValueError(f"a worker was answered by {self.bytes[:end]}")
-            self.bytes = self.bytes[taken:]
+                raise ValueError(f"a worker was answered by {answer}")
 
 
 def quantiles(seconds):
@@ -107,11 +93,6 @@ def quantiles(seconds):
         return "no job"
     seconds.sort()
     return " ".join(f"p{q} {seconds[len(seconds) * q // 100] * 1000:.1f}" for q in (50, 99)) + " ms"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
 
 
 def start_nodes(program, database, count, folder=None, sessions=None):
@@ -122,16 +103,12 @@ def start_nodes(program, database, count, folder=None, sessions=None):
     for number in range(count):
         where = free_port() if folder is None else f"{folder}/n{number}"
         nodes.append((where, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk",
-                                               f"127.0.0.1:{where}" if folder is None else f"unix:{where}", *more],
+                                               f"{HOST}:{where}" if folder is None else f"unix:{where}", *more],
                                               stderr=subprocess.DEVNULL)))
     for where, process in nodes:
         while process.poll() is None:
             try:
-                if folder is None:
-                    socket.create_connection(("127.0.0.1", where)).close()
-                else:
-                    with socket.socket(socket.AF_UNIX) as tried:
-                        tried.connect(where)
+                Connection((HOST, where) if folder is None else where).close()
                 break
             except OSError:
                 time.sleep(0.05)

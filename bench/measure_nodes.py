@@ -14,15 +14,14 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import arguments
-import postgresql_server
+from kit import postgresql_server
 from lasting_jobs import MOST_UNANSWERED, Load, Producer, Worker, start_nodes
 from server_usage import ServerUsage, cpu_of, spent
 from simulate_nodes import simulate
 import simulate_nodes
 
+ROOT = Path(__file__).resolve().parent.parent
 BODY = 85  # bytes, about, of the jobs of lasting_jobs.py
 
 

@@ -190,7 +190,7 @@ SEAMS = SEAM + "|tests/simulation/"
 # Tests and benchmarks press on the library from real threads; examples are users' code.
 PRODUCT = {"unless": SEAMS + "|tests/|bench/|examples/"}
 EVERYWHERE = {"unless": SEAMS}
-LONG_FILE, LONG_FUNCTION = 300, 80
+LONG_FILE, LONG_FUNCTION = 300, 70  # lines; long files are reported, long functions are a breach
 
 RULES = [
     Rule("includes", check_includes),
@@ -244,6 +244,13 @@ RULES = [
     ban("console", r"\bstd::(?:cout|cerr|clog)\b", "the library does not print: report through a handler",
         unless="programs/|examples/|tests/|bench/"),
     ban("null", r"\bNULL\b", "use nullptr", unless=r"include/foliot/foliot\.h$"),
+    Rule("python-path", lambda file: [
+        (number, "import from the package kit in tests/support: ctest and the scripts set PYTHONPATH")
+        for number, line in enumerate(file.lines, 1) if re.match(r"\s*sys\.path\b", line)],
+        kinds="py", where="(?:bench|scripts|tests|tools)/"),
+    Rule("long-function", lambda file: [
+        (line, f"{name} has {length} lines, and {LONG_FUNCTION} fit a screen: give its parts names")
+        for length, line, name in functions(file) if length > LONG_FUNCTION], kinds="cpp py"),
     Rule("whitespace", check_whitespace, kinds="cpp py sh"),
     Rule("final-newline", lambda file: [(len(file.lines), "end the last line with a newline")]
          if file.lines[-1] else [], kinds="cpp py sh cmake md"),
@@ -282,7 +289,7 @@ def check_file(file: File) -> list[tuple[int, str, str]]:
 def print_report(files: list[File]) -> None:
     cpp = [file for file in files if file.kind == "cpp"]
     lengths = [(file.length, file.path) for file in cpp]
-    spans = [span for file in cpp for span in functions(file)]
+    spans = [(length, f"{file.path}:{line}: {name}") for file in cpp for length, line, name in functions(file)]
     for title, limit, items in (("files", LONG_FILE, lengths), ("functions", LONG_FUNCTION, spans)):
         items.sort(reverse=True)
         print(f"the longest {title} (past {limit} lines: {sum(length > limit for length, _ in items)})")

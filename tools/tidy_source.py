@@ -1,4 +1,5 @@
 """The files of the tree: their list, their code without comments and strings, and the lengths of their functions."""
+import ast
 import os
 import re
 import subprocess
@@ -68,19 +69,47 @@ def read_files(root: Path) -> list[File]:
     return files
 
 
-def functions(file: File) -> Iterable[tuple[int, str]]:
-    """The length of each function, and its place. Functions are recognised by their braces, so some may be missed."""
-    depth, start = 0, None  # start: the position and depth of the open function
-    for brace in re.finditer("[{}]", file.code):
+# What stands before the brace of a namespace or a type, in which functions may be; before a function's brace stands a
+# parenthesis, or nothing if its constructor's last member was initialised with braces.
+SCOPE = re.compile(r"\s*(?:(?:public|protected|private)\s*:\s*)?(?:template\s*<.*>\s*)?(?:typedef\s+|inline\s+)*"
+                   r"(?:requires\b.*?[\s)])?(?:namespace|class|struct|union|enum|extern)\b"
+                   r"|.*\b(?:namespace|class|struct|union|enum)\b[^()]*\Z", re.S)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*$", re.M)
+
+
+def functions(file: File) -> Iterable[tuple[int, int, str]]:
+    """The length of each function, its first line and its name; of functions in functions only the outer ones."""
+    return python_functions(file) if file.kind == "py" else cpp_functions(file)
+
+
+def python_functions(file: File) -> Iterable[tuple[int, int, str]]:
+    try:
+        nodes = [*ast.parse(file.text).body]
+    except SyntaxError:
+        return
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            nodes += node.body
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.end_lineno - node.lineno + 1, node.lineno, node.name
+
+
+def cpp_functions(file: File) -> Iterable[tuple[int, int, str]]:
+    code = DIRECTIVE.sub(lambda directive: blank(directive[0]), file.code)
+    depth, start = 0, None  # start: the position, depth and name of the open function; no name for an initializer
+    for brace in re.finditer("[{}]", code):
         if brace[0] == "}":
             depth -= 1
             if start and start[1] == depth:
                 first, last = file.line_at(start[0]), file.line_at(brace.start())
-                yield last - first + 1, f"{file.path}:{first}: {start[2]}"
+                if start[2]:
+                    yield last - first + 1, first, start[2]
                 start = None
             continue
-        head = re.split("[;{}]", file.code[max(0, brace.start() - 400):brace.start()])[-1]
-        name = re.search(r"([\w:~]+)\s*\(.*\)\s*(?:const|noexcept|override|final|&|:\s.*|->.*|\s)*$", head, re.S)
-        if name and not start:
-            start = (brace.start() - len(head.lstrip()), depth, name[1])
+        if not start:
+            head = re.split("[;{}]", code[max(0, brace.start() - 400):brace.start()])[-1]
+            if not SCOPE.match(head):
+                is_function = ")" in head or not head.strip()
+                name = re.search(r"([\w:~]+)\s*\(", head)
+                start = (brace.start() - len(head.lstrip()), depth, (name[1] if name else "function") if is_function else "")
         depth += 1

@@ -7,14 +7,12 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
-import postgresql_server
 from display import Display
 from faults import Faults
 from judge import Judge
+from kit import postgresql_server
 from load import MOST_DELAY, TTR, TUBE, Load
 from machines import HOST, PATIENCE, ClusterError, Database, Node, free_ports
 from record import Record

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 import time
 
-from beanstalk_client import Connection
-from postgresql_server import PostgresqlServer
+from kit.beanstalk_client import Connection
+from kit.postgresql_server import PostgresqlServer
 
 PATIENCE = 120  # seconds, for what must happen, also on a busy machine
 HOST = "127.0.0.1"

@@ -6,11 +6,10 @@ import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "programs"), str(ROOT / "scripts" / "lib")]
-import postgresql_server
-from program_case import main
+from kit import postgresql_server
+from kit.program_case import main
 
+ROOT = Path(__file__).resolve().parents[2]
 COUNT = 200
 HOPELESS = COUNT // 20
 PATIENCE = 120  # seconds

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The program `foliot bench` as its users meet it. No test depends on what is measured.
 
-usage: bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program in the environment
+usage: bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program, and PYTHONPATH=tests/support
 """
 import errno
 import json
@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the module below is in the source tree
-from program_case import ProgramCase, main
+from kit.program_case import ProgramCase, main
 
 OWN = ["foliot", "quad-heap", "quad-heap-lazy", "goim-heap", "red-black-tree", "hashed-wheel", "hierarchical-wheel",
        "linux-wheel", "erlang-wheel"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
 from idle_sessions import SECOND, requests_of, sessions_of
-from program_case import ProgramCase, main
+from kit.program_case import ProgramCase, main
 
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
 

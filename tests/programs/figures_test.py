@@ -13,12 +13,10 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-sys.path.insert(0, str(Path(__file__).resolve().parent / "serve"))
-from program_case import ProgramCase, main
-from serve_case import SANITIZED, ServeCase
+from kit.program_case import ProgramCase, main
+from kit.serve_case import SANITIZED, ServeCase
 
+ROOT = Path(__file__).resolve().parents[2]
 HAS_STORES = os.environ.get("FOLIOT_STORES") == "1"
 WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The program `foliot` as its users meet it: arguments in, files, text and exit codes out.
 
-usage: replay_test.py [CLASS[.test]...]     with FOLIOT=path of the program in the environment
+usage: replay_test.py [CLASS[.test]...]     with FOLIOT=path of the program, and PYTHONPATH=tests/support
 
 FOLIOT_DATA_DIR names the folder of real logs, FOLIOT_SANITIZED=1 says that the program has sanitizers. A
 class that needs what is not there is skipped: exit code 77.
@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
 from idle_sessions import SECOND, requests_of, sessions_of
-from program_case import FOLIOT, ProgramCase, main
+from kit.program_case import FOLIOT, ProgramCase, main
 
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
 SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The page that `foliot bench --report` writes, opened in a real browser.
 
-usage: report_test.py [CLASS[.test]...]     with FOLIOT=path of the program in the environment
+usage: report_test.py [CLASS[.test]...]     with FOLIOT=path of the program, and PYTHONPATH=tests/support
 
 Skipped, exit code 77, where there is no chromium, or where the program was built without Chart.js.
 """
@@ -11,10 +11,9 @@ import shutil
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
 sys.dont_write_bytecode = True  # the module below is in the source tree
-from program_case import FOLIOT, ProgramCase, main
+from kit.program_case import FOLIOT, ProgramCase, main
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 WEIGHED = ["quad-heap", "floor-load", "multimap"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The program `foliot bench serve` as its users meet it. No test depends on how fast a server is.
 
-usage: serve_bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program in the environment
+usage: serve_bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program, and PYTHONPATH=tests/support
 """
 import json
 import os
@@ -14,12 +14,10 @@ import tempfile
 import threading
 import time
 import unittest
-from pathlib import Path
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
-from beanstalk_client import Connection, PATIENCE
-from program_case import ProgramCase, main
+from kit.beanstalk_client import Connection, PATIENCE
+from kit.program_case import ProgramCase, main
 
 FOLIOT = ["foliot-memory"]  # foliot is there too where the program was built with RocksDB
 OTHERS = ["beanstalkd-f0", "beanstalkd-F", "beanstalkd"]

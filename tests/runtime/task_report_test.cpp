@@ -168,6 +168,10 @@ task<bool> waits_for(task<> body, wait_reason expected) {
   co_return found;
 }
 
+constexpr auto check_wait = [](auto body, wait_reason expected) -> task<> {
+  EXPECT_TRUE(co_await waits_for(body(), expected));
+};
+
 TEST(TaskReports, SayWhatKindOfWaitItIs) {
   on_one_processor([](virtual_clock&) -> task<> {
     channel<int> values;
@@ -180,37 +184,32 @@ TEST(TaskReports, SayWhatKindOfWaitItIs) {
     timer later(1h);
     ticker beat(1h);
     auto other = spawn(sleeps(1h));
-    auto ends = stream::pair();
-    auto signals = signal_set::watch({SIGUSR1});
-    const auto check = [](auto body, wait_reason expected) -> task<> {
-      EXPECT_TRUE(co_await waits_for(body(), expected));
-    };
-    co_await check([&]() -> task<> { static_cast<void>(co_await values.receive()); }, wait_kind::receive);
-    co_await check([&]() -> task<> { co_await values.send(1); }, wait_kind::send);
+    co_await check_wait([&]() -> task<> { static_cast<void>(co_await values.receive()); }, wait_kind::receive);
+    co_await check_wait([&]() -> task<> { co_await values.send(1); }, wait_kind::send);
     wait_kinds cases;
     cases.add(wait_kind::receive);
     const wait_reason only_receives(wait_kind::select, cases);
     cases.add(wait_kind::timer);
-    co_await check(
+    co_await check_wait(
         [&]() -> task<> {
           static_cast<void>(co_await select(values.receive(), beat.c(), after(1h), when(false, group.wait())));
         },
         wait_reason(wait_kind::select, cases));
-    co_await check([]() -> task<> { co_await select(); }, wait_kind::select);
-    co_await check(
+    co_await check_wait([]() -> task<> { co_await select(); }, wait_kind::select);
+    co_await check_wait(
         [&]() -> task<> {
           std::vector<receiving<int>> receives;
           receives.push_back(values.receive());
           static_cast<void>(co_await select_any(receives));
         },
         only_receives);
-    co_await check([]() -> task<> { co_await sleep(1h); }, wait_kind::sleep);
-    co_await check([]() -> task<> { co_await sleep_until(wall_now() + 1h); }, wait_kind::sleep);
-    co_await check([]() -> task<> { static_cast<void>(co_await at(wall_now() + 1h)); }, wait_kind::timer);
-    co_await check([]() -> task<> { static_cast<void>(co_await after(1h)); }, wait_kind::timer);
-    co_await check([&]() -> task<> { static_cast<void>(co_await later); }, wait_kind::timer);
-    co_await check([&]() -> task<> { static_cast<void>(co_await beat); }, wait_kind::timer);
-    co_await check(
+    co_await check_wait([]() -> task<> { co_await sleep(1h); }, wait_kind::sleep);
+    co_await check_wait([]() -> task<> { co_await sleep_until(wall_now() + 1h); }, wait_kind::sleep);
+    co_await check_wait([]() -> task<> { static_cast<void>(co_await at(wall_now() + 1h)); }, wait_kind::timer);
+    co_await check_wait([]() -> task<> { static_cast<void>(co_await after(1h)); }, wait_kind::timer);
+    co_await check_wait([&]() -> task<> { static_cast<void>(co_await later); }, wait_kind::timer);
+    co_await check_wait([&]() -> task<> { static_cast<void>(co_await beat); }, wait_kind::timer);
+    co_await check_wait(
         [&]() -> task<> {
           task_lock held = co_await mutex.lock();
           co_await condition.wait(held);
@@ -218,25 +217,32 @@ TEST(TaskReports, SayWhatKindOfWaitItIs) {
         wait_kind::condition);
     {
       const task_lock held = co_await mutex.lock();
-      co_await check([&]() -> task<> { static_cast<void>(co_await mutex.lock()); }, wait_kind::mutex);
+      co_await check_wait([&]() -> task<> { static_cast<void>(co_await mutex.lock()); }, wait_kind::mutex);
     }
-    co_await check([&]() -> task<> { co_await group.wait(); }, wait_kind::wait_group);
-    co_await check([&]() -> task<> { co_await none.acquire(); }, wait_kind::semaphore);
-    co_await check([&]() -> task<> { co_await other.join(); }, wait_kind::task);
-    co_await check([&]() -> task<> { co_await request.done(); }, wait_kind::context);
-    co_await check(
+    co_await check_wait([&]() -> task<> { co_await group.wait(); }, wait_kind::wait_group);
+    co_await check_wait([&]() -> task<> { co_await none.acquire(); }, wait_kind::semaphore);
+    co_await check_wait([&]() -> task<> { co_await other.join(); }, wait_kind::task);
+    co_await check_wait([&]() -> task<> { co_await request.done(); }, wait_kind::context);
+  });
+}
+
+TEST(TaskReports, SayWhatTheyWaitForOfTheSystem) {
+  on_one_processor([](virtual_clock&) -> task<> {
+    auto ends = stream::pair();
+    auto signals = signal_set::watch({SIGUSR1});
+    co_await check_wait(
         [&]() -> task<> {
           char bytes[4];
           static_cast<void>(co_await ends->first.read_all(std::span(bytes)));
         },
         wait_kind::read);
-    co_await check(
+    co_await check_wait(
         [&]() -> task<> {
           const std::string much(1 << 24, 'x');
           static_cast<void>(co_await ends->second.write_all(much));
         },
         wait_kind::write);
-    co_await check([&]() -> task<> { static_cast<void>(co_await signals->next()); }, wait_kind::signal);
+    co_await check_wait([&]() -> task<> { static_cast<void>(co_await signals->next()); }, wait_kind::signal);
   });
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the site, checks its links, and opens its search in a browser.
 
-usage: site_test.py     with FOLIOT_SITE_SCRATCH=folder in the environment
+usage: site_test.py     with FOLIOT_SITE_SCRATCH=folder and PYTHONPATH=site in the environment
 
 Skipped, exit code 77, where a package is missing that makes the site. Without chromium the search is not opened.
 """
@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True  # the modules below are in the source tree
-sys.path.insert(0, str(ROOT / "site"))
 import build
 from check_links import Site
 

@@ -1,10 +1,8 @@
 """What doxygen reads of a header: its contract as the description of the file, and the names that users write."""
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "site"))
 from header_filter import c_header, cpp_header, with_parts
 
 

@@ -1,11 +1,9 @@
 """site/search_index.py: the sections of a page, and the order of pages."""
 import json
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "site"))
 from search_index import Sections, entries, kind_of, captions, write_index
 
 PAGE = """<body><nav>Elsewhere</nav><article role="main"><section id="title">

@@ -1,7 +1,7 @@
 """Canaries for tools/tidy_coroutines.py, which is installed as foliot-check-coroutines: what it must report in the
 coroutines of users, what it must leave alone, and how it says so.
 
-Run: python3 tests/style/test_coroutines.py
+Run: PYTHONPATH=tools python3 tests/style/test_coroutines.py
 """
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 """Canaries for the rules of tools/tidy.py about words: the names and terms of comments, and contracts.
 
-Run: python3 tests/style/test_tidy_words.py
+Run: PYTHONPATH=tools python3 tests/style/test_tidy_words.py
 """
 import unittest
 

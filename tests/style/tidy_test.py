@@ -5,12 +5,11 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
-sys.path.insert(0, str(TOOLS))
 import tidy
 import tidy_terms
 import tidy_names
 
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
 HEAD = "// What it is for.\n#pragma once\n"
 
 

@@ -27,6 +27,36 @@ struct arguments {
   std::string json;
 };
 
+/// The options that mean something else where they are not given.
+struct given_options {
+  const CLI::Option* tick;
+  const CLI::Option* wheel_size;
+  const CLI::Option* sessions;
+  const CLI::Option* json;
+};
+
+void run_replay(arguments& all, const given_options& given) {
+  const auto format = log_format_named(all.format);
+  if (!format) {
+    throw failure(fmt::format("there is no format '{}'; there are {}", all.format, fmt::join(log_format_names, ", ")));
+  }
+  all.options.format = *format;
+  const auto idle = parse_duration(all.idle);
+  if (!idle) throw failure("--idle: " + idle.error());
+  all.options.idle = *idle;
+  if (given.tick->count() > 0 || given.wheel_size->count() > 0) {
+    all.options.wheel = wheel_shape{.slots = all.wheel_size};
+  }
+  if (given.tick->count() > 0) {
+    const auto length = parse_duration(all.tick);
+    if (!length) throw failure("--tick: " + length.error());
+    all.options.wheel->tick = *length;
+  }
+  if (given.sessions->count() > 0) all.options.sessions = all.sessions;
+  if (given.json->count() > 0) all.options.json = all.json;
+  replay(all.options);
+}
+
 }  // namespace
 
 void add_replay(CLI::App& program, command& chosen) {
@@ -83,28 +113,8 @@ void add_replay(CLI::App& program, command& chosen) {
       "regular files are read in the order given.\n\n"
       "Exit codes: 0 done, 1 such a line with --strict, or engines that disagree,\n"
       "2 any other error.");
-  line->callback([all, tick, wheel_size, sessions, json, &chosen] {
-    chosen = [all, tick, wheel_size, sessions, json] {
-      const auto format = log_format_named(all->format);
-      if (!format) {
-        throw failure(
-            fmt::format("there is no format '{}'; there are {}", all->format, fmt::join(log_format_names, ", ")));
-      }
-      all->options.format = *format;
-      const auto idle = parse_duration(all->idle);
-      if (!idle) throw failure("--idle: " + idle.error());
-      all->options.idle = *idle;
-      if (tick->count() > 0 || wheel_size->count() > 0) all->options.wheel = wheel_shape{.slots = all->wheel_size};
-      if (tick->count() > 0) {
-        const auto length = parse_duration(all->tick);
-        if (!length) throw failure("--tick: " + length.error());
-        all->options.wheel->tick = *length;
-      }
-      if (sessions->count() > 0) all->options.sessions = all->sessions;
-      if (json->count() > 0) all->options.json = all->json;
-      replay(all->options);
-    };
-  });
+  const given_options given{.tick = tick, .wheel_size = wheel_size, .sessions = sessions, .json = json};
+  line->callback([all, given, &chosen] { chosen = [all, given] { run_replay(*all, given); }; });
 }
 
 }  // namespace foliot::program

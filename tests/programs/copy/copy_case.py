@@ -1,14 +1,10 @@
 """Servers with jobs, and `foliot copy` between them."""
 import math
 import re
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-from program_case import ProgramCase
+from kit import beanstalk_client
+from kit.program_case import ProgramCase
 
 
 def put(body, priority=0, delay=0, ttr=100000):

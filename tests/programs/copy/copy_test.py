@@ -1,17 +1,12 @@
 """`foliot copy` between Debian's beanstalkd and foliot, in both directions, and between two foliots."""
 import os
 import resource
-import sys
 import threading
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import beanstalk_client
 from copy_case import CopyCase, put
-from program_case import main
+from kit import beanstalk_client
+from kit.program_case import main
 from stepping_proxy import SteppingProxy, Steps
 
 SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"

@@ -4,12 +4,9 @@ So a test can end all connections behind exactly the n-th command, as if the cli
 something happen between two commands."""
 import re
 import socket
-import sys
 import threading
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
+from kit import beanstalk_client
 
 LOOKING = re.compile(rb"(stats|x-stats|peek|list|use |watch |ignore )")
 

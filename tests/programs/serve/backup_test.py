@@ -1,18 +1,14 @@
 """Backups of the database of two servers, and what a restore brings back: to a point in time, of a base backup alone, and
 of a dump. Tokens, sessions and ids that are given after it were never given before."""
 import subprocess
-import sys
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
 import documented_sql
-import postgresql_server
+from kit import beanstalk_client, postgresql_server
+from kit.program_case import main
 from nodes_test import NodesCase
-from program_case import main
 
 POINT = "before-the-mistake"
 # More than a sequence is ahead of its numbers in the log.

@@ -7,14 +7,12 @@ import types
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-BENCH = Path(__file__).resolve().parents[3] / "bench"
-sys.path.insert(0, str(BENCH))
-sys.path.insert(0, str(BENCH.parent / "scripts" / "lib"))
+from kit import postgresql_server
+from kit.program_case import FOLIOT, main
 import measure_nodes
-import postgresql_server
-from program_case import FOLIOT, main
 from server_usage import ServerUsage
+
+BENCH = Path(__file__).resolve().parents[3] / "bench"
 
 
 class MissingPrograms(unittest.TestCase):

@@ -1,11 +1,7 @@
 """`foliot serve --store DATABASE --check` over a database that is damaged: each kind of damage is found and named."""
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
+from kit.program_case import main
 from nodes_test import NodesCase
-from program_case import main
 
 # A job in the tube `t` that is ready, and one in `u` that a node has.
 SOUND = """

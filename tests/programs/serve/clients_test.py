@@ -17,10 +17,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-from program_case import ProgramCase, main
+from kit import beanstalk_client
+from kit.program_case import ProgramCase, main
 
 PROGRAMS = Path(__file__).resolve().parent / "clients"
 # The folder of the clients from registries, so that each is downloaded once.

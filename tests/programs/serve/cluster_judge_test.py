@@ -1,12 +1,8 @@
 """The judge of `scripts/run cluster` finds each breach that it is for, and no other."""
-import sys
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "cluster"))
 from judge import Judge, longest_gap
-from program_case import main
+from kit.program_case import main
 from record import Delivery, Fault, Put, Record
 
 TTR = 60

@@ -9,11 +9,10 @@ import time
 import unittest
 from pathlib import Path
 
+from kit import postgresql_server
+from kit.program_case import main
+
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-import postgresql_server
-from program_case import main
 
 # Nothing here depends on the speed of the machine: a node that waits for a processor for so long is taken for dead.
 NODE_TIMEOUT = 10

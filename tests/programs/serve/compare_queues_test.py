@@ -7,13 +7,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-COMMAND = Path(__file__).resolve().parents[3] / "bench" / "compare_queues.py"
-sys.path.insert(0, str(COMMAND.parent))
 from compare_queues import Results
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import postgresql_server
-from program_case import FOLIOT, main
+from kit import postgresql_server
+from kit.program_case import FOLIOT, main
+
+COMMAND = Path(__file__).resolve().parents[3] / "bench" / "compare_queues.py"
 
 
 def filled(*turns):

@@ -3,17 +3,14 @@ there, what was finished is not, nothing comes early, nothing is held by two."""
 import os
 import random
 import shutil
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
 from history import check, priorities_of
-from program_case import main
+from kit import beanstalk_client
+from kit.program_case import main
 from workload import Workload, drain
 
 SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"

@@ -1,18 +1,14 @@
 """A server over PostgreSQL whose disk is full to the last byte: puts are refused, all jobs are worked off, and then puts are
 taken again."""
 import subprocess
-import sys
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-import postgresql_server
+from kit import beanstalk_client, postgresql_server
+from kit.program_case import main
+from kit.serve_case import put
 from nodes_test import NodesCase
-from program_case import main
-from serve_case import put
 
 ROOM = "48m"  # of which 16 MB are kept for reservations
 BODY = b"x" * 5000

@@ -3,15 +3,11 @@ versions and what differs between beanstalkd 1.12 and 1.13."""
 import os
 import random
 import re
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-from program_case import main
+from kit import beanstalk_client
+from kit.program_case import main
 
 SEEDS = int(os.environ.get("FOLIOT_DIFFERENTIAL_SEEDS", "20"))
 FIRST_SEED = int(os.environ.get("FOLIOT_DIFFERENTIAL_SEED", "1"))

@@ -10,20 +10,17 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-from beanstalk_client import PATIENCE, need_space
 from faulty_disk import FOR_EVER, LIBRARY, Disk, Fault
 from history import check
+from kit import beanstalk_client
+from kit.beanstalk_client import PATIENCE, need_space
+from kit.program_case import main
 from path_server import PathServer
-from program_case import main
 from workload import LOST, Workload, drain
 
 FAULTS = int(os.environ.get("FOLIOT_DISK_FAULTS", "3"))

@@ -2,16 +2,12 @@
 wrong input, limits, a restart, and clients that race for a job, whose answers must agree."""
 import os
 import signal
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-from program_case import main
-from serve_case import SANITIZED, ServeCase, put
+from kit import beanstalk_client
+from kit.program_case import main
+from kit.serve_case import SANITIZED, ServeCase, put
 
 HOUR = 3_600_000  # milliseconds: no test lasts as long
 RACES = int(os.environ.get("FOLIOT_RACES", "20" if SANITIZED else "100"))

@@ -3,16 +3,12 @@ its place; or the standby is lost."""
 import itertools
 import os
 import random
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import postgresql_server
+from kit import postgresql_server
+from kit.program_case import main
 from nodes_test import NodesCase
-from program_case import main
 from workload import LOST, Client, Workload
 
 SEED = int(os.environ.get("FOLIOT_FAILOVER_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)

@@ -1,13 +1,9 @@
 """The server's memory follows the jobs that are near, not those that are stored."""
-import sys
 import threading
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-from beanstalk_client import need_space
-from program_case import main
-from serve_case import ServeCase
+from kit.beanstalk_client import need_space
+from kit.program_case import main
+from kit.serve_case import ServeCase
 
 JOBS = 100_000
 MEGABYTE = 1 << 20

@@ -1,12 +1,8 @@
 """The checker of histories finds each breach that it is for, and no other."""
-import sys
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from history import Event, check, events_around, priorities_of
-from program_case import main
+from kit.program_case import main
 
 
 def event(kind, begin, end, answer, client=1, job=1, **more):

@@ -11,18 +11,14 @@ import shutil
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-from beanstalk_client import Connection
-from program_case import main
-from serve_case import SANITIZED, ServeCase, put
+from kit import beanstalk_client
+from kit.beanstalk_client import Connection
+from kit.program_case import main
+from kit.serve_case import SANITIZED, ServeCase, put
 
 CONNECTIONS = int(os.environ.get("FOLIOT_HOSTILE_CONNECTIONS", "1000"))
 MEGABYTE = 1 << 20

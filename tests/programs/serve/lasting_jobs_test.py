@@ -5,11 +5,11 @@ import sys
 import unittest
 from pathlib import Path
 
-BENCH = Path(__file__).resolve().parents[3] / "bench"
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(BENCH), str(BENCH.parent / "scripts" / "lib")]
-import postgresql_server
+from kit import postgresql_server
+from kit.program_case import main
 from lasting_jobs import not_level
-from program_case import main
+
+BENCH = Path(__file__).resolve().parents[3] / "bench"
 
 
 def samples(rates=(800,), opens=(100,), megabytes=(20,)):

@@ -4,19 +4,15 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 import unittest.mock
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
 import documented_sql
-import postgresql_server
-from beanstalk_client import PATIENCE
+from kit import postgresql_server
+from kit.beanstalk_client import PATIENCE
+from kit.program_case import FOLIOT, main
+from kit.serve_case import SANITIZED, put
 from nodes_test import NodesCase
-from program_case import FOLIOT, main
-from serve_case import SANITIZED, put
 from workload import Workload
 
 SEED = int(os.environ.get("FOLIOT_MAP_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)

@@ -7,20 +7,17 @@ import random
 import re
 import shutil
 import signal
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import history
-import postgresql_server
-from beanstalk_client import FOLIOT, PATIENCE, need_space
 from failing_memory import FOR_EVER, LIBRARY, THREADS, Memory, Shortage
+import history
+from kit import postgresql_server
+from kit.beanstalk_client import FOLIOT, PATIENCE, need_space
+from kit.program_case import main
 from path_server import PathServer
-from program_case import main
 from workload import LOST, Workload, drain
 
 PLACES = os.environ.get("FOLIOT_MEMORY_PLACES", "6")

@@ -1,19 +1,15 @@
 """The figures of the database for monitoring, read by a role that may do nothing else. The schema's owner is no superuser."""
 import contextlib
 import subprocess
-import sys
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
 import documented_sql
-import postgresql_server
+from kit import beanstalk_client, postgresql_server
+from kit.program_case import main
+from kit.serve_case import ServeCase, put
 from nodes_test import NodesCase
-from program_case import main
-from serve_case import ServeCase, put
 
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")

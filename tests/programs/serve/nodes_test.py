@@ -3,20 +3,15 @@ database is started again, and the lines to it are cut."""
 import os
 import random
 import signal
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
 import documented_sql
-import postgresql_server
 from history import check, events_around, priorities_of
+from kit import beanstalk_client, postgresql_server
+from kit.program_case import main
+from kit.serve_case import SANITIZED, ServeCase, put
 from line import Line
-from program_case import main
-from serve_case import SANITIZED, ServeCase, put
 from workload import Workload, drain
 
 SEED = int(os.environ.get("FOLIOT_NODES_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)

@@ -1,18 +1,13 @@
 """Three servers over a database with a synchronous standby, in a network that is divided: the primary works on, and one
 server with its clients still reaches it, while its standby takes its place for the two other servers."""
 import concurrent.futures
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-import postgresql_server
 from failover_test import StandbyCase
+from kit import beanstalk_client, postgresql_server
+from kit.program_case import main
 from nodes_test import NODES, NodesBehindLines
-from program_case import main
 from workload import Workload
 
 CHANGES = ("INSERTED", "RESERVED", "DELETED", "RELEASED", "BURIED", "CANCELLED", "RESCHEDULED", "FIRED")

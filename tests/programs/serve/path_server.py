@@ -3,7 +3,7 @@ import signal
 import subprocess
 import time
 
-from beanstalk_client import FOLIOT, PATIENCE, Connection, without_slow_disk
+from kit.beanstalk_client import FOLIOT, PATIENCE, Connection, without_slow_disk
 
 
 class PathServer:

@@ -4,18 +4,14 @@ import contextlib
 import itertools
 import os
 import random
-import sys
 import threading
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import patroni_cluster
 from failover_test import SEED, FailoverCase
+from kit.program_case import main
 from patroni_cluster import Member
-from program_case import main
+import patroni_cluster
 
 ROUNDS = int(os.environ.get("FOLIOT_PATRONI_ROUNDS", "1"))
 CLIENTS = 2

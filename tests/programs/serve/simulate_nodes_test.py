@@ -1,13 +1,9 @@
 """bench/simulate_nodes.py gives what is known exactly: its arithmetic, not the speed of this machine."""
 import argparse
-import sys
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench"))
+from kit.program_case import main
 from measure_nodes import predict
-from program_case import main
 from simulate_nodes import MOST_REQUESTS, Load, Simulation, cost, simulate
 
 

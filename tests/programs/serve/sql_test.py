@@ -1,14 +1,11 @@
 """Jobs that applications put in transactions of their own, by psql and by an ORM, and the clients of the servers."""
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
+from kit import beanstalk_client
+from kit.program_case import main
 from nodes_test import NodesCase
-from program_case import main
 
 DEBIANS_PYTHON = "/usr/bin/python3"
 SHOP = Path(__file__).resolve().parent / "clients" / "shop.py"

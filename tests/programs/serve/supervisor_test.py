@@ -4,15 +4,11 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-from program_case import main
-from serve_case import ServeCase, put
+from kit import beanstalk_client
+from kit.program_case import main
+from kit.serve_case import ServeCase, put
 
 
 class Supervisor(ServeCase):

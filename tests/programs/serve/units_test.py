@@ -1,14 +1,12 @@
 """systemd understands the units of packaging/systemd."""
 import shutil
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from program_case import FOLIOT, ProgramCase, main
+from kit.program_case import FOLIOT, ProgramCase, main
 
+ROOT = Path(__file__).resolve().parents[3]
 UNITS = ROOT / "packaging" / "systemd"
 INSTALLED = "/usr/local/bin/foliot"
 

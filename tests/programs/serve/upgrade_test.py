@@ -2,18 +2,13 @@
 import os
 import random
 import subprocess
-import sys
 import time
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts" / "lib"))
-import beanstalk_client
-import postgresql_server
+from kit import beanstalk_client, postgresql_server
+from kit.program_case import main
+from kit.serve_case import put
 from nodes_test import NODES, NodesCase
-from program_case import main
-from serve_case import put
 from workload import Workload
 
 SEED = int(os.environ.get("FOLIOT_UPGRADE_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)

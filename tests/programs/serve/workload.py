@@ -3,8 +3,8 @@ import random
 import threading
 import time
 
-import beanstalk_client
 from history import History
+from kit import beanstalk_client
 
 LOST = (OSError, EOFError)  # the connection has ended: what was asked is unknown
 

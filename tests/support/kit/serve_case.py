@@ -5,8 +5,8 @@ import socket
 import time
 from pathlib import Path
 
-import beanstalk_client
-from program_case import ProgramCase
+from kit import beanstalk_client
+from kit.program_case import ProgramCase
 
 SANITIZED = os.environ.get("FOLIOT_SANITIZED") == "1"
 

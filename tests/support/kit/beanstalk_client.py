@@ -58,6 +58,21 @@ class Connection:
         self.send(data)
         return self.answer()
 
+    def arrived(self):
+        """Reads once, and returns the answers that are whole then."""
+        self._more()
+        answers, begin = [], 0
+        while (end := self.unread.find(b"\r\n", begin) + 2) >= 2:
+            with_body = WITH_BODY.match(self.unread, begin, end)
+            if with_body:
+                end += int(with_body[2]) + 2
+            if len(self.unread) < end:
+                break
+            answers.append(self.unread[begin:end])
+            begin = end
+        self.unread = self.unread[begin:]
+        return answers
+
     def rest(self):
         """All bytes until the server closes the connection."""
         while True:

@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parent / "postgresql_server.sh"
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "lib" / "postgresql_server.sh"
 
 
 def is_installed():

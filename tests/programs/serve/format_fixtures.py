@@ -1,0 +1,183 @@
+"""Stores as a version of foliot has written them, with jobs in every state: how one is made, and what it must show to every
+later version. A fixture is the files NAME-STORE.tar.xz or NAME-STORE.sql.xz and NAME-STORE.json in formats/, where NAME is
+the commit of the version."""
+import json
+import lzma
+import re
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+
+from kit import beanstalk_client
+
+FORMATS = Path(__file__).resolve().parent / "formats"
+# The node that wrote a database. The same name takes back what that one had reserved.
+WRITER = "writer"
+TUBES = ["bulk", "mail", "paused"]
+LONGEST = 4294967295  # of a delay and a pause, in seconds: 136 years
+SHORT = 60_000  # milliseconds: a job that becomes due while its store lies in the fixture
+NUMBERS = ["pri", "delay", "ttr", "reserves", "timeouts", "releases", "buries", "kicks", "due-ms", "ttr-ms"]
+
+
+def statistics(connection, command):
+    """The dictionary in the answer; None if there is no such job or tube."""
+    answer = connection.ask(command + b"\r\n")
+    if answer == b"NOT_FOUND\r\n" or answer == b"GONE\r\n":
+        return None
+    return dict(re.findall(r'^([a-z-]+): "?(.*?)"?$', answer.decode(), re.M))
+
+
+def job_facts(connection, number):
+    """What a client sees of a job that does not depend on when it looks; None if it is gone."""
+    seen = statistics(connection, b"x-stats-job %d" % number)
+    if seen is None:
+        return None
+    body = connection.ask(b"peek %d\r\n" % number).split(b"\r\n", 1)[1][:-2]
+    return {"tube": seen["tube"], "state": seen["state"], "key": seen["key"], "body": body.decode("latin-1"),
+            **{name: int(seen[name]) for name in NUMBERS}}
+
+
+class Filling:
+    """Puts the jobs of a fixture. Those that are reserved at the end stay so as long as its connection is open."""
+
+    def __init__(self, server):
+        self.client = server.connect()
+        self.ids, self.gone, self.held, self.buried = [], [], [], []
+        self.fill()
+
+    def ask(self, command, answer):
+        got = self.client.ask(command)
+        if not re.fullmatch(answer + rb"\r\n", got, re.S):
+            raise RuntimeError(f"{command} was answered by {got}, not by {answer}")
+        return got
+
+    def put(self, body, priority=1024, delay=0, ttr=3600, tube=b"mail"):
+        self.ask(b"use %s\r\n" % tube, rb"USING .*")
+        got = self.ask(b"put %d %d %d %d\r\n%s\r\n" % (priority, delay, ttr, len(body), body), rb"INSERTED \d+")
+        self.ids.append(int(got.split()[1]))
+        return self.ids[-1]
+
+    def put_key(self, key, body, policy=b"refuse", due=b"0", ttr=60_000, priority=7):
+        """With times in milliseconds; a key of `-` is none."""
+        self.ask(b"use mail\r\n", rb"USING .*")
+        got = self.ask(b"x-put %s %s %d %s %d %d\r\n%s\r\n" % (policy, key, priority, due, ttr, len(body), body),
+                       rb"(?:INSERTED|REPLACED) \d+")
+        self.ids.append(int(got.split()[1]))
+        return self.ids[-1]
+
+    def reserve(self, job):
+        self.ask(b"reserve-job %d\r\n" % job, rb"RESERVED %d .*" % job)
+
+    def bury(self, job, priority):
+        self.reserve(job)
+        self.ask(b"bury %d %d\r\n" % (job, priority), rb"BURIED")
+        self.buried.append(job)
+
+    def wait_for_state(self, job, state):
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while (seen := statistics(self.client, b"stats-job %d" % job)["state"]) != state:
+            if time.monotonic() > until:
+                raise RuntimeError(f"job {job} stays {seen}")
+            time.sleep(0.01)
+
+    def fill(self):
+        self.put(b"the most urgent", 0)
+        self.put(b"the least urgent", 4294967295)
+        self.put(bytes(range(256)))
+        self.put(b"")
+        self.put(b"long " * 300, 5)  # kept apart by the embedded store
+        self.put(b"long " * 4000, 1023, tube=b"bulk")
+        self.put_key(b"order-1", b"has a key")
+        self.put_key(b'"\\quoted', b"has a key that is quoted", priority=3000)
+        released = self.put(b"was released twice")
+        for priority in [2, 9]:
+            self.reserve(released)
+            self.ask(b"release %d %d 0\r\n" % (released, priority), rb"RELEASED")
+        expired = self.put_key(b"-", b"its reservation ended", ttr=1)
+        self.reserve(expired)
+        self.wait_for_state(expired, "ready")
+        self.put(b"far", 4, LONGEST, ttr=1)
+        self.put_key(b"in-2100", b"at a time", due=b"@4102444800000")
+        moved = self.put_key(b"moved", b"was moved")
+        self.ask(b"x-reschedule =moved @4102444800001\r\n", rb"RESCHEDULED %d" % moved)
+        later = self.put(b"was released with a delay")
+        self.reserve(later)
+        self.ask(b"release %d 11 %d\r\n" % (later, LONGEST), rb"RELEASED")
+        buried = [self.put(b"buried %d" % number) for number in range(4)]
+        for job, priority in zip([buried[2], buried[0], buried[3], buried[1]], [30, 10, 40, 20]):
+            self.bury(job, priority)
+        self.bury(self.put_key(b"buried-key", b"buried with a key"), 1)
+        self.bury(self.put(b"long and buried " * 100, tube=b"bulk"), 1)
+        kicked = self.put(b"was kicked")
+        self.bury(kicked, 6)
+        self.ask(b"kick-job %d\r\n" % kicked, rb"KICKED")
+        self.buried.remove(kicked)
+        finished = self.put(b"was finished")
+        self.reserve(finished)
+        self.ask(b"delete %d\r\n" % finished, rb"DELETED")
+        cancelled = self.put_key(b"again", b"was cancelled")
+        self.ask(b"x-cancel =again\r\n", rb"CANCELLED %d" % cancelled)
+        replaced = self.put_key(b"again", b"was replaced")
+        self.put_key(b"again", b"has replaced", policy=b"replace")
+        self.gone = [finished, cancelled, replaced]
+        self.put(b"in a paused tube", 3, tube=b"paused")
+        self.put(b"in a paused tube, too", 2, LONGEST, tube=b"paused")
+        self.ask(b"pause-tube paused %d\r\n" % LONGEST, rb"PAUSED")
+        self.put_key(b"-", b"becomes due meanwhile", due=b"%d" % SHORT, priority=8)
+        self.held = [self.put(b"was held", 12), self.put_key(b"held-key", b"was held with its key", ttr=LONGEST * 1000)]
+        for job in self.held:
+            self.reserve(job)
+
+    def facts(self, reopened):
+        """What the version that has written the store finds in it when it opens it again."""
+        connection = reopened.connect()
+        jobs = {number: job_facts(connection, number) for number in self.ids}
+        pauses = {name: int(statistics(connection, b"stats-tube %s" % name.encode())["pause"]) for name in TUBES}
+        connection.close()
+        wrong = [number for number, job in jobs.items() if (job is None) != (number in self.gone)]
+        if wrong:
+            raise RuntimeError(f"the version that wrote the store does not find its own jobs: {wrong}")
+        return {"jobs": {number: job for number, job in jobs.items() if job}, "gone": self.gone, "held": self.held,
+                "buried": self.buried, "pauses": pauses}
+
+
+def write_facts(path, facts):
+    path.write_text(json.dumps(facts, indent=1) + "\n")
+
+
+def read_facts(path):
+    facts = json.loads(path.read_text())
+    facts["jobs"] = {int(number): job for number, job in facts["jobs"].items()}
+    return facts
+
+
+def pack_folder(folder, archive):
+    """Without what differs from machine to machine."""
+    def plain(entry):
+        entry.uid = entry.gid = 0
+        entry.uname = entry.gname = ""
+        return entry
+    with tarfile.open(archive, "w:xz", preset=9) as packed:
+        packed.add(folder, "jobs", filter=plain)
+
+
+def unpack_folder(archive, into):
+    """Returns the folder of the store."""
+    with tarfile.open(archive, "r:xz") as packed:
+        packed.extractall(into)
+    return into / "jobs"
+
+
+def dump_schema(database, archive):
+    """As text. Commands of later versions of psql are left out: an earlier one would refuse them."""
+    dump = subprocess.run(["pg_dump", "--schema=foliot", "--no-owner", "-d", database], stdout=subprocess.PIPE, check=True).stdout
+    archive.write_bytes(lzma.compress(re.sub(rb"(?m)^\\(?:un)?restrict .*\n", b"", dump), preset=9 | lzma.PRESET_EXTREME))
+
+
+def restore_schema(archive, database):
+    """In an empty database."""
+    done = subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", "-d", database], input=lzma.decompress(archive.read_bytes()),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{archive.name} cannot be restored: {done.stderr.decode()}")

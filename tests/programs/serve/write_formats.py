@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Writes the fixtures of the formats that a program has: folders of the embedded store, of which one was closed and one was
+left by `kill -9`, and a dump of its schema of PostgreSQL. A change of a format adds those of its program, and keeps the
+others.
+
+    PYTHONPATH=tests/support tests/programs/serve/write_formats.py --name $(git rev-parse --short=8 HEAD)
+"""
+import argparse
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import format_fixtures
+from kit import beanstalk_client, postgresql_server
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def serve(program, *arguments):
+    return beanstalk_client.Server(lambda port: [program, "serve", "--quiet", "--beanstalk", f"127.0.0.1:{port}",
+                                                 *map(str, arguments)])
+
+
+def write_folder(program, end, fixture):
+    """`end` ends the server."""
+    with tempfile.TemporaryDirectory() as here:
+        folder, copy = Path(here) / "jobs", Path(here) / "copy"
+        server = serve(program, "--data", folder)
+        filling = format_fixtures.Filling(server)
+        end(server)
+        format_fixtures.pack_folder(folder, fixture.with_suffix(".tar.xz"))
+        shutil.copytree(folder, copy)
+        reopened = serve(program, "--data", copy)
+        format_fixtures.write_facts(fixture.with_suffix(".json"), filling.facts(reopened))
+        reopened.kill()
+
+
+def write_schema(program, fixture):
+    database = postgresql_server.PostgresqlServer()
+    try:
+        def node(of):
+            return serve(program, "--store", of, "--node", format_fixtures.WRITER)
+        subprocess.run([program, "serve", "--store", database.database, "--migrate"], check=True)
+        server = node(database.database)
+        filling = format_fixtures.Filling(server)
+        format_fixtures.dump_schema(database.database, fixture.with_suffix(".sql.xz"))
+        server.kill()
+        database.sql(database.folder, "CREATE DATABASE copy")
+        copy = database.database.replace("dbname=jobs", "dbname=copy")
+        format_fixtures.restore_schema(fixture.with_suffix(".sql.xz"), copy)
+        reopened = node(copy)
+        format_fixtures.write_facts(fixture.with_suffix(".json"), filling.facts(reopened))
+        reopened.kill()
+    finally:
+        database.remove()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default=str(ROOT / "build" / "release" / "bin" / "foliot"))
+    parser.add_argument("--name", required=True, help="the commit of the program")
+    parser.add_argument("--into", type=Path, default=format_fixtures.FORMATS)
+    options = parser.parse_args()
+    write_folder(options.program, beanstalk_client.Server.stop, options.into / f"{options.name}-closed")
+    write_folder(options.program, beanstalk_client.Server.kill, options.into / f"{options.name}-killed")
+    write_schema(options.program, options.into / f"{options.name}-schema")
+    for each in sorted(options.into.glob(f"{options.name}-*")):
+        print(f"{each}: {each.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
