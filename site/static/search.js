@@ -11,6 +11,11 @@ const search = (() => {
 
   const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 
+  /// The question in the words that the pages have: `do not` for `don't`, `server` for `server's`.
+  const withoutApostrophes = (text) =>
+    text.replace(/\u2019/g, "'").replace(/\bcan't\b/gi, "cannot").replace(/\bwon't\b/gi, "will not")
+      .replace(/n't\b/gi, " not").replace(/'(?:s|re|ve|ll|d|m)\b/gi, " ");
+
   /// Expressions for a word: whole, and as a beginning. A short word must be whole, or `ABI` would find `ability`.
   function patternsOf(word) {
     const before = "(?<![\\p{L}\\p{N}])", after = "(?![\\p{L}\\p{N}_])";
@@ -32,7 +37,7 @@ const search = (() => {
   }
 
   function questionOf(text) {
-    const words = [...new Set(wordsOf(text))];
+    const words = [...new Set(wordsOf(withoutApostrophes(text)))];
     const needed = words.filter((word) => !unimportant.has(word));
     const chosen = needed.length > 0 ? needed : words;
     const between = "[\\p{L}\\p{N}_]*[^\\p{L}\\p{N}]+(?:(?:a|of|per|the)\\s+)?";

@@ -105,7 +105,9 @@ class TheSite(unittest.TestCase):
     def test_search_finds_what_users_ask_for(self):
         for words, page in [("ABI", "docs/building.html#shared-libraries"), ("thread safe", "docs/promises/threads.html"),
                             ("memory per timer", "docs/promises/cost.html"), ("fork", "docs/promises/threads.html"),
-                            ("stop_and_wait", "reference/service.html"), ("backoff", "docs/cookbook.html")]:
+                            ("stop_and_wait", "reference/service.html"), ("backoff", "docs/cookbook.html"),
+                            ("don't fire", "docs/traps.html"), ("a timer doesn\u2019t fire", "docs/traps.html"),
+                            ("the server's memory", "docs/serve/README.html#memory")]:
             with self.subTest(words):
                 first = self.results_of(words)[0]
                 self.assertEqual(first[0], "For users")

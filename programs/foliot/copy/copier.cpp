@@ -275,18 +275,24 @@ task<source_links> copier::open_links(std::size_t count) {
 task<> copier::settle(const std::vector<full_job>& group, const std::vector<placement>& copies,
                       const std::vector<removal>& ends) {
   std::vector<jobs::job_id> not_ended;
-  std::string stopped;
+  std::string problem;
   deleted_.clear();
   for (std::size_t i = 0; i < group.size(); ++i) {
     const job_record& before = group[i].record;
     if (ends[i].what != removal::kind::deleted) {
-      if (ends[i].what == removal::kind::refused) stopped = ends[i].reply;
-      if (!copies[i].is_foreign) not_ended.push_back(copies[i].id);
+      if (ends[i].what != removal::kind::gone) problem = fmt::format("{} to a delete", ends[i].reply);
+      // A copy that may be the only one stays.
+      if (ends[i].what != removal::kind::unknown && !copies[i].is_foreign) not_ended.push_back(copies[i].id);
       continue;
     }
     count(before.state);
     deleted_.insert(before.id);
-    if (!ends[i].last || !is_changed(before, *ends[i].last)) continue;
+    if (!ends[i].last) {
+      problem =
+          fmt::format("something else than its statistics to a look at job {}, right before it deleted it", before.id);
+      continue;
+    }
+    if (!is_changed(before, *ends[i].last)) continue;
     const full_job changed{*ends[i].last, group[i].body, group[i].body_size};
     auto placing = to_.place_again(changed, from_.facts().instance, copies[i].id);
     if (co_await placing) ++counts_.twice;
@@ -298,7 +304,7 @@ task<> copier::settle(const std::vector<full_job>& group, const std::vector<plac
     counts_.taken_back += all - missing;
     counts_.twice += missing;
   }
-  if (!stopped.empty()) throw failure(fmt::format("{} answered {} to a delete", from_.name(), stopped));
+  if (!problem.empty()) throw failure(fmt::format("{} answered {}", from_.name(), problem));
 }
 
 void copier::refuse(const job_record& job, const std::string& reason) {

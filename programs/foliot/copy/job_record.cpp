@@ -4,6 +4,8 @@
 #include <chrono>
 #include <limits>
 
+#include <foliot/jobs/limits.hpp>
+
 #include "copy/reply.hpp"
 #include "serve/beanstalk/command_line.hpp"
 
@@ -41,11 +43,14 @@ std::optional<job_record> parse_job(std::string_view dictionary) {
   job.state = *state;
   job.priority = static_cast<jobs::priority>(*priority);
   job.ttr = std::chrono::seconds(*ttr);
-  if (const auto exact = number("ttr-ms")) job.ttr = jobs::milliseconds(*exact);
+  const auto exact = number("ttr-ms");
+  if (exact.value_or(0) > static_cast<std::uint64_t>(jobs::longest_time.count())) return std::nullopt;
+  if (exact) job.ttr = jobs::milliseconds(*exact);
   job.seconds_left = *left;
   job.due = number("due-ms");
   job.key = dictionary_value(dictionary, "key").value_or("");
-  if (!std::ranges::all_of(job.key, [](char c) { return '!' <= c && c <= '~'; })) return std::nullopt;
+  constexpr std::uint64_t end_of_clock = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+  if (job.id > highest_id || job.due.value_or(0) > end_of_clock) return std::nullopt;
   job.counters.releases = static_cast<std::uint32_t>(*releases);
   job.counters.buries = static_cast<std::uint32_t>(*buries);
   job.counters.kicks = static_cast<std::uint32_t>(*kicks);

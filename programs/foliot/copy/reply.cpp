@@ -1,6 +1,7 @@
 #include "copy/reply.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -37,6 +38,80 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 bool is_word(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return ('A' <= c && c <= 'Z') || c == '_'; });
+}
+
+/// What follows the word of a reply.
+enum class argument : std::uint8_t {
+  none,
+  number,
+  number_or_none,
+  name,
+  length,         ///< and a body
+  id_and_length,  ///< and the body of a job
+  unknown,        ///< anything: the word is none of those that are known
+};
+
+struct reply_form {
+  std::string_view word;
+  argument what;
+};
+
+/// The replies that a copy may get; others have words that it does not expect.
+constexpr std::array forms{
+    reply_form{"OK", argument::length},
+    reply_form{"RESERVED", argument::id_and_length},
+    reply_form{"FOUND", argument::id_and_length},
+    reply_form{"INSERTED", argument::number},
+    reply_form{"REPLACED", argument::number},
+    reply_form{"KEPT", argument::number},
+    reply_form{"EXISTS", argument::number},
+    reply_form{"IS_RESERVED", argument::number},
+    reply_form{"WATCHING", argument::number},
+    reply_form{"BURIED", argument::number_or_none},
+    reply_form{"KICKED", argument::number_or_none},
+    reply_form{"USING", argument::name},
+    reply_form{"DELETED", argument::none},
+    reply_form{"NOT_FOUND", argument::none},
+    reply_form{"TIMED_OUT", argument::none},
+    reply_form{"DEADLINE_SOON", argument::none},
+    reply_form{"DRAINING", argument::none},
+    reply_form{"JOB_TOO_BIG", argument::none},
+    reply_form{"OUT_OF_MEMORY", argument::none},
+    reply_form{"INTERNAL_ERROR", argument::none},
+    reply_form{"UNKNOWN_COMMAND", argument::none},
+    reply_form{"BAD_FORMAT", argument::none},
+};
+
+argument argument_of(std::string_view word) {
+  const auto* const found = std::ranges::find(forms, word, &reply_form::word);
+  return found != forms.end() ? found->what : argument::unknown;
+}
+
+/// A reply from the words of its line, without its body; nothing if they do not have its form.
+std::optional<server_reply> reply_of(const std::vector<std::string_view>& words) {
+  if (words.empty() || !is_word(words[0])) return std::nullopt;
+  server_reply reply;
+  reply.word = words[0];
+  const auto take_number = [&words](std::size_t at, std::uint64_t& to) {
+    const auto number = number_of(words[at]);
+    to = number.value_or(0);
+    return number.has_value();
+  };
+  bool is_right = words.size() == 2;
+  switch (argument_of(words[0])) {
+    case argument::none: is_right = words.size() == 1; break;
+    case argument::unknown: is_right = words.size() <= 2; break;
+    case argument::number_or_none: is_right = words.size() == 1 || (is_right && take_number(1, reply.number)); break;
+    case argument::number: is_right = is_right && take_number(1, reply.number); break;
+    case argument::length: is_right = is_right && take_number(1, reply.size); break;
+    case argument::name:
+      if (is_right) reply.name = words[1];
+      break;
+    case argument::id_and_length:
+      is_right = words.size() == 3 && take_number(1, reply.number) && take_number(2, reply.size);
+      break;
+  }
+  return is_right ? std::optional(std::move(reply)) : std::nullopt;
 }
 
 no_reply refusal(std::string_view line) {
@@ -85,28 +160,14 @@ void reply_reader::read_line(const wanted_bytes& wanted) {
     return;
   }
   const std::string_view line = unread.substr(0, end);
-  const auto words = words_of(line);
-  if (words.empty() || !is_word(words[0])) throw refusal(line);
-  server_reply reply;
-  reply.word = words[0];
-  const bool has_job = reply.word == "RESERVED" || reply.word == "FOUND";
-  if (has_job || reply.word == "OK") {
-    const auto length = words.size() == (has_job ? 3u : 2u) ? number_of(words.back()) : std::nullopt;
-    const auto id = has_job && length ? number_of(words[1]) : length;
-    if (!length || !id || *length > longest_body) throw refusal(line);
-    if (!has_job && *length > wanted.of_list) {
-      throw no_reply(
-          fmt::format("'{}' announces more than the {} bytes that this reply may have", line, wanted.of_list));
-    }
-    if (has_job) reply.number = *id;
-    reply.size = *length;
-    keeps_body_ = !has_job || *length <= wanted.of_job;
-    body_left_ = *length;
-  } else if (words.size() == 2) {
-    reply.number = number_of(words[1]).value_or(0);  // USING has a name
-  } else if (words.size() > 2) {
-    throw refusal(line);
+  auto reply = reply_of(words_of(line));
+  if (!reply || reply->size > longest_body) throw refusal(line);
+  const bool is_list = reply->word == "OK";
+  if (is_list && reply->size > wanted.of_list) {
+    throw no_reply(fmt::format("'{}' announces more than the {} bytes that this reply may have", line, wanted.of_list));
   }
+  keeps_body_ = is_list || reply->size <= wanted.of_job;
+  body_left_ = reply->size;
   begin_ += end + crlf.size();
   begun_ = std::move(reply);
 }

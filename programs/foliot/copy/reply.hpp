@@ -21,12 +21,13 @@
 
 namespace foliot::program::copying {
 
-/// A reply of a server.
+/// A reply of a server. A word of the protocol has the arguments that belong to it.
 struct server_reply {
   std::string word;          ///< its first word: INSERTED, NOT_FOUND, …
   std::uint64_t number = 0;  ///< of INSERTED, RESERVED, FOUND, KICKED, …: the id or the count; else 0
   std::string body;          ///< of RESERVED and FOUND the job's, of OK the dictionary or the list; else empty
   std::uint64_t size = 0;    ///< of the body in bytes: `body` is empty if it was not wanted
+  std::string name;          ///< of USING: the tube; else empty
 
   friend bool operator==(const server_reply&, const server_reply&) = default;
 };
@@ -50,6 +51,8 @@ class reply_reader {
   /// The next reply, or nothing while it is incomplete. `wanted` counts when the line of a reply is read; its body is
   /// read with the same value in later calls. Throws no_reply; the reader cannot be used afterwards.
   [[nodiscard]] std::optional<server_reply> next(const wanted_bytes& wanted = {});
+  /// Whether all bytes so far belonged to replies that next() has returned.
+  [[nodiscard]] bool is_empty() const noexcept { return !begun_ && begin_ == unread_.size(); }
 
  private:
   void read_line(const wanted_bytes& wanted);

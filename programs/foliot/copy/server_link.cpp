@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
+#include "printable.hpp"
+
 namespace foliot::program::copying {
 
 namespace {
@@ -18,6 +20,10 @@ using namespace std::chrono_literals;
 
 constexpr duration longest_silence = 60s;
 constexpr std::size_t buffer_size = std::size_t{1} << 16;
+/// The servers tell 16 digits. With so many, a key has room for an id.
+constexpr std::size_t longest_instance = 64;
+
+std::string_view first_line(std::string_view request) { return request.substr(0, request.find('\r')); }
 
 }  // namespace
 
@@ -62,6 +68,11 @@ task<std::vector<server_reply>> server_link::exchange(std::string requests, std:
     const bool goes_on = co_await reading;
     if (!goes_on) throw failure(fmt::format("the server at {} closed the connection", name_));
   }
+  if (!replies_.is_empty()) {
+    const std::string first = all.empty() ? std::string() : fmt::format(", the first of which is {}", all.front().word);
+    throw failure(fmt::format("{} sent more than the {} {} that it was asked for{}", name_, count,
+                              count == 1 ? "reply" : "replies", first));
+  }
   co_return all;
 }
 
@@ -75,14 +86,19 @@ task<server_reply> server_link::ask(std::string request, std::uint64_t of_list) 
 
 task<server_facts> server_link::learn() {
   const std::string stats = "stats\r\n";
-  auto asking = exchange(stats + "x-stats-job 0\r\nreserve-job 0\r\n", 3);
+  const std::string extended = "x-stats-job 0\r\n";
+  const std::string reserving = "reserve-job 0\r\n";
+  auto asking = exchange(stats + extended + reserving, 3);
   const auto replies = co_await asking;
-  if (replies[0].word != "OK") throw unexpected(stats, replies[0]);
+  expect(replies[0], "OK", stats);
+  if (replies[1].word != "UNKNOWN_COMMAND") expect(replies[1], "NOT_FOUND", extended);
+  if (replies[2].word != "UNKNOWN_COMMAND") expect(replies[2], "NOT_FOUND", reserving);
   server_facts facts;
   facts.is_foliot = replies[1].word != "UNKNOWN_COMMAND";
   facts.can_reserve_job = replies[2].word != "UNKNOWN_COMMAND";
   facts.instance = dictionary_value(replies[0].body, "id").value_or("");
-  if (!std::ranges::all_of(facts.instance, [](unsigned char c) { return std::isxdigit(c) != 0; })) facts.instance = "";
+  const auto is_digit = [](unsigned char c) { return std::isxdigit(c) != 0; };
+  if (facts.instance.size() > longest_instance || !std::ranges::all_of(facts.instance, is_digit)) facts.instance = "";
   facts.max_job_size = dictionary_number(replies[0].body, "max-job-size").value_or(65'535);
   co_return facts;
 }
@@ -100,9 +116,23 @@ task<> server_link::quit() {
   peer_.close();
 }
 
+void server_link::expect_using(const server_reply& reply, std::string_view tube, const std::string& request) const {
+  expect(reply, "USING", request);
+  if (reply.name != tube)
+    throw contradiction(fmt::format("uses tube '{}' where it was asked for '{}'", printable(reply.name), tube));
+}
+
+void server_link::expect(const server_reply& reply, std::string_view word, const std::string& request) const {
+  if (reply.word != word) throw unexpected(request, reply);
+  const bool has_id = word == "INSERTED" || word == "REPLACED" || word == "KEPT" || word == "IS_RESERVED" ||
+                      word == "RESERVED" || word == "FOUND";
+  if (!has_id || (reply.number > 0 && reply.number <= highest_id)) return;
+  throw contradiction(fmt::format("answered {} {} to '{}', and {}", word, reply.number, first_line(request),
+                                  reply.number == 0 ? "ids begin at 1" : "no server has given so many ids"));
+}
+
 failure server_link::unexpected(const std::string& request, const server_reply& reply) const {
-  const std::string_view line = std::string_view(request).substr(0, request.find('\r'));
-  return failure(fmt::format("{} answered {} to '{}'", name_, reply.word, line));
+  return failure(fmt::format("{} answered {} to '{}'", name_, reply.word, first_line(request)));
 }
 
 failure server_link::contradiction(std::string_view how) const {

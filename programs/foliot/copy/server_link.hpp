@@ -18,6 +18,7 @@
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
 
+#include "copy/job_record.hpp"
 #include "copy/reply.hpp"
 #include "failure.hpp"
 
@@ -48,7 +49,7 @@ class server_link {
   task<> connect();
   /// Sends `requests`, and returns the `count` replies that they get. It reads no reply before it has sent all, and a
   /// server does not read while it cannot write, so either the requests or the replies must fit into the buffers of the
-  /// sockets: at most some 50 kB.
+  /// sockets: at most some 50 kB. Throws failure if it gets more replies.
   task<std::vector<server_reply>> exchange(std::string requests, std::size_t count, wanted_replies wanted);
   /// The same for replies without bodies of jobs.
   task<std::vector<server_reply>> exchange(std::string requests, std::size_t count) {
@@ -64,6 +65,10 @@ class server_link {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// For a reply that the request cannot have.
   [[nodiscard]] failure unexpected(const std::string& request, const server_reply& reply) const;
+  /// Throws unless the reply to the request has the word; and, if it has a number, unless that can be a job's id.
+  void expect(const server_reply& reply, std::string_view word, const std::string& request) const;
+  /// Throws unless the reply to the request says that the connection uses this tube.
+  void expect_using(const server_reply& reply, std::string_view tube, const std::string& request) const;
   /// For replies that cannot both be true: `how` says which, as a sentence without its subject.
   [[nodiscard]] failure contradiction(std::string_view how) const;
 

@@ -19,16 +19,18 @@ namespace {
 constexpr std::uint64_t longest_list_of_tubes = std::uint64_t{64} << 20;
 /// How much of an impossible name of a tube a message shows.
 constexpr std::size_t longest_shown = 200;
-/// They ascend from 1.
-constexpr jobs::job_id highest_id = jobs::job_id{1} << 62;
-
-jobs::job_counts counts_of(std::string_view dictionary) {
-  const auto number = [&](std::string_view key) { return dictionary_number(dictionary, key).value_or(0); };
+/// Nothing if a count is missing: foliot leaves them out while its store is unavailable.
+std::optional<jobs::job_counts> counts_of(std::string_view dictionary) {
+  const auto ready = dictionary_number(dictionary, "current-jobs-ready");
+  const auto reserved = dictionary_number(dictionary, "current-jobs-reserved");
+  const auto delayed = dictionary_number(dictionary, "current-jobs-delayed");
+  const auto buried = dictionary_number(dictionary, "current-jobs-buried");
+  if (!ready || !reserved || !delayed || !buried) return std::nullopt;
   jobs::job_counts all;
-  all.ready = number("current-jobs-ready");
-  all.reserved = number("current-jobs-reserved");
-  all.delayed = number("current-jobs-delayed");
-  all.buried = number("current-jobs-buried");
+  all.ready = *ready;
+  all.reserved = *reserved;
+  all.delayed = *delayed;
+  all.buried = *buried;
   return all;
 }
 
@@ -60,7 +62,7 @@ task<std::vector<std::string>> source::tubes() {
   const std::string request = "list-tubes\r\n";
   auto asking = link_.ask(request, longest_list_of_tubes);
   const server_reply reply = co_await asking;
-  if (reply.word != "OK") throw link_.unexpected(request, reply);
+  link_.expect(reply, "OK", request);
   auto names = list_entries(reply.body);
   const auto strange = std::ranges::find_if_not(names, beanstalk::is_tube_name);
   if (strange != names.end()) {
@@ -74,29 +76,31 @@ task<jobs::job_counts> source::counts() {
   const std::string request = "stats\r\n";
   auto asking = link_.ask(request);
   const server_reply reply = co_await asking;
-  if (reply.word != "OK") throw link_.unexpected(request, reply);
-  co_return counts_of(reply.body);
+  co_return counts_in(reply, request);
 }
 
 task<jobs::job_counts> source::counts(std::string tube) {
   const std::string request = fmt::format("stats-tube {}\r\n", tube);
   auto asking = link_.ask(request);
   const server_reply reply = co_await asking;
-  if (reply.word != "OK" && reply.word != "NOT_FOUND") throw link_.unexpected(request, reply);
-  co_return counts_of(reply.body);
+  if (reply.word == "NOT_FOUND") co_return jobs::job_counts();
+  co_return counts_in(reply, request);
+}
+
+jobs::job_counts source::counts_in(const server_reply& reply, const std::string& request) const {
+  link_.expect(reply, "OK", request);
+  const auto counts = counts_of(reply.body);
+  if (counts) return *counts;
+  throw failure(fmt::format("{} does not say how many jobs it has: is its store available?", name()));
 }
 
 task<jobs::job_id> source::first(std::string tube, jobs::job_state state) {
   const std::string requests = fmt::format("use {}\r\n{}\r\n", tube, peek_command(state));
   auto asking = link_.exchange(requests, 2);
   const auto replies = co_await asking;
-  if (replies[0].word != "USING") throw link_.unexpected(requests, replies[0]);
+  link_.expect_using(replies[0], tube, requests);
   if (replies[1].word == "NOT_FOUND") co_return 0;
-  if (replies[1].word != "FOUND") throw link_.unexpected(std::string(peek_command(state)), replies[1]);
-  if (replies[1].number > highest_id) {
-    throw contradiction(fmt::format("names job {} as the first one of tube '{}', and no server has given so many ids",
-                                    replies[1].number, tube));
-  }
+  link_.expect(replies[1], "FOUND", std::string(peek_command(state)));
   co_return replies[1].number;
 }
 
@@ -127,7 +131,7 @@ task<std::vector<full_job>> source::read(std::vector<job_record> found, std::uin
   std::vector<full_job> jobs;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (replies[i].word == "NOT_FOUND") continue;
-    if (replies[i].word != "FOUND") throw link_.unexpected("peek", replies[i]);
+    link_.expect(replies[i], "FOUND", "peek");
     if (replies[i].number != found[i].id)
       throw contradiction(fmt::format("shows job {} to a peek at job {}", replies[i].number, found[i].id));
     if (is_left_out(replies[i])) {
@@ -144,9 +148,9 @@ task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count,
     const std::string requests = fmt::format("watch {}\r\nignore {}\r\n", tube, watched_);
     auto asking = link_.exchange(requests, 2);
     const auto replies = co_await asking;
-    for (const server_reply& each : replies) {
-      if (each.word != "WATCHING") throw link_.unexpected(requests, each);
-    }
+    for (const server_reply& each : replies) link_.expect(each, "WATCHING", requests);
+    if (replies[1].number != 1)
+      throw contradiction(fmt::format("watches {} tubes where it was asked for one", replies[1].number));
     watched_ = tube;
   }
   const std::string request = "reserve-with-timeout 0\r\n";
@@ -156,7 +160,7 @@ task<std::vector<full_job>> source::reserve(std::string tube, std::size_t count,
   auto replies = co_await asking;
   for (const server_reply& each : replies) {
     const bool is_none = each.word == "TIMED_OUT" || each.word == "DEADLINE_SOON";
-    if (!is_none && each.word != "RESERVED") throw link_.unexpected(request, each);
+    if (!is_none) link_.expect(each, "RESERVED", request);
   }
   std::erase_if(replies, [](const server_reply& each) { return each.word != "RESERVED"; });
   // A job whose TTR ends meanwhile is reserved again.
@@ -185,11 +189,21 @@ task<std::vector<full_job>> source::reserve_one(jobs::job_id id) {
     auto asking = link_.exchange(requests, 1, bodies_in(most_room));
     replies = co_await asking;
   }
-  std::erase_if(replies, [](const server_reply& each) { return each.word != "RESERVED"; });
+  std::erase_if(replies, [](const server_reply& each) { return each.word == "NOT_FOUND"; });
+  for (const server_reply& each : replies) link_.expect(each, "RESERVED", requests);
   if (!replies.empty() && replies[0].number != id)
     throw contradiction(fmt::format("gives job {} to a reserve-job of job {}", replies[0].number, id));
   auto completing = with_records(std::move(replies));
   co_return co_await completing;
+}
+
+/// beanstalkd answers INTERNAL_ERROR when it has deleted the job and could not write that to its log.
+removal::kind source::end_by(std::string_view reply) const noexcept {
+  using enum removal::kind;
+  if (reply == "DELETED") return deleted;
+  if (reply == "NOT_FOUND") return gone;
+  const bool is_refusal = reply == "OUT_OF_MEMORY" || (reply == "INTERNAL_ERROR" && facts_.is_foliot);
+  return is_refusal ? refused : unknown;
 }
 
 task<std::vector<removal>> source::remove(std::vector<jobs::job_id> ids) {
@@ -201,13 +215,12 @@ task<std::vector<removal>> source::remove(std::vector<jobs::job_id> ids) {
   auto replies = co_await asking;
   std::vector<removal> all(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    all[i].last = parse_job(replies[2 * i].body);
+    const server_reply& look = replies[2 * i];
+    if (look.word == "OK") all[i].last = parse_job(look.body);
     if (all[i].last && all[i].last->id != ids[i])
       throw contradiction(fmt::format("shows job {} where job {} was asked for", all[i].last->id, ids[i]));
     all[i].reply = std::move(replies[2 * i + 1].word);
-    all[i].what = all[i].reply == "DELETED"     ? removal::kind::deleted
-                  : all[i].reply == "NOT_FOUND" ? removal::kind::gone
-                                                : removal::kind::refused;
+    all[i].what = end_by(all[i].reply);
   }
   co_return all;
 }

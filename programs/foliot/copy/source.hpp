@@ -28,7 +28,8 @@ struct removal {
   enum class kind : std::uint8_t {
     deleted,
     gone,     ///< a worker has it, or it has ended
-    refused,  ///< the server did neither; `reply` says why
+    refused,  ///< the server has not deleted it; `reply` says why
+    unknown,  ///< the server may have deleted it; `reply` is what it answered
   };
   kind what = kind::gone;
   std::string reply;
@@ -80,6 +81,8 @@ class source {
   [[nodiscard]] const std::string& name() const noexcept { return link_.name(); }
 
  private:
+  [[nodiscard]] jobs::job_counts counts_in(const server_reply& reply, const std::string& request) const;
+  [[nodiscard]] removal::kind end_by(std::string_view reply) const noexcept;
   task<std::vector<job_record>> look_at(std::vector<jobs::job_id> ids);
   task<std::vector<full_job>> with_records(std::vector<server_reply> reserved);
   [[nodiscard]] wanted_replies bodies_in(std::uint64_t room) const noexcept;

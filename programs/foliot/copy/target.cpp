@@ -4,10 +4,14 @@
 #include <chrono>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
+
+#include "printable.hpp"
+#include "serve/beanstalk/command_line.hpp"
 
 namespace foliot::program::copying {
 
@@ -37,6 +41,9 @@ std::string due_of(const job_record& job) {
   return fmt::format("{}", delay_of(job) * 1000);
 }
 
+/// Of a put: a key that its own client chose is not taken from another job.
+std::string_view policy_for(const full_job& job) { return job.record.key.empty() ? "replace" : "keep"; }
+
 std::string key_of(const job_record& job, const std::string& instance) {
   if (!job.key.empty()) return job.key;
   return instance.empty() ? "-" : fmt::format("copy-{}-{}", instance, job.id);
@@ -64,6 +71,7 @@ task<> target::connect() {
 
 task<std::vector<placement>> target::place(const std::vector<full_job>& jobs, const std::string& instance) {
   std::vector<placement> all(jobs.size());
+  std::set<jobs::job_id> given;
   std::map<std::string_view, std::vector<std::size_t>> by_tube;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     all[i].reason = refusal(jobs[i]);
@@ -78,8 +86,7 @@ task<std::vector<placement>> target::place(const std::vector<full_job>& jobs, co
     auto using_it = use(std::string(tube));
     const std::string failed = co_await using_it;
     std::string requests;
-    for (const std::size_t i : which)
-      add_put(requests, jobs[i], instance, jobs[i].record.key.empty() ? "replace" : "keep");
+    for (const std::size_t i : which) add_put(requests, jobs[i], instance, policy_for(jobs[i]));
     std::vector<server_reply> replies;
     if (failed.empty()) {
       auto asking = link_.exchange(std::move(requests), which.size());
@@ -91,7 +98,13 @@ task<std::vector<placement>> target::place(const std::vector<full_job>& jobs, co
         all[i].reason = failed;
         continue;
       }
-      all[i] = placed(jobs[i], replies[n]);
+      all[i] = placed(jobs[i], replies[n], policy_for(jobs[i]));
+      if (all[i].what == placement::kind::placed && !given.insert(all[i].id).second)
+        throw link_.contradiction(fmt::format("says of two jobs that it has put them as job {}", all[i].id));
+      if (replies[n].word == "IS_RESERVED") {
+        auto checking = check_reserved(jobs[i], instance, all[i].id);
+        co_await checking;
+      }
       if (all[i].what == placement::kind::stopped && all[i].id != 0) {  // it is there, buried, and on no disk
         auto ending = take_back({all[i].id});
         co_await ending;
@@ -120,10 +133,10 @@ task<bool> target::place_again(const full_job& job, const std::string& instance,
   if (failed.empty()) {
     auto asking = link_.ask(std::move(request));
     reply = co_await asking;
-    if (reply.word == "IS_RESERVED") co_return false;
   }
   placement copy;
-  if (failed.empty()) copy = placed(job, reply);
+  if (failed.empty()) copy = placed(job, reply, "replace");
+  if (reply.word == "IS_RESERVED") co_return false;
   if (copy.what == placement::kind::placed && job.record.state == jobs::job_state::buried) {
     std::vector<buried_copy> to_bury{buried_copy{&job.record, &copy}};
     auto burying = bury(std::move(to_bury));
@@ -156,6 +169,11 @@ task<std::size_t> target::take_back(std::vector<jobs::job_id> ids) {
 
 /// Why this job cannot be at the target, as far as is known before it was asked; else empty.
 std::string target::refusal(const full_job& job) const {
+  const std::string& key = job.record.key;
+  if (facts_.is_foliot && !key.empty() && !beanstalk::is_key(key)) {
+    return fmt::format("its key '{}' cannot be in a command: that takes 1 to {} visible ASCII characters",
+                       printable(key), beanstalk::longest_key);
+  }
   if (job.body_size > facts_.max_job_size) {
     return fmt::format("its body of {} bytes is over the limit of {} bytes at {}", job.body_size, facts_.max_job_size,
                        name());
@@ -183,16 +201,18 @@ void target::add_put(std::string& requests, const full_job& job, const std::stri
   requests += "\r\n";
 }
 
-placement target::placed(const full_job& job, const server_reply& reply) const {
+placement target::placed(const full_job& job, const server_reply& reply, std::string_view policy) const {
+  const bool may_replace = facts_.is_foliot && policy == "replace";
+  const bool may_keep = facts_.is_foliot && policy == "keep";
   placement copy;
   copy.id = reply.number;
-  if (reply.word == "INSERTED" || reply.word == "REPLACED") {
+  // IS_RESERVED: the copy of an earlier run, which a worker has.
+  const bool was_there =
+      (may_replace && (reply.word == "REPLACED" || reply.word == "IS_RESERVED")) || (may_keep && reply.word == "KEPT");
+  if (was_there || reply.word == "INSERTED") {
+    link_.expect(reply, reply.word, "put");
     copy.what = placement::kind::placed;
-  } else if (reply.word == "IS_RESERVED") {  // the copy of an earlier run, which a worker has
-    copy.what = placement::kind::placed;
-  } else if (reply.word == "KEPT") {
-    copy.what = placement::kind::placed;
-    copy.is_foreign = true;
+    copy.is_foreign = reply.word == "KEPT";
   } else if (reply.word == "JOB_TOO_BIG") {
     copy.what = placement::kind::refused;
     copy.reason = fmt::format("its body of {} bytes is too big for {}", job.body.size(), name());
@@ -200,7 +220,7 @@ placement target::placed(const full_job& job, const server_reply& reply) const {
     copy.reason = fmt::format("{} drains: it takes no more jobs until it is started again", name());
   } else if (reply.word == "OUT_OF_MEMORY") {
     copy.reason = fmt::format("{} has no room for more jobs", name());
-  } else if (reply.word == "BURIED") {
+  } else if (reply.word == "BURIED" && reply.number > 0) {
     copy.reason = fmt::format("{} could not write job {} to its log, and has buried it", name(), reply.number);
   } else {
     throw link_.unexpected("put", reply);
@@ -213,9 +233,24 @@ task<std::string> target::use(std::string tube) {
   const std::string request = fmt::format("use {}\r\n", tube);
   auto asking = link_.ask(request);
   const server_reply reply = co_await asking;
-  if (reply.word == "USING") co_return std::string();
-  if (reply.word != "OUT_OF_MEMORY") throw link_.unexpected(request, reply);
-  co_return fmt::format("{} has no room for tube '{}'", name(), tube);
+  if (reply.word == "OUT_OF_MEMORY") co_return fmt::format("{} has no room for tube '{}'", name(), tube);
+  link_.expect_using(reply, tube, request);
+  co_return std::string();
+}
+
+/// The job is not put, because the target says that a worker has the copy of an earlier run: asks for that copy.
+task<> target::check_reserved(const full_job& job, const std::string& instance, jobs::job_id id) {
+  const std::string request = fmt::format("x-stats-job {}\r\n", id);
+  auto asking = link_.ask(request);
+  const server_reply reply = co_await asking;
+  if (reply.word == "NOT_FOUND")
+    throw failure(fmt::format("{} said that a worker has job {}, and then that there is no such job", name(), id));
+  link_.expect(reply, "OK", request);
+  const auto there = parse_job(reply.body);
+  if (there && there->id == id && there->tube == job.record.tube && there->key == key_of(job.record, instance))
+    co_return;
+  throw link_.contradiction(
+      fmt::format("says that job {} is the copy of job {}, and shows another job", id, job.record.id));
 }
 
 /// Refuses the job if the one that has its key is another one, or is due before it.
@@ -224,7 +259,15 @@ task<> target::compare(const full_job& job, placement& kept) {
   wanted.of_job = job.body.size();  // a larger one is another one
   auto asking = link_.exchange(fmt::format("peek {}\r\nx-stats-job {}\r\n", kept.id, kept.id), 2, wanted);
   const auto replies = co_await asking;
+  if (replies[0].word != "NOT_FOUND") link_.expect(replies[0], "FOUND", "peek");
+  if (replies[1].word != "NOT_FOUND") link_.expect(replies[1], "OK", "x-stats-job");
   const auto there = parse_job(replies[1].body);
+  const bool is_right =
+      replies[1].word == "NOT_FOUND" ||
+      (there && there->id == kept.id && there->tube == job.record.tube && there->key == job.record.key);
+  if (!is_right || (replies[0].word == "FOUND" && replies[0].number != kept.id))
+    throw link_.contradiction(
+        fmt::format("says that job {} has the key '{}', and shows another job", kept.id, job.record.key));
   const bool is_same = replies[0].word == "FOUND" && replies[0].size == job.body.size() && replies[0].body == job.body;
   if (is_same && !(there && is_earlier(*there, job.record))) co_return;
   kept.what = placement::kind::refused;
@@ -242,21 +285,30 @@ task<> target::bury(std::vector<buried_copy> copies) {
   std::vector<buried_copy> hidden;
   std::string requests;
   for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (seen[i].word == "NOT_FOUND") continue;  // a client of the target has ended it
+    link_.expect(seen[i], "OK", "stats-job");
     const auto now = parse_job(seen[i].body);
-    if (!now || now->state != jobs::job_state::delayed || now->seconds_left < hidden_seconds) continue;
+    if (!now || now->id != copies[i].copy->id || now->tube != copies[i].job->tube) {
+      throw link_.contradiction(
+          fmt::format("says that it has put job {}, and shows another job or none", copies[i].copy->id));
+    }
+    if (now->state != jobs::job_state::delayed || now->seconds_left < hidden_seconds) continue;
     hidden.push_back(copies[i]);
     requests += fmt::format("reserve-job {}\r\nbury {} {}\r\n", now->id, now->id, copies[i].job->priority);
   }
   auto asking = link_.exchange(std::move(requests), 2 * hidden.size());
   const auto replies = co_await asking;
   for (std::size_t i = 0; i < hidden.size(); ++i) {
+    const server_reply& reserved = replies[2 * i];
     const server_reply& buried = replies[2 * i + 1];
-    if (buried.word == "BURIED") continue;
+    const bool is_reserved = reserved.word == "RESERVED" && reserved.number == hidden[i].copy->id;
+    if (is_reserved && buried.word == "BURIED" && buried.number == 0) continue;
     auto ending = take_back({hidden[i].copy->id});
     const std::size_t missing = co_await ending;
-    if (missing > 0) continue;  // a worker has it
+    if (missing > 0 && buried.word == "NOT_FOUND") continue;  // a worker has it
     hidden[i].copy->what = placement::kind::stopped;
-    hidden[i].copy->reason = fmt::format("{} cannot bury jobs now: it answered {}", name(), buried.word);
+    hidden[i].copy->reason = fmt::format("{} cannot bury jobs now: it answered {}", name(),
+                                         buried.word == "BURIED" ? reserved.word : buried.word);
   }
 }
 

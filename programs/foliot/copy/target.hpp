@@ -9,6 +9,9 @@
 // A job that is buried at the source is put with a delay of 136 years, reserved by its id, and buried; the two last
 // requests leave together, so that no worker sees the job unless a server ends between them.
 //
+// A job counts as placed only where every answer is one that the server can give to this request, for this job: the
+// source deletes it then. Anything else throws.
+//
 // Thread safety: none, one task at a time. Throws failure, as server_link does.
 #pragma once
 
@@ -65,8 +68,9 @@ class target {
 
   [[nodiscard]] std::string refusal(const full_job& job) const;
   void add_put(std::string& requests, const full_job& job, const std::string& instance, std::string_view policy) const;
-  [[nodiscard]] placement placed(const full_job& job, const server_reply& reply) const;
+  [[nodiscard]] placement placed(const full_job& job, const server_reply& reply, std::string_view policy) const;
   task<std::string> use(std::string tube);
+  task<> check_reserved(const full_job& job, const std::string& instance, jobs::job_id id);
   task<> compare(const full_job& job, placement& kept);
   task<> bury(std::vector<buried_copy> copies);
 

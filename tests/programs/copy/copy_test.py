@@ -1,4 +1,5 @@
 """`foliot copy` between Debian's beanstalkd and foliot, in both directions, and between two foliots."""
+import contextlib
 import os
 import resource
 import threading
@@ -344,6 +345,119 @@ class Busy(CopyCase):
         self.assertIn(b"moved 1 job from", out)
 
 
+class Lies(CopyCase):
+    """One answer of a server is wrong: no job is lost, and the run ends with a message. Nothing is deleted at the source
+    unless the target has said of that very job, in the right words, that it has it."""
+    NEVER = [b"hello", b"OK 3\r\nabc", b"PAUSED"]
+
+    def fill(self, source):
+        source.clear()
+        source.ask(b"use t\r\n", put(b"ready"), b"x-put keep k 0 0 100000 5\r\nkeyed\r\n", put(b"delayed", delay=5000))
+        source.bury(b"u", b"buried", 7)
+        return sorted(each.body for each in source.jobs())
+
+    def lie(self, source, target, liar_is_source, command, reply):
+        """Copies while one of both answers a command so, except where it is asked what it is. Returns the bodies that
+        are at both then, and what was printed."""
+        answers = {b"reserve-job 0\r": b"NOT_FOUND\r\n", command: reply + b"\r\n"}
+        if target.is_foliot:
+            answers = {b"x-stats-job 0\r": b"NOT_FOUND\r\n", **answers}
+        liar = SteppingProxy(source if liar_is_source else target, Steps(), answers=answers)
+        ends = (liar, target) if liar_is_source else (source, liar)
+        result, out, err = self.run_foliot("copy", *(self.text(each.address) for each in ends))
+        liar.close()
+        source.settle()
+        target.settle()
+        self.assertIn(result, (1, 2), (command, reply, out + err))
+        return [each.body for each in source.jobs()], [each.body for each in target.jobs()], out + err
+
+    def test_of_a_target(self):
+        source, target = self.foliot(), self.foliot()
+        bodies = self.fill(source)
+        numbers = [b"", b" 0", b" -1", b" +1", b" x", b" 18446744073709551615", b" 18446744073709551616", b" 1 1"]
+        to_put = [b"INSERTED" + each for each in numbers]
+        to_put += [b"REPLACED", b"REPLACED 0", b"IS_RESERVED", b"IS_RESERVED 0", b"IS_RESERVED 4000", b"KEPT 1", b"EXISTS 1",
+                   b"BURIED", b"DELETED", b"USING t", b"TIMED_OUT", b"UNKNOWN_COMMAND", b"RESERVED 1 1\r\nx"]
+        to_use = [b"USING", b"USING wrong", b"USING t t", b"WATCHING 1", b"INSERTED 1"]
+        for command, replies in ((b"x-put", to_put + self.NEVER), (b"use t", to_use + self.NEVER)):
+            for reply in replies:
+                with self.subTest(f"{command} {reply}"):
+                    left, _, text = self.lie(source, target, False, command, reply)
+                    self.assertEqual(sorted(left), bodies, text)
+
+    def test_of_a_target_that_is_beanstalkd(self):
+        source, target = self.foliot(), self.beanstalkd()
+        bodies = self.fill(source)
+        for reply in [b"INSERTED", b"INSERTED 0", b"REPLACED 1", b"IS_RESERVED 1", b"KEPT 1", b"BURIED", *self.NEVER]:
+            with self.subTest(reply):
+                left, _, text = self.lie(source, target, False, b"put", reply)
+                self.assertEqual(sorted(left), bodies, text)
+
+    def test_of_a_target_that_has_a_key_or_buries(self):
+        source, target = self.foliot(), self.foliot()
+        other = b"---\nid: 1\ntube: t\nstate: ready\npri: 0\nttr: 1\ntime-left: 0\nreleases: 0\nburies: 0\nkicks: 0\n"
+        shown = b"OK %d\r\n%s" % (len(other), other)
+        cases = [(b"x-put keep", each) for each in (b"REPLACED 1", b"IS_RESERVED 1", b"KEPT", b"KEPT 0", b"KEPT 4000")]
+        cases += [(b"stats-job", each) for each in [shown, b"BURIED", *self.NEVER]]
+        cases += [(b"bury", each) for each in [b"BURIED 1", b"DELETED", *self.NEVER]]
+        cases += [(b"reserve-job", each) for each in [b"RESERVED 4000 1\r\nx", *self.NEVER]]
+        for command, reply in cases:
+            with self.subTest(f"{command} {reply}"):
+                bodies = self.fill(source)
+                left, there, text = self.lie(source, target, False, command, reply)
+                self.assertIn(b"keyed" if command == b"x-put keep" else b"buried", left, text)
+                self.assertEqual(sorted(set(left + there)), bodies, text)
+                target.clear()
+
+    def test_of_a_target_about_two_jobs(self):
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use t\r\n", put(b"one"), put(b"two"))
+        left, _, text = self.lie(source, target, False, b"x-put", b"INSERTED 7")
+        self.assertIn("says of two jobs that it has put them as job 7", text)
+        self.assertEqual(left, [b"one", b"two"])
+
+    def test_of_a_target_that_answers_twice(self):
+        source, target = self.foliot(), self.foliot()
+        source.ask(put(b"one"))
+        for command, reply in ((b"x-put", b"INSERTED 1\r\nINSERTED 2"), (b"use default", b"USING default\r\nUSING default")):
+            left, _, text = self.lie(source, target, False, command, reply)
+            self.assertIn("sent more than the 1 reply that it was asked for", text)
+            self.assertEqual(left, [b"one"])
+
+    def test_of_a_source(self):
+        commands = (b"stats\r", b"list-tubes", b"stats-tube", b"x-stats-job", b"peek ", b"use ", b"peek-delayed", b"watch",
+                    b"ignore", b"reserve-with-timeout")
+        cases = [(command, each) for command in commands for each in self.NEVER]
+        cases += [(b"reserve-with-timeout", b"RESERVED 0 1\r\nx"), (b"ignore", b"WATCHING 2"), (b"use ", b"USING other"),
+                  (b"peek-delayed", b"FOUND 0 1\r\nx"), (b"stats\r", b"OK 4\r\n---\n"), (b"stats-tube", b"OK 4\r\n---\n")]
+        source, target = self.foliot(), self.foliot()
+        for command, reply in cases:
+            with self.subTest(f"{command} {reply}"):
+                bodies = self.fill(source)
+                left, there, text = self.lie(source, target, True, command, reply)
+                self.assertEqual(sorted(set(left + there)), bodies, text)
+                self.assertRegex(text, r"answered|sent|contradicts itself|does not say how many|are still at")
+                target.clear()
+
+    def test_of_a_source_that_has_deleted_a_job(self):
+        """The copy stays: it may be the only one."""
+        for reply in [b"DELETED 1", b"BURIED", *self.NEVER]:
+            with self.subTest(reply):
+                source, target = self.foliot(), self.foliot()
+                source.ask(b"use t\r\n", put(b"one", delay=5000), put(b"two", delay=5000))
+
+                def delete(line):
+                    if line.startswith(b"delete "):
+                        with contextlib.closing(source.connect()) as connection:
+                            self.assertEqual(connection.ask(line), b"DELETED\r\n")
+
+                liar = SteppingProxy(source, Steps(), delete, {b"delete ": reply + b"\r\n"})
+                result, out, err = self.run_foliot("copy", self.text(liar.address), self.text(target.address))
+                liar.close()
+                self.assertEqual(result, 2, out + err)
+                self.assertEqual((source.jobs(), [each.body for each in target.jobs()]), ([], [b"one", b"two"]), out + err)
+
+
 class Refused(CopyCase):
     """What the target cannot take stays at the source, and everything else goes on."""
 
@@ -377,6 +491,19 @@ class Refused(CopyCase):
         self.assertIn(f"{self.text(target.address)} has another job with its key 'k', job 1",
                       self.copy(source, target, code=1))
         self.assertEqual([each.body for each in source.jobs() + target.jobs()], [b"one", b"two"])
+
+    def test_a_key_that_no_command_can_have(self):
+        """A program that uses foliot's store as a library may choose such a key. In a command it would make the body one."""
+        for key in (b"a b", b"k" * 129, b"-"):
+            source, target = self.foliot(), self.foliot()
+            source.ask(put(b"use wrong", delay=5000), put(b"it", delay=5000))
+            facts = source.ask(b"x-stats-job 1\r\n")[0].split(b"\r\n", 1)[1][:-2].replace(b'key: ""', b'key: "%s"' % key)
+            proxy = SteppingProxy(source, Steps(), answers={b"x-stats-job 1\r": b"OK %d\r\n%s\r\n" % (len(facts), facts)})
+            self.addCleanup(proxy.close)
+            self.assertIn(f"its key '{key.decode()}' cannot be in a command: that takes 1 to 128 visible ASCII characters",
+                          self.copy(proxy, target, code=1))
+            self.assertEqual([each.body for each in source.jobs()], [b"use wrong"])
+            self.assertEqual([each.body for each in target.jobs()], [b"it"])
 
     def test_a_target_without_reserve_job(self):
         source, target = self.foliot(), self.foliot()
@@ -418,7 +545,7 @@ class Refused(CopyCase):
                  lambda source: {b"peek-delayed": b"FOUND 7 1\r\nx\r\n"}),
                 ("says that job 1 is the first delayed one of tube 'a', which it has just deleted",
                  lambda source: {b"peek-delayed": b"FOUND 1 1\r\nx\r\n"}),
-                ("names job 18446744073709551615 as the first one of tube 'a', and no server has given so many ids",
+                ("answered FOUND 18446744073709551615 to 'peek-delayed', and no server has given so many ids",
                  lambda source: {b"peek-delayed": b"FOUND 18446744073709551615 1\r\nx\r\n"}),
                 (r"has 'a b\x1b' in its list of tubes, which cannot be the name of one",
                  lambda source: {b"list-tubes": b"OK 11\r\n---\n- a b\x1b\n\r\n"}),

@@ -44,7 +44,12 @@ TEST(JobRecord, WhatWouldBreakACommandIsRefused) {
   EXPECT_FALSE(parse_job(with("state: delayed", "state: new")));
   EXPECT_FALSE(parse_job(with("pri: 4294967295", "pri: 4294967296")));
   EXPECT_FALSE(parse_job(with("ttr: 10", "ttr: 4294967296")));
-  EXPECT_FALSE(parse_job(of_beanstalkd + "key: \"a b\"\n"));
+  EXPECT_FALSE(parse_job(with("id: 3\n", "id: 18446744073709551615\n")));
+  EXPECT_FALSE(parse_job(of_beanstalkd + "ttr-ms: 4294967295001\n"));
+  EXPECT_FALSE(parse_job(of_beanstalkd + "ttr-ms: 18446744073709551615\n"));
+  EXPECT_FALSE(parse_job(of_beanstalkd + "due-ms: 9223372036855\n"));
+  EXPECT_TRUE(parse_job(of_beanstalkd + "ttr-ms: 4294967295000\ndue-ms: 9223372036854\n"));
+  EXPECT_EQ(parse_job(of_beanstalkd + "key: \"a b\"\n")->key, "a b") << "as SQL may put it";
 }
 
 TEST(JobRecord, WhatAClientHasChanged) {

@@ -24,29 +24,74 @@ TEST(BeanstalkReply, InPiecesOfAnySize) {
   const std::string bytes =
       "INSERTED 7\r\nNOT_FOUND\r\nRESERVED 18446744073709551615 4\r\n\r\n\r\n\r\nFOUND 2 0\r\n\r\nUSING a-1\r\n"
       "OK 9\r\n---\n- a\n \r\nKICKED 3\r\nBURIED\r\nBURIED 4\r\n";
-  const std::vector<server_reply> expected{
-      {"INSERTED", 7, ""}, {"NOT_FOUND", 0, ""}, {"RESERVED", 18'446'744'073'709'551'615u, "\r\n\r\n", 4},
-      {"FOUND", 2, ""},    {"USING", 0, ""},     {"OK", 0, "---\n- a\n ", 9},
-      {"KICKED", 3, ""},   {"BURIED", 0, ""},    {"BURIED", 4, ""}};
+  const std::vector<server_reply> expected{{"INSERTED", 7, "", 0, ""},
+                                           {"NOT_FOUND", 0, "", 0, ""},
+                                           {"RESERVED", 18'446'744'073'709'551'615u, "\r\n\r\n", 4, ""},
+                                           {"FOUND", 2, "", 0, ""},
+                                           {"USING", 0, "", 0, "a-1"},
+                                           {"OK", 0, "---\n- a\n ", 9, ""},
+                                           {"KICKED", 3, "", 0, ""},
+                                           {"BURIED", 0, "", 0, ""},
+                                           {"BURIED", 4, "", 0, ""}};
   for (std::size_t piece = 1; piece <= bytes.size(); ++piece) EXPECT_EQ(all_of(bytes, piece), expected) << piece;
 }
 
 TEST(BeanstalkReply, BodiesThatAreNotWantedAreDropped) {
   const std::string bytes = "FOUND 1 5\r\na\r\nbc\r\nRESERVED 2 9\r\n123456789\r\nFOUND 3 4\r\nabcd\r\nNOT_FOUND\r\n";
   const std::vector<server_reply> expected{
-      {"FOUND", 1, "", 5}, {"RESERVED", 2, "", 9}, {"FOUND", 3, "abcd", 4}, {"NOT_FOUND", 0, ""}};
+      {"FOUND", 1, "", 5, ""}, {"RESERVED", 2, "", 9, ""}, {"FOUND", 3, "abcd", 4, ""}, {"NOT_FOUND", 0, "", 0, ""}};
   for (std::size_t piece = 1; piece <= bytes.size(); ++piece) EXPECT_EQ(all_of(bytes, piece), expected) << piece;
 }
 
 TEST(BeanstalkReply, WhatIsNone) {
-  for (const std::string bytes : {"\r\n", " \r\n", "hello\r\n", "HTTP/1.1 400 Bad Request\r\n", "RESERVED 1\r\n",
-                                  "RESERVED 1 x\r\n", "RESERVED x 1\r\n", "FOUND 1 2 3\r\n", "FOUND 1 -2\r\n", "OK\r\n",
-                                  "OK 1 2\r\n", "OK 1073741825\r\n", "OK 1\r\nabc", "FOUND 1 1\r\nabc",
-                                  "FOUND 1 5\r\nabcdefg", "OK 101\r\n", "INSERTED  1\r\n", "INSERTED 1 2\r\n"}) {
+  for (const std::string bytes : {"\r\n",
+                                  " \r\n",
+                                  "hello\r\n",
+                                  "HTTP/1.1 400 Bad Request\r\n",
+                                  "RESERVED 1\r\n",
+                                  "RESERVED 1 x\r\n",
+                                  "RESERVED x 1\r\n",
+                                  "FOUND 1 2 3\r\n",
+                                  "FOUND 1 -2\r\n",
+                                  "OK\r\n",
+                                  "OK 1 2\r\n",
+                                  "OK 1073741825\r\n",
+                                  "OK 1\r\nabc",
+                                  "FOUND 1 1\r\nabc",
+                                  "FOUND 1 5\r\nabcdefg",
+                                  "OK 101\r\n",
+                                  "INSERTED  1\r\n",
+                                  "INSERTED 1 2\r\n",
+                                  "INSERTED\r\n",
+                                  "INSERTED x\r\n",
+                                  "INSERTED -1\r\n",
+                                  "INSERTED +1\r\n",
+                                  "INSERTED 18446744073709551616\r\n",
+                                  "IS_RESERVED\r\n",
+                                  "KEPT a\r\n",
+                                  "BURIED x\r\n",
+                                  "USING\r\n",
+                                  "USING a b\r\n",
+                                  "DELETED 1\r\n",
+                                  "NOT_FOUND x\r\n",
+                                  "RESERVED 18446744073709551616 1\r\n"}) {
     EXPECT_THROW(static_cast<void>(all_of(bytes, 1)), no_reply) << bytes;
   }
   EXPECT_THROW(static_cast<void>(all_of(std::string(300, 'A'), 300)), no_reply);
   EXPECT_TRUE(all_of(std::string(299, 'A'), 299).empty()) << "it may become a line";
+}
+
+TEST(BeanstalkReply, WhatIsLeft) {
+  reply_reader reader;
+  EXPECT_TRUE(reader.is_empty());
+  reader.add("DELETED\r\nDELETED\r\n");
+  EXPECT_TRUE(reader.next());
+  EXPECT_FALSE(reader.is_empty());
+  EXPECT_TRUE(reader.next());
+  EXPECT_TRUE(reader.is_empty());
+  reader.add("O");
+  EXPECT_FALSE(reader.next());
+  EXPECT_FALSE(reader.is_empty());
 }
 
 TEST(BeanstalkReply, Dictionaries) {

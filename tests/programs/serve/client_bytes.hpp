@@ -18,6 +18,7 @@ class client_bytes {
   /// A few commands and their bodies.
   std::string commands() {
     std::string all;
+    if (random_.below(100) == 0) all += '\x16';
     for (std::uint64_t left = 1 + random_.below(8); left > 0; --left) all += random_.below(3) == 0 ? put() : line();
     return all;
   }
@@ -94,6 +95,7 @@ class client_bytes {
     }
     if (random_.below(10) == 0) text += std::string(random_.below(500), 'z');
     if (random_.below(40) == 0) text += " HTTP/1.1";
+    if (random_.below(100) == 0) text += "\tRTSP/1 ";
     return damaged(text) + line_end();
   }
 

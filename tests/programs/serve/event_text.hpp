@@ -46,6 +46,7 @@ class event_text {
   static std::string text(const unknown_command&) { return "UNKNOWN_COMMAND"; }
   static std::string text(const bad_format& e) { return e.counted ? "BAD_FORMAT, counted" : "BAD_FORMAT"; }
   static std::string text(const http_request&) { return "HTTP"; }
+  static std::string text(const tls_record&) { return "TLS"; }
   static std::string text(const put_line& e) {
     return words(e.extended ? "x-put-line" : "put-line", e.size) + (e.too_big ? ", too big" : "");
   }

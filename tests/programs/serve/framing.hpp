@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -12,12 +13,14 @@
 
 #include "event_text.hpp"
 #include "serve/beanstalk/command_line.hpp"
+#include "serve/beanstalk/http_line.hpp"
 #include "serve/beanstalk/parser.hpp"
 
 namespace foliot::program::beanstalk {
 
 /// The events of `input`, which is read in pieces: next_piece(n) says how many of the n bytes left the next read
-/// brings. Nothing is parsed behind an HTTP request. Throws std::logic_error if the parser breaks its contract.
+/// brings. Nothing is parsed behind what begins another protocol. Throws std::logic_error if the parser breaks its
+/// contract.
 template <class Parser = parser, class NextPiece>
 texts events_in_pieces(std::string_view input, std::uint32_t max_body, NextPiece next_piece) {
   Parser commands(max_body);
@@ -36,35 +39,45 @@ texts events_in_pieces(std::string_view input, std::uint32_t max_body, NextPiece
       }
       left.remove_prefix(used);
       if (what) all.push_back(event_text::of(*what));
-      if (what && std::holds_alternative<http_request>(*what)) return all;
+      if (what && (std::holds_alternative<http_request>(*what) || std::holds_alternative<tls_record>(*what)))
+        return all;
     }
     input.remove_prefix(piece.size());
   }
   return all;
 }
 
+/// Whether white space and a version of HTTP, or of a protocol like it, stand before an end of a line in the text.
+inline bool has_version_of_http(const std::string& text) {
+  static const std::regex version("[ \\t](HTTP|RTSP|ICAP|SIP)/[0-9]+(\\.[0-9]+)?[ \\t]*[\\r\\n]");
+  return std::regex_search(text, version);
+}
+
 /// The events of `input` by the rules of beanstalkd, without any state: blocks of 224 bytes, in each of which the first
-/// CR may end a line; and by that of foliot, which ends at an HTTP request.
+/// CR may end a line; and by those of foliot, which ends at what begins another protocol.
 inline texts events_by_model(std::string_view input, std::uint32_t max_body) {
   texts all;
-  bool line_too_long = false;
+  if (input.starts_with('\x16')) return {"TLS"};
+  std::string lost;  // the full blocks of a line that is too long
   while (!input.empty()) {
     const std::string_view block = input.substr(0, 224);
-    if (!line_too_long && begins_as_http(block)) return all.push_back("HTTP"), all;
+    if (lost.empty() && begins_as_http(block)) return all.push_back("HTTP"), all;
     const std::size_t cr = block.substr(0, block.size() - 1).find('\r');
     if (cr == std::string_view::npos || block[cr + 1] != '\n') {
+      const bool is_lost = block.size() == 224 || cr != std::string_view::npos;
+      if (is_lost && has_version_of_http(lost += block)) return all.push_back("HTTP"), all;
       if (block.size() < 224) break;
-      line_too_long = true;
       input.remove_prefix(block.size());
       continue;
     }
     input.remove_prefix(cr + 2);
     jobs::put job;
     const std::string_view line = block.substr(0, cr);
-    const bool is_whole = !std::exchange(line_too_long, false);
+    const bool is_whole = lost.empty();
+    const std::string text = std::exchange(lost, std::string()).append(line).append("\r");
     const event what = is_whole ? parse_line(line, max_body, job) : bad_format();
     const bool is_wrong = std::holds_alternative<unknown_command>(what) || std::holds_alternative<bad_format>(what);
-    if (is_whole && is_wrong && ends_as_http(line)) return all.push_back("HTTP"), all;
+    if (is_wrong && has_version_of_http(text)) return all.push_back("HTTP"), all;
     all.push_back(event_text::of(what));
     const auto* const begun = std::get_if<put_line>(&what);
     if (begun == nullptr) continue;

@@ -107,6 +107,17 @@ class Browsers(ServeCase):
             page.close()
         self.wait_until(client, total_jobs=0, current_tubes=1, cmd_put=0, cmd_use=0, cmd_pause_tube=0, current_connections=1)
 
+    def test_no_line_of_a_long_request_or_of_tls_is_a_command(self):
+        server = self.serve("--memory")
+        client = self.connect(server)
+        for first in [b"PROPFIND /" + 1000 * b"a" + b" HTTP/1.1", b"x /" + 207 * b"a" + b" HTTP/1.1", b"\x16\x03\x01"]:
+            page = self.connect(server)
+            page.send(first + b"\r\n\r\n" + put(b"from a page") + b"use page\r\n")
+            page.socket.shutdown(socket.SHUT_WR)
+            answer = page.rest()
+            self.assertTrue(answer.startswith(b"HTTP/1.1 400 ") or answer == b"UNKNOWN_COMMAND\r\n", answer)
+        self.wait_until(client, total_jobs=0, current_tubes=1, cmd_put=0, cmd_use=0, current_connections=1)
+
     def test_the_connection_ends_before_the_request_does(self):
         server = self.serve("--memory")
         for begin in [b"GET /", b"POST /" + 300 * b"a", b"x / HTTP/1.1\r\n"]:

@@ -162,20 +162,48 @@ TEST(BeanstalkParser, NoCommandIsFoundBehindAnHttpRequest) {
   EXPECT_EQ(events("POST /" + std::string(300, 'a') + " HTTP/1.1\r\n" + body), texts{"HTTP"}) << "a long line";
   EXPECT_EQ(events("GET /\n\n" + body), texts{"HTTP"}) << "of HTTP/0.9";
   EXPECT_EQ(events("GET /"), texts{"HTTP"}) << "the line is not complete";
-  for (const std::string_view line : {"PROPFIND /a HTTP/1.1", "get / HTTP/1.1", "put / HTTP/1.1", "x / HTTP/3.0"})
+  for (const std::string_view line : {"PROPFIND /a HTTP/1.1", "get / HTTP/1.1", "put / HTTP/1.1", "x / HTTP/3.0",
+                                      "x / HTTP/10.1", "x / HTTP/2", "x / HTTP/1.1 ", "x\t/\tHTTP/1.1",
+                                      "x http://127.0.0.1/ HTTP/1.1", "x rtsp://127.0.0.1/ RTSP/1.0", "x a SIP/2.0"})
     EXPECT_EQ(events(std::string(line) + "\r\n" + body), texts{"HTTP"}) << line;
+}
+
+TEST(BeanstalkParser, NoCommandIsFoundBehindALongHttpRequestLine) {
+  const std::string body = "Host: 127.0.0.1:11300\r\n\r\nput 0 0 1 1\r\na\r\n";
+  // The last one of 224 bytes, the one whose CR is lost with its buffer, and some beyond.
+  for (const std::size_t more : {206u, 207u, 208u, 216u, 300u, 431u, 432u, 433u, 900u}) {
+    const std::string line = "x /" + std::string(more, 'a') + " HTTP/1.1";
+    EXPECT_EQ(events(line + crlf + body), texts{"HTTP"}) << line.size();
+  }
+  EXPECT_EQ(events("x /a\rb HTTP/1.1\r\n" + body), texts{"HTTP"}) << "a CR inside";
+  EXPECT_EQ(events("x / HTTP/1.1\n" + body), texts{"HTTP"}) << "LF ends its lines";
+  EXPECT_EQ(events("x /" + std::string(300, 'a') + " HTTP/1.1\rHost: a\r\r" + body), texts{"HTTP"}) << "CR does";
+}
+
+/// A ticket of TLS may have any bytes, among them lines.
+TEST(BeanstalkParser, NoCommandIsFoundBehindTheBeginningOfTls) {
+  EXPECT_EQ(events("\x16\x03\x01\r\nput 0 0 1 1\r\na\r\n"), texts{"TLS"});
+  EXPECT_EQ(events("\x16\r\nuse b\r\n"), texts{"TLS"});
+  EXPECT_EQ(events("use a\r\n\x16\r\nuse b\r\n"), (texts{"use a", "UNKNOWN_COMMAND", "use b"}))
+      << "no connection by TLS begins so";
 }
 
 TEST(BeanstalkParser, WhatIsNearAnHttpRequestIsParsed) {
   EXPECT_EQ(events("GET\r\nGETS /\r\nPUT 1 1 1 1\r\nDELETE 1\r\nGE"), texts(4, "UNKNOWN_COMMAND"));
-  EXPECT_EQ(events("x / HTTP/1.12\r\nx/ HTTP/1.\r\nHTTP/1.1\r\nxHTTP/1.1\r\n"), texts(4, "UNKNOWN_COMMAND"));
+  for (const std::string_view line : {"x/ HTTP/1.", "HTTP/1.1", "xHTTP/1.1", "x HTTP/1.1x", "x HTTP/1.1.1", "x HTTP/",
+                                      "x HTTP/1.1 x", "x http/1.1", "x FTP/1.1", "x XHTTP/1.1", "x images/2"})
+    EXPECT_EQ(events(std::string(line) + crlf), texts{"UNKNOWN_COMMAND"}) << line;
+  EXPECT_EQ(events("use  images/2\r\nuse HTTP/1.1\r\nput 0 0 1 1 HTTP\r\n"),
+            (texts{"BAD_FORMAT", "use HTTP/1.1", "BAD_FORMAT, counted"}));
   EXPECT_EQ(events("put 0 0 1 14\r\nGET / HTTP/1.1\r\nuse a\r\n"),
             (texts{"put-line 14", "put 0 0 1000 [GET / HTTP/1.1]", "use a"}))
       << "the body of a job";
   EXPECT_EQ(events("kick 5 HTTP/1.1\r\nreserve-with-timeout 5 HTTP/1.1\r\nquit HTTP/1.1\r\n"),
             (texts{"kick 5", "reserve-with-timeout 5", "quit"}))
       << "as beanstalkd takes them";
-  EXPECT_EQ(events(std::string(300, 'a') + " HTTP/1.1\r\nuse a\r\n"), (texts{"BAD_FORMAT", "use a"}));
+  EXPECT_EQ(events(std::string(300, 'a') + "/HTTP/1.1\r\nuse a\r\n"), (texts{"BAD_FORMAT", "use a"}));
+  EXPECT_EQ(events("PROXY TCP4 192.0.2.1 192.0.2.2 56324 11300\r\nuse a\r\n"), (texts{"UNKNOWN_COMMAND", "use a"}))
+      << "of a proxy in front";
 }
 
 TEST(BeanstalkParser, KnowsWhetherACommandIsComplete) {

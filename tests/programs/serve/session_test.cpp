@@ -185,6 +185,11 @@ TEST(Session, WhatIsBehindAnHttpRequestIsDropped) {
   EXPECT_EQ(replies_to(put_of(1) + request + std::string(100'000, 'x') + "\r\nlist-tubes\r\n", {}), answers);
 }
 
+TEST(Session, WhatIsBehindTheBeginningOfTlsIsDropped) {
+  const std::string hello = "\x16\x03\x01\x02" + std::string(100, 'x') + "\r\n";
+  EXPECT_EQ(replies_to(hello + put_of(1) + "list-tubes\r\n", {}), "UNKNOWN_COMMAND\r\n");
+}
+
 task<> wait_for_a_job(jobs::broker& from) {
   jobs::client rival(from);
   rival.watch("rivals");

@@ -196,11 +196,6 @@ event parse_pause_tube(std::string_view rest, put_context&) {
 
 // The extensions.
 
-bool is_key(std::string_view text) noexcept {
-  const auto visible = [](char c) { return '!' <= c && c <= '~'; };
-  return !text.empty() && text.size() <= longest_key && text != "-" && std::ranges::all_of(text, visible);
-}
-
 std::optional<jobs::due_at> read_due(arguments& left) {
   const std::string_view word = left.word();
   const bool absolute = word.starts_with('@');
@@ -309,23 +304,9 @@ constexpr std::array forms{
 
 }  // namespace
 
-bool begins_as_http(std::string_view line) noexcept {
-  constexpr std::array<std::string_view, 9> methods{"GET ",     "POST ",  "HEAD ",  "PUT ", "DELETE ",
-                                                    "OPTIONS ", "PATCH ", "TRACE ", "PRI "};
-  if (line.empty() || line.front() < 'A' || 'Z' < line.front()) return false;  // as every command
-  const auto begins = [line](std::string_view method) {
-    if (!line.starts_with(method)) return false;
-    const std::string_view target = line.substr(method.size());
-    return target.starts_with('/') || target.starts_with('*') || target.starts_with("http");
-  };
-  return std::ranges::any_of(methods, begins) || line.starts_with("CONNECT ");
-}
-
-bool ends_as_http(std::string_view line) noexcept {
-  constexpr std::string_view version = " HTTP/1.1";
-  if (line.size() < version.size()) return false;
-  const std::string_view end = line.substr(line.size() - version.size());
-  return end.starts_with(" HTTP/") && is_digit(end[6]) && end[7] == '.' && is_digit(end[8]);
+bool is_key(std::string_view text) noexcept {
+  const auto visible = [](char c) { return '!' <= c && c <= '~'; };
+  return !text.empty() && text.size() <= longest_key && text != "-" && std::ranges::all_of(text, visible);
 }
 
 bool is_tube_name(std::string_view name) noexcept {

@@ -36,14 +36,11 @@ inline constexpr std::size_t longest_key = 128;
 /// that is not, `announced` becomes the put without its tube and body; else it stays as it is.
 [[nodiscard]] event parse_line(std::string_view line, std::uint32_t max_body, jobs::put& announced);
 
+/// Whether a command may have this as the key of a job.
+[[nodiscard]] bool is_key(std::string_view text) noexcept;
+
 /// Whether beanstalkd would take this as the name of a tube: 1 to 200 letters, digits and `-+/;.$_()`, the first of
 /// them no `-`.
 [[nodiscard]] bool is_tube_name(std::string_view name) noexcept;
-
-/// Whether the line, which may not be complete, begins with a well-known method of HTTP, a space, and
-/// what may be the beginning of a target: `/`, `*`, or `http`. After `CONNECT ` anything may.
-[[nodiscard]] bool begins_as_http(std::string_view line) noexcept;
-/// Whether the complete line ends as the first one of an HTTP request does, such as ` HTTP/1.1`.
-[[nodiscard]] bool ends_as_http(std::string_view line) noexcept;
 
 }  // namespace foliot::program::beanstalk

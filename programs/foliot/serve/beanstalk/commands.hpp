@@ -61,6 +61,10 @@ struct bad_format {
 /// connection.
 struct http_request {};
 
+/// The connection begins as one by TLS does. Behind that come bytes that the author of some web page may have chosen,
+/// such as a ticket; as with an http_request, the session must end the connection.
+struct tls_record {};
+
 /// A put has begun: its line is right, its body has not been read. Needs no answer. beanstalkd counts the put and takes
 /// its id here, so that an id is lost with each body that is refused. The session may call parser::discard_body().
 struct put_line {
@@ -226,11 +230,11 @@ struct extended_stats_job {
 };
 
 /// One finding of the parser in the bytes of a client.
-using event = std::variant<unknown_command, bad_format, http_request, put_line, put, body_without_crlf, body_discarded,
-                           use, watch, ignore, reserve, reserve_with_timeout, reserve_job, delete_job, release, bury,
-                           touch, peek, peek_ready, peek_delayed, peek_buried, kick, kick_job, pause_tube, stats,
-                           stats_job, stats_tube, list_tubes, list_tube_used, list_tubes_watched, quit, cancel,
-                           reschedule, fire_now, extended_stats_job>;
+using event = std::variant<unknown_command, bad_format, http_request, tls_record, put_line, put, body_without_crlf,
+                           body_discarded, use, watch, ignore, reserve, reserve_with_timeout, reserve_job, delete_job,
+                           release, bury, touch, peek, peek_ready, peek_delayed, peek_buried, kick, kick_job,
+                           pause_tube, stats, stats_job, stats_tube, list_tubes, list_tube_used, list_tubes_watched,
+                           quit, cancel, reschedule, fire_now, extended_stats_job>;
 
 /// The command that an event counts as; nothing if it counts as none. A put counts once, with its line.
 [[nodiscard]] inline std::optional<verb> counted(const event& what) noexcept {

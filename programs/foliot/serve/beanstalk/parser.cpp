@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view crlf = "\r\n";
 constexpr std::size_t small_body = 4096;
+/// The first byte of a connection by TLS: the type of its record. No command begins with it.
+constexpr char tls_handshake = 0x16;
 
 std::string_view take(std::string_view& input, std::size_t count) noexcept {
   const std::string_view taken = input.substr(0, count);
@@ -24,6 +26,7 @@ std::string_view take(std::string_view& input, std::size_t count) noexcept {
 }  // namespace
 
 parser::step parser::parse(std::string_view input) {
+  if (!input.empty() && !std::exchange(has_begun_, true) && input.front() == tls_handshake) return {1, tls_record()};
   std::string_view rest = input;
   std::optional<event> what;
   while (!rest.empty() && !what) {
@@ -37,27 +40,44 @@ parser::step parser::parse(std::string_view input) {
 }
 
 std::optional<event> parser::take_line(std::string_view& input) {
-  const std::size_t room = longest_line - line_size_;
+  bool is_http = false;
   if (first_cr_ == no_cr) {
-    const std::string_view piece = input.substr(0, room);
-    const std::size_t cr = piece.find('\r');
-    const std::string_view taken = take(input, cr == std::string_view::npos ? piece.size() : cr + 1);
-    std::ranges::copy(taken, line_.data() + line_size_);
-    line_size_ += taken.size();
-    if (cr != std::string_view::npos) first_cr_ = line_size_ - 1;
-    if (!line_too_long_ && begins_as_http({line_.data(), line_size_})) return end_at_request();
+    is_http = take_to_cr(input);
   } else if (first_cr_ == line_size_ - 1 && input.front() == '\n') {
     take(input, 1);
     return end_line();
   } else {
-    line_size_ += take(input, room).size();  // no line can end in this buffer any more: its bytes are not needed
+    is_http = take_behind_cr(input);
   }
+  if (is_http) return end_at_request();
   if (line_size_ == longest_line) {
     line_size_ = 0;
     first_cr_ = no_cr;
     line_too_long_ = true;
   }
   return std::nullopt;
+}
+
+/// Whether that shows an HTTP request.
+bool parser::take_to_cr(std::string_view& input) noexcept {
+  const std::string_view piece = input.substr(0, longest_line - line_size_);
+  const std::size_t cr = piece.find('\r');
+  const std::string_view taken = take(input, cr == std::string_view::npos ? piece.size() : cr + 1);
+  std::ranges::copy(taken, line_.data() + line_size_);
+  line_size_ += taken.size();
+  if (cr != std::string_view::npos) first_cr_ = line_size_ - 1;
+  const std::string_view line(line_.data(), line_size_);
+  if (!line_too_long_ && begins_as_http(line)) return true;
+  return line_size_ == longest_line && version_.finds_end(line);
+}
+
+/// Takes bytes that end no line. No line can end in this buffer any more, so they are not kept. Whether they show an
+/// HTTP request.
+bool parser::take_behind_cr(std::string_view& input) noexcept {
+  if (first_cr_ == line_size_ - 1 && version_.finds_end({line_.data(), line_size_})) return true;
+  const std::string_view taken = take(input, longest_line - line_size_);
+  line_size_ += taken.size();
+  return version_.finds_end(taken);
 }
 
 event parser::end_at_request() noexcept {
@@ -68,12 +88,13 @@ event parser::end_at_request() noexcept {
 
 event parser::end_line() {
   const std::string_view line(line_.data(), first_cr_);
+  const std::string_view line_and_cr(line_.data(), first_cr_ + 1);
   line_size_ = 0;
   first_cr_ = no_cr;
-  if (std::exchange(line_too_long_, false)) return bad_format();
-  event what = parse_line(line, max_body_, put_);
+  http_version_search version = std::exchange(version_, http_version_search());
+  event what = std::exchange(line_too_long_, false) ? bad_format() : parse_line(line, max_body_, put_);
   const bool is_command = !std::holds_alternative<unknown_command>(what) && !std::holds_alternative<bad_format>(what);
-  if (!is_command && ends_as_http(line)) return http_request();
+  if (!is_command && version.finds_end(line_and_cr)) return http_request();
   if (const auto* begun = std::get_if<put_line>(&what)) {
     body_size_ = begun->size;
     left_ = std::uint64_t{begun->size} + crlf.size();

@@ -18,8 +18,10 @@
 // bytes, whose CR is the last byte of a full buffer, is answered with the line that follows it.
 //
 // A web page can have a browser send an HTTP request to any port of its machine, with a body of the page's choice. So a
-// line that begins as `GET /` does, as no command does, is an http_request before it has an end, and
-// so is one that ends in a version of HTTP and is no command. Nothing may be parsed behind it.
+// line that begins as `GET /` does, as no command does, is an http_request before it has an end, and so is one of any
+// length that ends in a version of HTTP, in CR or in LF, and is no command. For the same reason a connection that
+// begins as one of TLS does is a tls_record: a page can choose what is in a ticket. Nothing may be parsed behind
+// either.
 //
 // A put's body is kept up to the limit; a larger one is discarded as it comes. Where a put's line is wrong its body is
 // not discarded, but parsed as commands.
@@ -39,6 +41,7 @@
 #include <foliot/jobs/operations.hpp>
 
 #include "serve/beanstalk/commands.hpp"
+#include "serve/beanstalk/http_line.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -58,7 +61,7 @@ class parser {
   /// Takes bytes from the front of `input` up to the end of the next event. Names of the previous event become invalid.
   /// Without memory for a body, discards it. Without memory for the key of an `x-put`, throws std::bad_alloc; then the
   /// connection must be closed.
-  /// Precondition: no earlier event was http_request.
+  /// Precondition: no earlier event was http_request or tls_record.
   [[nodiscard]] step parse(std::string_view input);
 
   /// After a put_line and before the next parse(): discards the body that follows. The event at its end is
@@ -85,6 +88,8 @@ class parser {
 
   /// Each takes bytes off the front of `input`, and returns the event that is complete then.
   std::optional<event> take_line(std::string_view& input);
+  bool take_to_cr(std::string_view& input) noexcept;
+  bool take_behind_cr(std::string_view& input) noexcept;
   std::optional<event> take_body(std::string_view& input);
   std::optional<event> skip_body(std::string_view& input);
 
@@ -104,6 +109,8 @@ class parser {
   std::size_t line_size_ = 0;
   std::size_t first_cr_ = no_cr;  // the index in line_ of its first CR
   bool line_too_long_ = false;    // a full buffer of this line has been discarded
+  http_version_search version_;   // in the bytes that end no line, of this line
+  bool has_begun_ = false;        // the first byte has come
 
   // The put whose body comes.
   jobs::put put_;

@@ -28,7 +28,7 @@ constexpr std::size_t many_bytes_in_puts = 1'048'576;
 /// Large buffers are given back if nothing comes for so long.
 constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
 
-/// How much of an HTTP request is read and dropped behind its first line, and for how long.
+/// How much is read and dropped of a client that speaks another protocol, and for how long.
 constexpr std::size_t most_dropped = 1'048'576;
 constexpr duration most_time_for_dropped = std::chrono::seconds(1);
 
@@ -98,7 +98,7 @@ task<> session::run() {
     delete_.reset();
   }
   static_cast<void>(co_await write_answers());
-  if (is_http_) co_await drop_the_rest();
+  if (is_foreign_) co_await drop_the_rest();
   co_await leave_tubes();
 }
 
@@ -132,7 +132,12 @@ task<> session::serve_commands() {
 
 void session::on(const http_request&) {
   out_ += reply::http;
-  is_http_ = quits_ = true;
+  is_foreign_ = quits_ = true;
+}
+
+void session::on(const tls_record&) {
+  out_ += reply::unknown_command;
+  is_foreign_ = quits_ = true;
 }
 
 task<> session::drop_the_rest() {

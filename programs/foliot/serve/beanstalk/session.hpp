@@ -20,7 +20,7 @@
 // sees a lost connection, after which it cannot know.
 //
 // A client that speaks HTTP is told what listens here, and its connection ends at once: nothing that it has sent behind
-// its first line runs as a command.
+// its first line runs as a command. The same holds for one that speaks TLS, which gets UNKNOWN_COMMAND in plain text.
 //
 // When the session ends, however it ends, the jobs that its client holds are ready again.
 #pragma once
@@ -117,6 +117,7 @@ class session {
   void on(const unknown_command&) { out_ += reply::unknown_command; }
   void on(const bad_format&) { out_ += reply::bad_format; }
   void on(const http_request&);
+  void on(const tls_record&);
   void on(const put_line& what) { put_is_extended_ = what.extended; }
   task<> on(put& what) { return begin_put(what); }
   void on(const body_without_crlf&) { out_ += reply::expected_crlf; }
@@ -189,7 +190,7 @@ class session {
   std::size_t end_ = 0;
   bool client_has_closed_ = false;
   bool quits_ = false;
-  bool is_http_ = false;
+  bool is_foreign_ = false;  // the client speaks another protocol
   std::string out_;
   std::deque<pending_put> puts_;
   std::optional<pending_delete> delete_;  // if there is one, there is no put
