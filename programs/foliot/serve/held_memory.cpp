@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <new>
 
 #include <fmt/format.h>
@@ -32,13 +33,34 @@ shared_text::shared_text(held_memory& in, std::vector<shared_piece> pieces, std:
   in_.bytes_ += own_bytes();
 }
 
-shared_text::~shared_text() { in_.bytes_ -= own_bytes(); }
+shared_text::~shared_text() {
+  in_.note_size(this, 0);
+  in_.bytes_ -= own_bytes();
+}
 
 /// A connection that may be closed.
 struct held_memory::candidate {
   memory_holder* who;
   std::size_t charge;
+  instant since;  // of those that wait: when they began
 };
+
+/// All that may be closed, in the order in which they are.
+struct held_memory::candidates {
+  std::vector<candidate> stalled;
+  std::vector<candidate> waiting;  // stalled, too, but not by their clients
+};
+
+void held_memory::note_size(const void* one, std::size_t size) noexcept {
+  if (size <= most_ / 2) {
+    if (largest_ != one) return;
+    large_ = 0;
+    largest_ = nullptr;
+    return;
+  }
+  const void* none = nullptr;
+  if (largest_ == one || largest_.compare_exchange_strong(none, one)) large_ = size;
+}
 
 void held_memory::note_fall() noexcept {
   const std::size_t highest = highest_.load(seam::relaxed);
@@ -64,9 +86,11 @@ bool held_memory::give_room_to(const waiter& one) noexcept {
   one.who.all_.lock_.assert_held();
   // Behind others only if they wait for what it holds.
   if (&one != &waiters_.front() && one.own <= most_ / 2) return false;
-  if (!fits(bytes_, one.own, one.bytes)) return false;
+  const std::size_t all = bytes_;
+  if (!fits(all, one.own, one.bytes, large_)) return false;
   bytes_ += one.bytes;
   one.who.counted_.store(one.own + one.bytes, seam::relaxed);
+  note_size(&one.who, one.own + one.bytes);
   note_rise();
   one.who.end_wait(memory_holder::wait_state::taken);
   return true;
@@ -86,9 +110,9 @@ void held_memory::look(instant now) noexcept {
   }
 }
 
-std::vector<held_memory::candidate> held_memory::candidates() const {
-  std::vector<candidate> stalled;
-  std::vector<candidate> waiters;
+held_memory::candidates held_memory::all_candidates(instant now) const {
+  candidates found;
+  std::size_t active = 0;
   std::size_t largest_active = 0;
   for (memory_holder* const each : holders_) {
     each->all_.lock_.assert_held();
@@ -96,20 +120,73 @@ std::vector<held_memory::candidate> held_memory::candidates() const {
     if (charge == 0 || each->is_closed()) continue;
     const bool is_stalled = each->is_stalled_ && !each->has_moved(charge);
     if (each->wait_ == memory_holder::wait_state::waits) {
-      if (is_stalled) waiters.push_back({each, charge});
+      if (is_stalled) found.waiting.push_back({each, charge, each->place_->since});
     } else if (is_stalled && each->waits_for_client_.load(seam::relaxed)) {
-      stalled.push_back({each, charge});
+      found.stalled.push_back({each, charge, now});
     } else {
+      active += charge;
       largest_active = std::max(largest_active, charge);
     }
   }
-  std::ranges::sort(stalled, std::ranges::greater(), &candidate::charge);
-  std::ranges::sort(waiters, std::ranges::greater(), &candidate::charge);
-  // The room that a connection waits for may come from those that are active, unless they hold less than it.
-  for (const candidate& each : waiters) {
-    if (each.charge > largest_active) stalled.push_back(each);
+  std::ranges::sort(found.stalled, std::ranges::greater(), &candidate::charge);
+  std::ranges::sort(found.waiting, [](const candidate& a, const candidate& b) {
+    return a.charge != b.charge ? a.charge > b.charge : a.since > b.since;
+  });
+  // The room that a connection waits for may come from those that are active, unless they hold less than it. If they
+  // hold less than all others together, it is not waited for long.
+  if (active > most_ / 2 || waiters_.front().since > now - longest_overtaking) {
+    std::erase_if(found.waiting, [&](const candidate& each) { return each.charge <= largest_active; });
   }
-  return stalled;
+  return found;
+}
+
+std::vector<memory_holder*> held_memory::choose(instant now) const {
+  std::size_t staying = bytes_;
+  std::size_t large = large_;
+  const auto goes = [&](const memory_holder& one, std::size_t charge) {
+    one.all_.lock_.assert_held();
+    staying -= std::min(staying, charge);
+    const void* const largest = largest_;
+    if (largest == &one || (largest != nullptr && largest == one.shown_.get())) large = 0;
+  };
+  for (const memory_holder* const each : holders_) {
+    each->all_.lock_.assert_held();
+    if (each->is_closed()) goes(*each, each->charge());
+  }
+  const candidates found = all_candidates(now);
+  std::vector<memory_holder*> chosen;
+  std::size_t stalled = 0;
+  std::size_t waiting = 0;
+  std::unordered_set<const memory_holder*> chosen_waiting;
+  const auto choose_one = [&](const candidate& one) {
+    chosen.push_back(one.who);
+    goes(*one.who, one.charge);
+  };
+  // Those that have waited less than the patience get room, too, where they stand before others.
+  const auto last = std::ranges::find_if(waiters_.rbegin(), waiters_.rend(),
+                                         [&](const waiter& each) { return each.since <= now - patience; });
+  const auto end = last == waiters_.rend() ? std::next(waiters_.begin()) : last.base();
+  std::size_t helped = 0;  // by closing those that wait
+  for (auto each = waiters_.begin(); each != end; ++each) {
+    if (chosen_waiting.contains(&each->who)) continue;
+    const std::size_t chosen_before = chosen.size();
+    const std::size_t waiting_before = waiting;
+    const bool may_help = each == waiters_.begin() || helped < stalled;
+    while (!fits(staying, each->own, each->bytes, large)) {
+      if (stalled < found.stalled.size()) {
+        choose_one(found.stalled[stalled++]);
+      } else if (may_help && waiting < found.waiting.size() && found.waiting[waiting].who != &each->who) {
+        chosen_waiting.insert(found.waiting[waiting].who);
+        choose_one(found.waiting[waiting++]);
+      } else {
+        chosen.resize(chosen_before);  // to close these would not help it
+        return chosen;
+      }
+    }
+    if (waiting > waiting_before) ++helped;
+    staying += each->bytes;
+  }
+  return chosen;
 }
 
 std::size_t held_memory::shed(instant now) noexcept {
@@ -119,26 +196,14 @@ std::size_t held_memory::shed(instant now) noexcept {
   if (last_shed_ > now - between_looks) return 0;
   last_shed_ = now;
   look(now);
-  std::size_t staying = bytes_;
-  for (const memory_holder* const each : holders_) {
-    each->all_.lock_.assert_held();
-    if (each->is_closed()) staying -= std::min(staying, each->charge());
-  }
-  std::size_t count = 0;
   try {
-    for (const candidate& each : candidates()) {
-      if (waiters_.empty()) break;
-      const waiter& first = waiters_.front();
-      if (fits(staying, first.own, first.bytes)) break;
-      staying -= std::min(staying, each.charge);
-      close(*each.who);
-      ++count;
-    }
+    const std::vector<memory_holder*> chosen = choose(now);
+    for (memory_holder* const each : chosen) close(*each);
+    closed_ += chosen.size();
+    return chosen.size();
   } catch (const std::bad_alloc&) {
-    // The next look tries it again.
+    return 0;  // the next look tries it again
   }
-  closed_ += count;
-  return count;
 }
 
 void held_memory::close(memory_holder& one) noexcept {
@@ -158,6 +223,7 @@ memory_holder::memory_holder(held_memory& all, const runtime::stream& peer) : al
 
 memory_holder::~memory_holder() {
   hide();
+  static_cast<void>(keep(0));
   count(0);
   {
     const lock held(all_.lock_);
@@ -173,23 +239,42 @@ void memory_holder::count(std::size_t now) noexcept {
   counted_.store(now, seam::relaxed);
   if (now > before) {
     all_.bytes_ += now - before;
+    all_.note_size(this, now);
     all_.note_rise();
     return;
   }
+  all_.note_size(this, now);
   all_.bytes_ -= before - now;
   all_.wake();
 }
 
+bool memory_holder::keep(std::size_t bytes) noexcept {
+  const std::size_t before = beyond_allowance(kept_.load(seam::relaxed));
+  const std::size_t now = beyond_allowance(bytes);
+  if (now > before) {
+    const std::size_t most = all_.most_ / 4;
+    std::size_t all = all_.kept_.load(seam::relaxed);
+    do {
+      if (now - before > most - std::min(all, most)) return false;
+    } while (!all_.kept_.compare_exchange_weak(all, all + (now - before), seam::relaxed));
+  } else {
+    all_.kept_.fetch_sub(before - now, seam::relaxed);
+  }
+  kept_.store(bytes, seam::relaxed);
+  return true;
+}
+
 bool memory_holder::take(std::size_t more) noexcept {
   const std::size_t own = counted_.load(seam::relaxed);
-  const std::size_t wanted = counted(actual_ + more);
+  const std::size_t wanted = counted(actual_ + kept_.load(seam::relaxed) + more);
   if (wanted > own) {
     if (all_.waiting_ > 0) return false;
     std::size_t all = all_.bytes_;
     do {
-      if (!all_.fits(all, own, wanted - own)) return false;
+      if (!all_.fits(all, own, wanted - own, all_.large_)) return false;
     } while (!all_.bytes_.compare_exchange_weak(all, all + (wanted - own)));
     counted_.store(wanted, seam::relaxed);
+    all_.note_size(this, wanted);
     all_.note_rise();
   }
   actual_ += more;
@@ -201,12 +286,16 @@ task<room> memory_holder::wait(std::size_t more) {
   class in_queue {
    public:
     in_queue(memory_holder& who, std::size_t bytes) : who_(who) {
+      const instant now = runtime::now();
       const lock held(who_.all_.lock_);
       const std::size_t own = who_.counted_.load(seam::relaxed);
       auto& waiters = who_.all_.waiters_;
-      const auto behind =
-          std::ranges::find_if(waiters, [own](const held_memory::waiter& each) { return each.own > own; });
-      waiters.insert(behind, {who_, own, bytes});
+      auto behind = waiters.end();
+      for (; behind != waiters.begin(); --behind) {
+        const held_memory::waiter& before = *std::prev(behind);
+        if (before.own <= own || before.since <= now - held_memory::longest_overtaking) break;
+      }
+      who_.place_ = waiters.insert(behind, {who_, own, bytes, now});
       ++who_.all_.waiting_;
       who_.wait_ = wait_state::waits;
       if (who_.is_closed()) who_.end_wait(wait_state::closed);
@@ -226,7 +315,7 @@ task<room> memory_holder::wait(std::size_t more) {
     memory_holder& who_;
   };
 
-  const std::size_t wanted = counted(actual_ + more);
+  const std::size_t wanted = counted(actual_ + kept_.load(seam::relaxed) + more);
   const std::size_t own = counted_.load(seam::relaxed);
   const in_queue queued(*this, wanted > own ? wanted - own : 0);
   room got = room::left;
@@ -264,6 +353,7 @@ void memory_holder::stop_waiting() noexcept {
 void memory_holder::show(std::shared_ptr<const shared_text> text) {
   all_.note_rise();
   const lock held(all_.lock_);
+  all_.note_size(text.get(), text->size());  // here, because a session counts it itself while it makes it
   shown_ = std::move(text);
 }
 
@@ -280,6 +370,7 @@ void memory_holder::hide() noexcept {
 
 std::size_t memory_holder::charge() const noexcept {
   std::size_t sum = counted_.load(seam::relaxed);
+  sum -= std::min(sum, kept_.load(seam::relaxed));
   if (shown_ == nullptr) return sum;
   // The session has the text, too.
   const auto readers = static_cast<std::size_t>(std::max<long>(shown_.use_count() / 2, 1));
@@ -295,7 +386,7 @@ bool memory_holder::has_gone() const noexcept {
 void memory_holder::end_wait(wait_state how) noexcept {
   if (wait_ != wait_state::waits) return;
   wait_ = how;
-  all_.waiters_.remove_if([this](const held_memory::waiter& each) { return &each.who == this; });
+  all_.waiters_.erase(place_);
   --all_.waiting_;
   static_cast<void>(told_.try_send('\0'));
 }

@@ -13,18 +13,26 @@
 //   memory.holds(what_it_is_now);                        // the rest is given back
 //
 // Room is given first to the connections that hold least, and among equal ones in the order in which they began to
-// wait; so a large wish of a connection that holds nothing is not overtaken for ever. One that holds more than half of
-// the bound gets room also before others, which wait for what it holds. There is room for bytes if all that is held
-// stays within the bound; or if the others hold at most half of the bound, so that a single reply that is larger than
-// the bound gets through alone. So at most half of the bound and what one connection needs is held, where that is more.
+// wait; so a large wish of a connection that holds nothing is not overtaken for ever. Nor is one that holds something:
+// after `longest_overtaking` nobody that comes gets room before it. One that holds more than half of the bound gets
+// room also before others, which wait for what it holds. There is room for bytes if all that is held stays within the
+// bound; or if the others hold at most half of the bound, so that a single reply that is larger than the bound gets
+// through; or, while one connection holds more than half of the bound, if all others hold at most half of it. So at
+// most half of the bound and what one connection needs is held, where that is more.
 //
-// While a connection waits, those that hold most are closed until there is room for it: first those whose clients make
-// no progress, the largest ones first; if they are not enough, and those whose clients make progress hold less, also
-// those that wait themselves. A connection that waits for the store is not closed.
+// While connections wait, others are closed, four times a second. For all that have waited longer than `patience`:
+// those whose clients make no progress, the largest ones first. If these are not enough for the first one that waits,
+// and those whose clients make progress hold less: also those that wait themselves. So are they if it has waited longer
+// than `longest_overtaking` and those whose clients make progress hold at most half of the bound. As many of the next
+// ones are helped in this way as others made no progress, because then it is likely that those make none either that
+// get the room. A connection that waits for the store is not closed.
+//
+// What a connection keeps as long as it lasts counts, too, but is no reason to close it: so there is a limit for all
+// connections together, keep().
 //
 // Thread safety: any task; a memory_holder belongs to one task. The lock is taken only to wait, to wake, and at the
-// beginning and the end of a connection. Complexity: take() and holds() are O(1); a look for connections to close is
-// O(n log n), at most four times a second.
+// beginning and the end of a connection. Complexity: take(), keep() and holds() are O(1); a wait begins in O(those that
+// it overtakes); a look for connections to close is O(n log n), at most four times a second.
 #pragma once
 
 #include <algorithm>
@@ -107,6 +115,10 @@ class held_memory {
   static constexpr std::size_t least_progress = 16'384;
   static constexpr std::size_t least_part = 128;
   static constexpr duration patience = duration::nanoseconds(1'000'000'000);
+  /// For so long after the beginning of a wait, those that hold less get room before it.
+  static constexpr duration longest_overtaking = duration::nanoseconds(5'000'000'000);
+  /// Bytes that each connection may keep, whatever the others keep.
+  static constexpr std::size_t kept_allowance = 4096;
 
   /// What was held at the most counts as much from here on, and what is held as little below a quarter of that.
   static constexpr std::size_t much = std::size_t{32} << 20;
@@ -122,7 +134,12 @@ class held_memory {
   [[nodiscard]] std::size_t most() const noexcept { return most_; }
   /// All that is counted.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(seam::relaxed); }
-  [[nodiscard]] bool is_full() const noexcept { return bytes() > most_; }
+  /// Whether more is held than room is given for; beside one connection that holds more than half of the bound.
+  [[nodiscard]] bool is_full() const noexcept {
+    const std::size_t all = bytes();
+    const std::size_t large = large_.load(seam::relaxed);
+    return large == 0 ? all > most_ : all - std::min(large, all) > most_ / 2;
+  }
   /// How many connections wait for room.
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.load(seam::relaxed); }
   /// How many connections were closed, since the start.
@@ -135,16 +152,21 @@ class held_memory {
   friend class counted_text;
   friend class shared_text;
   struct candidate;
+  struct candidates;
 
   /// A connection that waits for room.
   struct waiter {
     memory_holder& who;
     std::size_t own;    // that it holds
     std::size_t bytes;  // that it waits for
+    instant since;
   };
 
-  [[nodiscard]] bool fits(std::size_t all, std::size_t own, std::size_t more) const noexcept {
-    return more <= most_ - std::min(all, most_) || all - std::min(own, all) <= most_ / 2;
+  /// Whether there is room for so many bytes more of one that has `own`. `large`: as large_.
+  [[nodiscard]] bool fits(std::size_t all, std::size_t own, std::size_t more, std::size_t large) const noexcept {
+    const std::size_t half = most_ / 2;
+    return more <= most_ - std::min(all, most_) || all - std::min(own, all) <= half ||
+           (large > 0 && more <= half - std::min(all - std::min(large, all), half));
   }
   /// Ends the waits at the front for which there is room.
   void give_room() noexcept FOLIOT_REQUIRES(lock_);
@@ -152,10 +174,15 @@ class held_memory {
   bool give_room_to(const waiter& one) noexcept FOLIOT_REQUIRES(lock_);
   /// Notes which connections have made progress since the last look, once for each patience.
   void look(instant now) noexcept FOLIOT_REQUIRES(lock_);
-  /// Closes connections, if the first one that waits has to, and this was not looked at just now. Returns how many.
+  /// Closes connections, if there is one that has to wait, and this was not looked at just now. Returns how many.
   std::size_t shed(instant now) noexcept FOLIOT_REQUIRES(lock_);
-  [[nodiscard]] std::vector<candidate> candidates() const FOLIOT_REQUIRES(lock_);
+  /// Those that must be closed for the ones that wait.
+  [[nodiscard]] std::vector<memory_holder*> choose(instant now) const FOLIOT_REQUIRES(lock_);
+  [[nodiscard]] candidates all_candidates(instant now) const FOLIOT_REQUIRES(lock_);
   void close(memory_holder& one) noexcept FOLIOT_REQUIRES(lock_);
+  /// `one`, a memory_holder or a shared_text, holds so many bytes: notes it if that is more than half of the bound, and
+  /// no other one does. Call it after bytes_ has grown, and before it shrinks.
+  void note_size(const void* one, std::size_t size) noexcept;
   /// What is held, and the allowances.
   [[nodiscard]] std::size_t weight() const noexcept { return bytes() + connections_.load(seam::relaxed) * allowance; }
   void note_rise() noexcept {
@@ -172,13 +199,19 @@ class held_memory {
   seam::atomic<std::size_t> bytes_{0};
   seam::atomic<std::size_t> waiting_{0};
   seam::atomic<std::uint64_t> closed_{0};
+  // What holds more than half of the bound, and how much that is; null and 0: nothing does. Sequentially consistent:
+  // large_ is set after bytes_ has grown and cleared before it shrinks, and bytes_ is read before it.
+  seam::atomic<const void*> largest_{nullptr};
+  seam::atomic<std::size_t> large_{0};
+  seam::atomic<std::size_t> kept_{0};  // by all, without the allowances; a part of bytes_. It orders nothing.
   // These order nothing, and a rise that is lost costs a call of has_fallen_.
   seam::atomic<std::size_t> connections_{0};
   seam::atomic<std::size_t> highest_{0};  // weight since the last call
   // Held while descriptors are shut down and waits are ended, which lock objects.
   mutable mutex lock_{lock_rank::context};
   std::unordered_set<memory_holder*> holders_ FOLIOT_GUARDED_BY(lock_);
-  std::list<waiter> waiters_ FOLIOT_GUARDED_BY(lock_);  // by what they hold, then by their arrival
+  // By what they hold, then by their arrival; behind those that have waited long.
+  std::list<waiter> waiters_ FOLIOT_GUARDED_BY(lock_);
   instant last_look_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
   instant last_shed_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();  // that has looked at all connections
 };
@@ -199,11 +232,15 @@ class memory_holder {
   /// Ends a wait of this connection, and those that begin before allow_waiting(). Any task.
   void stop_waiting() noexcept;
   void allow_waiting() noexcept { must_not_wait_ = false; }
-  /// What the connection holds now.
+  /// What the connection holds now, besides what it keeps.
   void holds(std::size_t bytes) noexcept {
     actual_ = bytes;
-    count(counted(bytes));  // also for the same bytes: room may have come to a wait that the client has left
+    // Also for the same bytes: room may have come to a wait that the client has left.
+    count(counted(bytes + kept_.load(seam::relaxed)));
   }
+  /// From now on the connection keeps so many bytes; they count from the next holds() on. Returns false, and changes
+  /// nothing, if the connections would keep more than a quarter of the bound, besides kept_allowance of each.
+  [[nodiscard]] bool keep(std::size_t bytes) noexcept;
   [[nodiscard]] std::size_t held() const noexcept { return actual_; }
 
   /// The client has sent or taken so many bytes.
@@ -228,7 +265,11 @@ class memory_holder {
     return bytes <= held_memory::allowance ? 0 : (bytes - held_memory::allowance + step - 1) / step * step;
   }
   void count(std::size_t now) noexcept;
-  /// What would be freed if the connection were closed, as far as that is known: of shared text its part of it.
+  [[nodiscard]] static std::size_t beyond_allowance(std::size_t kept) noexcept {
+    return kept - std::min(kept, held_memory::kept_allowance);
+  }
+  /// What would be freed if the connection were closed, as far as that is known and a reason to close it: of shared
+  /// text its part of it.
   [[nodiscard]] std::size_t charge() const noexcept FOLIOT_REQUIRES(all_.lock_);
   [[nodiscard]] bool has_gone() const noexcept;
   [[nodiscard]] bool has_moved(std::size_t charged) const noexcept FOLIOT_REQUIRES(all_.lock_) {
@@ -243,6 +284,7 @@ class memory_holder {
   std::size_t actual_ = 0;
   // Written by the connection's task, or, while that waits for room, by the thread that gives the room, under the lock.
   seam::atomic<std::size_t> counted_{0};
+  seam::atomic<std::size_t> kept_{0};  // written by the connection's task; orders nothing
   seam::atomic<std::size_t> moved_{0};
   seam::atomic<bool> waits_for_client_{true};
   seam::atomic<bool> closed_{false};
@@ -250,6 +292,7 @@ class memory_holder {
   seam::atomic<bool> must_not_wait_{false};
   runtime::channel<char> told_;  // that the wait has ended
   wait_state wait_ FOLIOT_GUARDED_BY(all_.lock_) = wait_state::none;
+  std::list<held_memory::waiter>::iterator place_ FOLIOT_GUARDED_BY(all_.lock_);  // while it waits
   std::shared_ptr<const shared_text> shown_ FOLIOT_GUARDED_BY(all_.lock_);
   // Of the looks.
   std::size_t moved_before_ FOLIOT_GUARDED_BY(all_.lock_) = 0;

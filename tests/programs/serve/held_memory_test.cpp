@@ -37,6 +37,20 @@ task<room> wait_for(connection& one, std::size_t bytes) {
   co_return got;
 }
 
+/// How the wait of one connection has ended, while the client of another one sends or takes so many bytes each time. If
+/// the wait does not end, its client leaves after a minute.
+task<room> wait_beside(connection& waits, std::size_t bytes, connection& other, std::size_t moved, duration each_time) {
+  auto waiting = runtime::spawn(wait_for(waits, bytes), "waits");
+  const instant until = runtime::now() + 60s;
+  while (!waiting.done() && runtime::now() < until) {
+    other.memory.moved(moved);
+    co_await runtime::sleep(each_time);
+  }
+  static_cast<void>(waits.ends.second.close_write());
+  const room got = co_await waiting.join();
+  co_return got;
+}
+
 /// As a session does: it ends when it is closed.
 task<room> hold_until_closed(connection& one) {
   char byte = 0;
@@ -88,11 +102,53 @@ TEST(HeldMemory, ThereIsRoomUpToTheBoundAndForOneThatIsLargerAlone) {
     connection third(all);
     EXPECT_TRUE(first.memory.take(megabyte / 4));
     EXPECT_TRUE(second.memory.take(10 * megabyte));  // the others hold little
-    EXPECT_FALSE(third.memory.take(megabyte / 4));
+    EXPECT_FALSE(all.is_full());                     // beside the large one
+    EXPECT_FALSE(third.memory.take(megabyte / 2));
     EXPECT_FALSE(third.memory.take(20 * megabyte));
     EXPECT_TRUE(third.memory.take(100));
     second.memory.holds(0);
     EXPECT_TRUE(third.memory.take(20 * megabyte));
+    co_return;
+  });
+}
+
+TEST(HeldMemory, BesideALargeOneTheOthersHaveHalfOfTheBound) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection large(all);
+    EXPECT_TRUE(large.memory.take(10 * megabyte));
+    std::vector<std::unique_ptr<connection>> others;
+    for (int i = 0; i < 100; ++i) {
+      others.push_back(std::make_unique<connection>(all));
+      if (!others.back()->memory.take(40'000)) break;
+    }
+    EXPECT_EQ(others.size(), megabyte / 2 / 32'768 + 1);
+    EXPECT_LE(all.bytes(), 10 * megabyte + megabyte / 2);
+    EXPECT_FALSE(all.is_full());
+    others.front()->memory.holds(60'000);
+    EXPECT_TRUE(all.is_full());
+    others.front()->memory.holds(40'000);
+    large.memory.holds(megabyte / 2);  // that is not large any more
+    EXPECT_FALSE(all.is_full());
+    EXPECT_FALSE(others.back()->memory.take(40'000));
+    large.memory.holds(0);
+    EXPECT_TRUE(others.back()->memory.take(40'000));
+    co_return;
+  });
+}
+
+TEST(HeldMemory, BesideALargeTextTheOthersHaveHalfOfTheBound) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection reads(all);
+    connection other(all);
+    reads.memory.show(text_of(all, 4 * megabyte));
+    EXPECT_FALSE(all.is_full());
+    EXPECT_TRUE(other.memory.take(megabyte / 4));
+    EXPECT_FALSE(other.memory.take(megabyte / 2));
+    reads.memory.hide();
+    EXPECT_LT(all.bytes(), megabyte / 4);
+    EXPECT_TRUE(other.memory.take(megabyte / 2));
     co_return;
   });
 }
@@ -145,15 +201,9 @@ TEST(HeldMemory, ThoseThatHoldMostAndDoNotMoveAreClosed) {
     EXPECT_TRUE(moves.memory.take(megabyte / 2));
     auto first = runtime::spawn(hold_until_closed(little), "holds little");
     auto second = runtime::spawn(hold_until_closed(much), "holds much");
-    auto waiting = runtime::spawn(wait_for(waits, megabyte / 4), "waits");
-    while (!waiting.done()) {
-      moves.memory.moved(held_memory::least_progress);
-      co_await runtime::sleep(100ms);
-    }
-    const room got = co_await waiting.join();
+    const room got = co_await wait_beside(waits, megabyte / 4, moves, held_memory::least_progress, 100ms);
     EXPECT_EQ(got, room::taken);
-    const room how = co_await second.join();
-    EXPECT_EQ(how, room::closed);
+    EXPECT_TRUE(much.memory.is_closed());
     EXPECT_FALSE(little.memory.is_closed());
     EXPECT_FALSE(moves.memory.is_closed());
     EXPECT_EQ(all.closed(), 1U);
@@ -162,8 +212,11 @@ TEST(HeldMemory, ThoseThatHoldMostAndDoNotMoveAreClosed) {
       EXPECT_EQ(warnings.front().find("close 1 connection that holds most"), 0U) << warnings.front();
     }
     static_cast<void>(little.ends.second.close_write());
-    const room left = co_await first.join();
-    EXPECT_EQ(left, room::left);
+    static_cast<void>(much.ends.second.close_write());
+    const room of_little = co_await first.join();
+    EXPECT_EQ(of_little, room::left);
+    const room of_much = co_await second.join();
+    EXPECT_EQ(of_much, room::closed);
   });
 }
 
@@ -174,14 +227,181 @@ TEST(HeldMemory, OneThatMovesTooLittleOfMuchIsClosed) {
     connection waits(all);
     EXPECT_TRUE(slow.memory.take(200 * megabyte));
     auto holding = runtime::spawn(hold_until_closed(slow), "holds");
-    auto waiting = runtime::spawn(wait_for(waits, megabyte), "waits");
-    while (!waiting.done()) {
-      slow.memory.moved(held_memory::least_progress);
-      co_await runtime::sleep(1s);
-    }
+    const room got = co_await wait_beside(waits, 40 * megabyte, slow, held_memory::least_progress, 1s);
+    EXPECT_EQ(got, room::taken);
     EXPECT_TRUE(slow.memory.is_closed());
+    static_cast<void>(slow.ends.second.close_write());
     static_cast<void>(co_await holding.join());
-    static_cast<void>(co_await waiting.join());
+  });
+}
+
+/// Connections that hold so many bytes each and end when they are closed, as sessions do.
+struct holding_connections {
+  holding_connections(held_memory& all, std::size_t count, std::size_t bytes) {
+    for (std::size_t i = 0; i < count; ++i) {
+      each.push_back(std::make_unique<connection>(all));
+      EXPECT_TRUE(each.back()->memory.take(bytes));
+      tasks.push_back(runtime::spawn(hold_until_closed(*each.back()), "holds"));
+    }
+  }
+  task<> end() {
+    for (const auto& one : each) static_cast<void>(one->ends.second.close_write());
+    for (auto& one : tasks) static_cast<void>(co_await one.join());
+  }
+
+  std::vector<std::unique_ptr<connection>> each;
+  std::vector<runtime::join_handle<room>> tasks;
+};
+
+// One for each look would let the last one wait for three quarters of a minute.
+TEST(HeldMemory, ThoseThatDoNotMoveAreClosedForAllThatHaveWaited) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(8 * megabyte);
+    holding_connections silent(all, 200, 48'000);
+    std::vector<std::unique_ptr<connection>> others;
+    std::vector<runtime::join_handle<room>> waiting;
+    for (int i = 0; i < 180; ++i) {
+      others.push_back(std::make_unique<connection>(all));
+      others.back()->memory.waits_for_client(false);  // what they do with the room takes long
+      waiting.push_back(runtime::spawn(wait_for(*others.back(), 48'000), "waits"));
+    }
+    co_await runtime::sleep(5s);
+    for (auto& each : waiting) EXPECT_TRUE(each.done());
+    EXPECT_GE(all.closed(), 170U);
+    EXPECT_LE(all.closed(), 180U);  // and not more than are needed
+    for (const auto& each : others) static_cast<void>(each->ends.second.close_write());
+    for (auto& each : waiting) {
+      const room got = co_await each.join();
+      EXPECT_EQ(got, room::taken);
+    }
+    co_await silent.end();
+  });
+}
+
+/// Takes room, uses it for a moment and gives it back, until it must not.
+task<> come_and_go(connection& one, std::size_t bytes, const bool& goes_on) {
+  while (goes_on) {
+    const room got = co_await one.memory.wait(bytes);
+    EXPECT_EQ(got, room::taken);
+    co_await runtime::sleep(100ms);
+    one.memory.holds(0);
+  }
+}
+
+TEST(HeldMemory, OneThatHoldsSomethingIsNotOvertakenForEver) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection stays(all);
+    connection some(all);
+    connection first(all);
+    connection second(all);
+    EXPECT_TRUE(stays.memory.take(megabyte * 3 / 8));
+    EXPECT_TRUE(some.memory.take(megabyte / 4));
+    for (connection* each : {&stays, &some, &first, &second}) each->memory.waits_for_client(false);
+    bool goes_on = true;
+    auto one = runtime::spawn(come_and_go(first, megabyte / 4, goes_on), "comes and goes");
+    auto other = runtime::spawn(come_and_go(second, megabyte / 4, goes_on), "comes and goes, too");
+    co_await runtime::sleep(1ms);
+    auto waiting = runtime::spawn(wait_for(some, megabyte * 3 / 8), "holds something");
+    co_await runtime::sleep(4s);
+    EXPECT_FALSE(waiting.done());  // those that hold less go first
+    co_await runtime::sleep(2s);
+    EXPECT_TRUE(waiting.done());
+    goes_on = false;
+    some.memory.holds(0);
+    static_cast<void>(some.ends.second.close_write());
+    const room got = co_await waiting.join();
+    EXPECT_EQ(got, room::taken);
+    co_await one.join();
+    co_await other.join();
+    EXPECT_EQ(all.closed(), 0U);
+  });
+}
+
+// Where all that is held belongs to those that wait, one of them is closed for the first one at each look; and for more
+// of them when those that got room do nothing with it.
+TEST(HeldMemory, ThoseThatAllWaitAndDoNothingWithTheRoomAreClosedFasterAndFaster) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(std::size_t{150} * 16'384);
+    std::vector<std::unique_ptr<connection>> silent;
+    std::vector<runtime::join_handle<room>> tasks;
+    const auto wait_and_hold = [](connection& one) -> task<room> {
+      const room got = co_await one.memory.wait(60'000);
+      if (got == room::taken) static_cast<void>(co_await hold_until_closed(one));
+      one.memory.holds(0);
+      co_return got;
+    };
+    for (int i = 0; i < 150; ++i) {
+      silent.push_back(std::make_unique<connection>(all));
+      EXPECT_TRUE(silent.back()->memory.take(24'000));
+      tasks.push_back(runtime::spawn(wait_and_hold(*silent.back()), "waits and holds"));
+    }
+    for (int i = 0; i < 280; ++i) {
+      silent.push_back(std::make_unique<connection>(all));
+      tasks.push_back(runtime::spawn(wait_and_hold(*silent.back()), "comes later"));
+    }
+    co_await runtime::sleep(1ms);
+    EXPECT_EQ(all.waiting(), 430U);
+    connection honest(all);
+    const instant began = runtime::now();
+    const room got = co_await honest.memory.wait(20'000);
+    EXPECT_EQ(got, room::taken);
+    EXPECT_LT(runtime::now() - began, duration(40s));
+    for (const auto& each : silent) static_cast<void>(each->ends.second.close_write());
+    for (auto& each : tasks) static_cast<void>(co_await each.join());
+  });
+}
+
+TEST(HeldMemory, NobodyIsClosedForOneThatCannotBeHelped) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection busy(all);
+    connection waits(all);
+    EXPECT_TRUE(busy.memory.take(megabyte * 5 / 8));
+    busy.memory.waits_for_client(false);  // it waits for the store
+    holding_connections silent(all, 3, 50'000);
+    auto waiting = runtime::spawn(wait_for(waits, megabyte), "waits");
+    co_await runtime::sleep(20s);
+    EXPECT_FALSE(waiting.done());
+    EXPECT_EQ(all.closed(), 0U);
+    busy.memory.holds(megabyte / 2);  // the others would hold at most half of the bound
+    const room got = co_await waiting.join();
+    EXPECT_EQ(got, room::taken);
+    EXPECT_EQ(all.closed(), 3U);
+    co_await silent.end();
+  });
+}
+
+TEST(HeldMemory, WhatIsKeptCountsHasALimitAndIsNoReasonToCloseAConnection) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(4 * megabyte);
+    std::vector<std::unique_ptr<connection>> keepers;
+    std::vector<runtime::join_handle<room>> tasks;
+    for (int i = 0; i < 20; ++i) {
+      keepers.push_back(std::make_unique<connection>(all));
+      memory_holder& memory = keepers.back()->memory;
+      const bool is_kept = memory.keep(100'000);
+      EXPECT_EQ(is_kept, i < 10) << i;
+      EXPECT_TRUE(memory.keep(held_memory::kept_allowance));  // whatever others keep
+      EXPECT_EQ(memory.keep(100'000), i < 10) << i;
+      memory.holds(held_memory::allowance / 2);
+      tasks.push_back(runtime::spawn(hold_until_closed(*keepers.back()), "keeps"));
+    }
+    EXPECT_GT(all.bytes(), 900'000U);
+    EXPECT_LE(all.bytes(), megabyte + 10 * held_memory::allowance);
+    holding_connections silent(all, 60, 50'000);
+    connection waits(all);
+    const room got = co_await waits.memory.wait(3 * megabyte);
+    EXPECT_EQ(got, room::taken);
+    EXPECT_GE(all.closed(), 30U);
+    for (const auto& each : keepers) EXPECT_FALSE(each->memory.is_closed());
+    co_await silent.end();
+    for (const auto& each : keepers) static_cast<void>(each->ends.second.close_write());
+    for (auto& each : tasks) static_cast<void>(co_await each.join());
+    keepers.clear();
+    waits.memory.holds(0);
+    EXPECT_EQ(all.bytes(), 0U);
+    EXPECT_TRUE(waits.memory.keep(megabyte));
   });
 }
 
@@ -193,7 +413,7 @@ TEST(HeldMemory, OneThatHasJustBegunIsNotClosedForWhatItHeldLongAgo) {
     connection waits(all);
     for (int i = 0; i < 3; ++i) {
       EXPECT_TRUE(reads.memory.take(megabyte * 3 / 4));
-      auto waiting = runtime::spawn(wait_for(waits, megabyte / 2), "waits");
+      auto waiting = runtime::spawn(wait_for(waits, megabyte * 5 / 8), "waits");
       co_await runtime::sleep(1ms);
       EXPECT_EQ(all.waiting(), 1U);
       EXPECT_FALSE(reads.memory.is_closed());
@@ -242,7 +462,7 @@ TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomBeforeThem) {
     connection large(all);
     connection waits(all);
     EXPECT_TRUE(large.memory.take(megabyte * 3 / 4));
-    auto waiting = runtime::spawn(wait_for(waits, megabyte / 2), "waits");
+    auto waiting = runtime::spawn(wait_for(waits, megabyte * 5 / 8), "waits");
     co_await runtime::sleep(1ms);
     const room got = co_await large.memory.wait(4 * megabyte);
     EXPECT_EQ(got, room::taken);
@@ -382,8 +602,8 @@ TEST(HeldMemory, ATextCountsOnceAndItsReadersAreClosedTogether) {
     EXPECT_LT(all.bytes(), 3 * megabyte);
     text.reset();
     connection waits(all);
-    EXPECT_FALSE(waits.memory.take(megabyte / 4));
-    const room got = co_await waits.memory.wait(megabyte / 4);
+    EXPECT_FALSE(waits.memory.take(megabyte * 5 / 8));
+    const room got = co_await waits.memory.wait(megabyte * 5 / 8);
     EXPECT_EQ(got, room::taken);
     for (auto& each : reading) {
       const room how = co_await each.join();

@@ -235,7 +235,7 @@ class GreedyClients(ServeCase):
 
     @unittest.skipIf(SANITIZED, "sanitizers keep freed memory")
     def test_memory_is_given_back_after_clients_that_did_not_read(self):
-        server = self.serve("--data", self.here / "jobs", "--max-job-size", MEGABYTE)
+        server = self.serve("--data", self.here / "jobs", "--max-job-size", MEGABYTE, "--max-buffered", "512MB")
         other = self.connect(server)
         self.assertEqual(other.ask(put(b"x" * 1_000_000)), b"INSERTED 1\r\n")
         self.expect_work(other)
@@ -291,6 +291,38 @@ class GreedyClients(ServeCase):
         self.assertEqual(code, 0)
         self.assertRegex(log, r"close \d+ connections? that holds? most: .* the limit of --max-buffered")
 
+    def test_a_whole_body_behind_many_halves(self):
+        """With room for a few connections a second, it would take minutes."""
+        connections = 700
+        self.allow(connections)
+        server = self.serve("--memory", "--max-buffered", "8MB")
+        half = put(b"x" * 65535)[:60_000]
+        other = self.connect(server)
+        for _ in range(connections):
+            self.connect(server).send(half)
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while (seen := other.numbers(b"stats\r\n"))["foliot-buffered-waiting"] == 0 == seen["foliot-buffered-closed"]:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.002)
+        self.assertEqual(other.ask(put(b"y" * 20_000)), b"INSERTED 1\r\n")
+
+    def test_tubes_that_clients_watch_have_a_bound(self):
+        server = self.serve("--memory", "--max-buffered", "2MB")
+        first = self.connect(server)
+        before = self.resident(server)
+        allowed = []
+        for _ in range(40):
+            client = self.connect(server)
+            client.send(b"".join(b"watch tube-%d\r\n" % number for number in range(900)))
+            answers = [client.answer() for _ in range(900)]
+            allowed.append(len([each for each in answers if each.startswith(b"WATCHING ")]))
+        self.assertEqual(allowed[:4], [900] * 4)
+        self.assertEqual(set(allowed[10:]), {35})  # besides `default`
+        self.assertLess(sum(allowed), 900 * 10)
+        self.expect_little_memory(server, before, 16 * MEGABYTE)
+        self.assertEqual(first.numbers(b"stats\r\n")["foliot-buffered-closed"], 0)
+        self.expect_work(first)
+
     def test_tubes_beyond_the_limit_leave_nothing(self):
         server = self.serve("--data", self.here / "jobs", "--max-tubes", 2)
         client = self.connect(server)
@@ -305,12 +337,7 @@ class GreedyClients(ServeCase):
 
 class ManyClients(ServeCase):
     def test_many_connections(self):
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        if most != resource.RLIM_INFINITY and most < CONNECTIONS + 1300:
-            self.skipTest(f"{most} open files are allowed, too few for {CONNECTIONS} connections")
-        before = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        self.allow(CONNECTIONS)
         server = self.serve("--data", self.here / "jobs", "--max-connections", CONNECTIONS + 10)
         first = self.connect_alone(server)
         others = [self.connect(server) for _ in range(CONNECTIONS)]

@@ -251,6 +251,76 @@ TEST(SessionMemory, HalfBodiesHaveTheBoundAndALargeBodyGetsThroughAlone) {
   });
 }
 
+TEST(SessionMemory, ManyHalfBodiesDoNotHoldUpAWholeOneForLong) {
+  with_server(2 * megabyte, 65'535, [](server& on) -> task<> {
+    const std::string half = put_of(65'535).substr(0, 60'000);
+    for (int i = 0; i < 150; ++i) co_await on.connect().send(half);
+    co_await runtime::sleep(1ms);
+    EXPECT_GT(on.memory.waiting(), 100U);
+    client& other = on.connect();
+    const instant began = runtime::now();
+    const std::string said = co_await other.ask(put_of(20'000), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+    EXPECT_LT(runtime::now() - began, duration(20s));
+    EXPECT_LE(on.memory.bytes(), 3 * megabyte);
+  });
+}
+
+TEST(SessionMemory, AReserveDoesNotWaitForALargeAnswerOfAnother) {
+  with_server(megabyte, 4 * megabyte, [](server& on) -> task<> {
+    client& worker = on.connect();
+    const std::string said = co_await worker.ask(put_of(4 * megabyte), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+    for (int i = 0; i < 6; ++i) co_await on.connect().send("peek 1\r\n");
+    co_await runtime::sleep(1ms);
+    EXPECT_GT(on.memory.bytes(), 3 * megabyte);
+    const instant began = runtime::now();
+    co_await worker.send("watch work\r\nignore default\r\nuse work\r\n" + put_of(5) + "reserve\r\n");
+    const std::string got = co_await worker.read("xxxxx\r\n");
+    EXPECT_TRUE(got.ends_with("INSERTED 2\r\nRESERVED 2 5\r\nxxxxx\r\n")) << got;
+    EXPECT_LT(runtime::now() - began, duration(100ms));
+    EXPECT_EQ(on.memory.closed(), 0U);
+    EXPECT_LE(on.memory.bytes(), 9 * megabyte);
+  });
+}
+
+/// Watches so many tubes. Returns how many the server has allowed.
+task<std::size_t> watch_tubes(client& by, std::size_t tubes) {
+  std::size_t allowed = 0;
+  for (std::size_t i = 0; i < tubes; ++i) {
+    const std::string said = co_await by.ask("watch w" + std::to_string(i) + "\r\n", "\r\n");
+    if (said == "OUT_OF_MEMORY\r\n") break;
+    EXPECT_TRUE(said.starts_with("WATCHING ")) << said;
+    ++allowed;
+  }
+  co_return allowed;
+}
+
+TEST(SessionMemory, WatchesHaveAPartOfTheBound) {
+  with_server(megabyte, 65'535, [](server& on) -> task<> {
+    std::size_t all = 0;
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t allowed = co_await watch_tubes(on.connect(), 900);
+      EXPECT_GE(allowed, 35U);  // each client may watch some
+      EXPECT_EQ(allowed < 900, i >= 2) << i;
+      all += allowed;
+    }
+    EXPECT_GT(all, 2300U);
+    EXPECT_LT(all, 2600U);
+    EXPECT_GT(on.memory.bytes(), 200'000U);
+    EXPECT_LE(on.memory.bytes(), megabyte / 4 + 40'000);
+    client& other = on.connect();
+    const std::string refused = co_await other.ask("watch other\r\nwatch default\r\n", "\r\nWATCHING 2\r\n");
+    EXPECT_EQ(refused, "WATCHING 2\r\nWATCHING 2\r\n");
+    co_await on.clients.front().leave();
+    const std::size_t more = co_await watch_tubes(other, 700);
+    EXPECT_EQ(more, 700U);
+    EXPECT_EQ(on.memory.closed(), 0U);
+    const std::string said = co_await other.ask(put_of(60'000), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+  });
+}
+
 TEST(SessionMemory, SmallAnswersThatAreNotReadHaveTheBound) {
   with_server(megabyte, 65'535, [](server& on) -> task<> {
     std::string commands;
@@ -281,18 +351,21 @@ TEST(SessionMemory, BodiesThatAreNotReadHaveTheBound) {
   });
 }
 
-/// Fills the memory by a client that does not read, for as long as it makes progress.
-task<> fill(server& on, client& by) {
-  const std::string said = co_await by.ask(put_of(megabyte), "\r\n");
+/// Fills a memory of a megabyte by two clients that do not read, of which none holds more than half of it.
+task<> fill(server& on) {
+  const std::string said = co_await on.connect().ask(put_of(510'000), "\r\n");
   EXPECT_EQ(said, "INSERTED 1\r\n");
-  co_await by.send("peek 1\r\n");
-  co_await runtime::sleep(1ms);
-  EXPECT_GT(on.memory.bytes(), megabyte - 20'000);
+  co_await runtime::sleep(long_enough);
+  for (int i = 0; i < 2; ++i) {
+    co_await on.connect().send("peek 1\r\n");
+    co_await runtime::sleep(1ms);
+  }
+  EXPECT_GT(on.memory.bytes(), megabyte - 50'000);
 }
 
 TEST(SessionMemory, AClientThatClosesItsSideWhileItWaitsIsRefused) {
   with_server(megabyte, megabyte, [](server& on) -> task<> {
-    co_await fill(on, on.connect());
+    co_await fill(on);
     client& peeks = on.connect();
     client& puts = on.connect();
     co_await peeks.send("peek 1\r\nlist-tube-used\r\n");
@@ -313,7 +386,7 @@ TEST(SessionMemory, AJobReachesAClientThatWaitsForRoomBehindItsReserve) {
     client& worker = on.connect();
     co_await worker.send("watch work\r\nignore default\r\nreserve\r\n");
     co_await runtime::sleep(1ms);
-    co_await fill(on, on.connect());
+    co_await fill(on);
     std::string behind;
     for (int i = 0; i < 3000; ++i) behind += "list-tube-used\r\n";
     auto sending = runtime::spawn(worker.send(behind), "sends behind its reserve");

@@ -1,6 +1,7 @@
 """Tests of the server `foliot serve` as its clients see it."""
 import os
 import re
+import resource
 import socket
 import time
 from pathlib import Path
@@ -22,6 +23,15 @@ class ServeCase(ProgramCase):
         server = beanstalk_client.foliot(*arguments or ["--data", self.here / "jobs"])
         self.addCleanup(self.end, server)
         return server
+
+    def allow(self, connections):
+        """So many connections, in this process and in servers that it starts."""
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = before[1]
+        if most != resource.RLIM_INFINITY and most < connections + 1300:
+            self.skipTest(f"{most} open files are allowed, too few for {connections} connections")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
 
     @staticmethod
     def end(server):

@@ -82,6 +82,12 @@ class parser {
   [[nodiscard]] std::size_t wanted_memory(std::size_t input) const noexcept {
     return state_ == state::body ? wanted_capacity(std::min(body_size_ - put_.body.size(), input)) : 0;
   }
+  /// The same for the whole body.
+  [[nodiscard]] std::size_t wanted_memory_of_body() const noexcept { return wanted_memory(body_size_); }
+  /// Takes the memory for the whole body that comes, which parse() takes bit by bit. Returns false if there is none.
+  [[nodiscard]] bool reserve_body() noexcept {
+    return state_ != state::body || make_room(body_size_ - put_.body.size());
+  }
 
  private:
   enum class state : std::uint8_t { line, body, discarded_body };

@@ -25,6 +25,10 @@ constexpr std::size_t few_answers = 4096;
 /// So many puts, or puts with so many bytes, are answered before the next one is taken.
 constexpr std::size_t many_puts = 256;
 constexpr std::size_t many_bytes_in_puts = 1'048'576;
+/// A body that waits for room gets it at once if it is at most this part of the bound.
+constexpr std::size_t part_of_one_body = 16;
+/// A reserve waits for so much room while all connections hold as much as they may.
+constexpr std::size_t room_of_reserve = 16'384;
 /// Large buffers are given back if nothing comes for so long.
 constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
 
@@ -107,7 +111,7 @@ task<> session::serve_commands() {
     const std::size_t wanted = commands_.wanted_memory(end_ - begin_);
     if (wanted > 0 && !memory_.take(wanted)) {
       co_await answer_pending();
-      const bool gets_room = co_await wait_for_room(wanted);
+      const bool gets_room = co_await wait_for_room_of_body(wanted);
       if (quits_) break;
       if (!gets_room) commands_.discard_body();
     }
@@ -247,6 +251,13 @@ task<bool> session::wait_for_room(std::size_t bytes) {
   co_return got == room::taken;
 }
 
+task<bool> session::wait_for_room_of_body(std::size_t bytes) {
+  const std::size_t whole = commands_.wanted_memory_of_body();
+  const bool is_small = whole <= server_.memory.most() / part_of_one_body;
+  const bool gets_room = co_await wait_for_room(is_small ? whole : bytes);
+  co_return gets_room && (!is_small || commands_.reserve_body());
+}
+
 task<> session::answer(event& what) {
   if (const std::optional<verb> which = counted(what)) server_.count(*which);
   const bool is_put = std::holds_alternative<put>(what) || std::holds_alternative<put_line>(what);
@@ -370,7 +381,7 @@ task<> session::reserve_one(std::optional<duration> timeout) {
   jobs::reserve_answer got;
   if (server_.memory.is_full()) {
     if (delete_) co_await answer_delete();
-    const bool gets_room = co_await wait_for_room(server_.max_job_size);
+    const bool gets_room = co_await wait_for_room(room_of_reserve);
     if (!gets_room) {
       out_ += reply::out_of_memory;
       co_return;

@@ -8,7 +8,8 @@
 //
 // What a session keeps counts as held_memory. Before it takes much memory, for a body, a list or the answer to a peek,
 // it takes room; while there is none, it reads nothing. If the client closes its side meanwhile, the command gets
-// OUT_OF_MEMORY. A session that is closed to make room ends without an answer.
+// OUT_OF_MEMORY. A session that is closed to make room ends without an answer. The tubes that its client watches count
+// as what the session keeps: they are no reason to close it.
 //
 // While a reserve waits, the session goes on reading, up to a bound: it must notice that the client has gone. A client
 // that has closed its side gets TIMED_OUT, as beanstalkd does it. What was sent behind the reserve is answered after
@@ -80,6 +81,9 @@ class session {
 
   enum class reading : std::uint8_t { data, ended, woken };
 
+  /// The memory of a watch, here and in the broker.
+  static constexpr std::size_t bytes_of_watch = 112;
+
   // The bytes.
   [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
   [[nodiscard]] bool has_room() noexcept;
@@ -94,6 +98,8 @@ class session {
 
   // The memory.
   [[nodiscard]] std::size_t buffers() const noexcept { return buffer_.size() + out_.capacity(); }
+  /// Whether the session may watch so many tubes, as far as their memory is concerned. Counts it then.
+  [[nodiscard]] bool keep_watches(std::size_t tubes) noexcept { return memory_.keep(tubes * bytes_of_watch); }
   /// Counts what the session holds now.
   void note_memory() noexcept {
     memory_.holds(buffers() + commands_.body_memory() + bytes_in_puts_ + puts_.size() * sizeof(pending_put));
@@ -101,6 +107,9 @@ class session {
   void trim_buffers();
   /// Sends what is answered, and waits for room. False if there will be none: then the command is refused.
   task<bool> wait_for_room(std::size_t bytes);
+  /// The same for so many bytes of the body that comes; a body that is small against the bound gets all its memory, so
+  /// that it need not wait again.
+  task<bool> wait_for_room_of_body(std::size_t bytes);
 
   /// Executes what the client sends until it ends the connection. Throws store_unavailable only in doubt.
   task<> serve_commands();

@@ -70,8 +70,12 @@ task<> session::on(const use& what) {
 task<> session::on(const watch& what) {
   const auto is_that = [&](const held_tube& each) { return each->name == what.tube; };
   if (std::ranges::none_of(watched_, is_that)) {
+    bool gets_room = memory_.take(bytes_of_watch);
+    if (!gets_room) gets_room = co_await wait_for_room(bytes_of_watch);
     held_tube added;
-    if (watched_.size() < most_watched) added = server_.tubes.hold(what.tube, server_.max_tubes);
+    if (gets_room && watched_.size() < most_watched && keep_watches(watched_.size() + 1)) {
+      added = server_.tubes.hold(what.tube, server_.max_tubes);
+    }
     bool is_full = !added;
     try {
       if (!is_full) client_.watch(what.tube);
@@ -79,6 +83,7 @@ task<> session::on(const watch& what) {
       is_full = true;
     }
     if (is_full) {
+      static_cast<void>(keep_watches(watched_.size()));
       out_ += reply::out_of_memory;
       co_await end_if_unused(added.release());
       co_return;
@@ -102,6 +107,7 @@ task<> session::on(const ignore& what) {
   std::swap(*found, watched_.back());
   held_tube ignored = std::move(watched_.back());
   watched_.pop_back();
+  static_cast<void>(keep_watches(watched_.size()));
   client_.ignore(ignored->name);
   write_number(out_, numbered_reply::watching, watched_.size());
   co_await end_if_unused(ignored.release());
