@@ -322,7 +322,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
       }
       recover(error, is_refusal ? instant::never() : until, store_unavailable::kind::not_executed);
-      if (error.is_state("55P03") && lane_ != nullptr) make_tubes_before(batch);
+      if (error.is_state("55P03") && connection_ != nullptr) make_tubes_before(batch);
     }
   }
 }
