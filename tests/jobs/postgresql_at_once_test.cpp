@@ -143,6 +143,15 @@ TEST_F(PostgresqlAtOnce, KicksInOppositeOrdersGoOn) {
   EXPECT_EQ(kicked(), "1:1 2:1 3:1");
 }
 
+// A server has room for some thousands of locks.
+TEST_F(PostgresqlAtOnce, KicksOfManyTubesTakeFewLocks) {
+  sql("SELECT foliot.make_tubes(ARRAY(SELECT ('t' || i)::bytea FROM generate_series(1, 1000) i))");
+  sql("BEGIN");
+  EXPECT_EQ(sql("SELECT count(foliot.kick(NULL, name, 1, NULL)) FROM foliot.tube"), "1000");
+  EXPECT_EQ(sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"), "256");
+  sql("COMMIT");
+}
+
 // A job that another transaction holds is passed over, and others are kicked in its place.
 TEST_F(PostgresqlAtOnce, AKickPassesOverHeldJobs) {
   postgresql_store node(options("a"));

@@ -23,10 +23,18 @@ class PathServer:
         """Whether it serves clients; if not, it has ended."""
         while self.process.poll() is None:
             try:
-                self.connect().close()
-                return True
+                connection = self.connect()
             except OSError:
                 time.sleep(0.005)
+                continue
+            # Before a node connects to its database, it listens for a moment, to see whether it can.
+            try:
+                connection.ask(b"list-tube-used\r\n")
+                return True
+            except (OSError, EOFError):
+                time.sleep(0.005)
+            finally:
+                connection.close()
         return False
 
     def wait(self):

@@ -12,11 +12,12 @@ $$;
 -- Kicks and clearings of one tube take turns: each sees what the one before has left. Without that, two at once would share
 -- the jobs, so that each moves fewer than it was asked for, and one that finds all buried jobs locked would not look for
 -- delayed ones. The turn lasts until the transaction ends. Waits for it no longer than for any lock (lock_timeout), and once
--- in a transaction: then it goes on without, passes over what the other one has locked, and cannot deadlock.
+-- in a transaction: then it goes on without, passes over what the other one has locked, and cannot deadlock. There are 256 of
+-- these locks, because the server has room for some thousands: tubes share them.
 CREATE OR REPLACE FUNCTION foliot.wait_for_tube(of_tube integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('foliot.has_waited_for_tube', true) = 'true' THEN RETURN; END IF;
-  PERFORM pg_advisory_xact_lock((1718578283::bigint << 32) | of_tube);
+  PERFORM pg_advisory_xact_lock((1718578283::bigint << 32) | (of_tube & 255));
 EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
   PERFORM set_config('foliot.has_waited_for_tube', 'true', true);
 END $$;
