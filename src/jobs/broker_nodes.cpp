@@ -42,9 +42,10 @@ constexpr duration retry_after{std::chrono::milliseconds(250)};
 }  // namespace
 
 task<> broker_core::run_shared() {
-  auto bell = runtime::watched_descriptor::watch(others_->descriptor());
-  if (!bell) {
-    const std::string text = "foliot: the descriptor of the store's news cannot be watched: " + bell.error().message();
+  auto news_watch = runtime::watched_descriptor::watch(others_->descriptor());
+  if (!news_watch) {
+    const std::string text =
+        "foliot: the descriptor of the store's news cannot be watched: " + news_watch.error().message();
     const lock held(lock_);
     fail(text.c_str());
     throw store_failure(text);
@@ -82,7 +83,7 @@ task<> broker_core::run_shared() {
       const bool has_due = until.due != utc_time::max();
       const bool has_expiry = until.expiry != instant::never();
       const duration until_expiry = until.expiry - runtime::now();
-      co_await runtime::select(waits_for_event(lock_, runner_event_), bell->readable(),
+      co_await runtime::select(waits_for_event(lock_, runner_event_), news_watch->readable(),
                                runtime::when(has_due, runtime::at(until.due)),
                                runtime::when(has_expiry, runtime::after(until_expiry)));
     }
