@@ -54,7 +54,7 @@ class many_timers {
     for (std::int64_t i = 0; i < count; ++i) {
       all_.push_back(std::make_unique<counted_timer>(&order_));
       dues_.emplace(all_.back().get(), due_at(i));
-      all_.back()->reset(home, filed_at(i));
+      all_.back()->reset(home, queued_at(i));
       if (i % 3 != 0) all_.back()->reset(home, due_at(i));
     }
   }
@@ -85,7 +85,7 @@ class many_timers {
  private:
   static constexpr std::size_t too_many_turns = 10'000;
 
-  static instant filed_at(std::int64_t i) { return at(i % 3 != 0 ? i + 1 : i * 40'000 + 1); }
+  static instant queued_at(std::int64_t i) { return at(i % 3 != 0 ? i + 1 : i * 40'000 + 1); }
   [[nodiscard]] instant due_of(const counted_timer& which) const { return dues_.at(&which); }
 
   std::vector<std::unique_ptr<counted_timer>> all_;

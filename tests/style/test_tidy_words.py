@@ -28,6 +28,7 @@ class Names(TidyTest):
 class Terms(TidyTest):
     GLOSSARY = ("# Words\n\nA `handle` is retired nowhere.\n\n## Retired terms\n\n| not | but |\n|---|---|\n"
                 "| `hand_over()`, `give_in` | `release` |\n| `put away` | postpone |\n| `own_` | the owner |\n"
+                "| `lane` | connection | `src/jobs`, `tests/jobs` |\n"
                 "\n| term | meaning |\n|---|---|\n| `kept` | a word |\n")
 
     def test_retired_terms(self):
@@ -38,9 +39,22 @@ class Terms(TidyTest):
                          "tools/a.py", "scripts/a.sh", "docs/a.md", "README.md"]:
                 self.breaks("retired", path, text, 1, others)
         self.breaks("retired", "docs/a.md", "The timer is put\naway.", 1, others)
-        self.keeps("src/queue/a.cpp", "int hand_over, my_give_in, down_, own, kept;  // put it away", others)
+        self.keeps("src/queue/a.cpp", "int hand_over, forgive_in, down_, my_own_, own, kept;  // put it away", others)
         self.keeps("docs/glossary.md", self.GLOSSARY + "give_in")
         self.keeps("CHANGELOG.md", "give_in", others)
+
+    def test_retired_between_underscores(self):
+        others = {"docs/glossary.md": self.GLOSSARY}
+        for text in ["my_give_in = 1;", "give_in_again();", "int may_give_in_;", "// Reads `will_Give_in_soon`."]:
+            self.breaks("retired", "tests/a.cpp", text, 1, others)
+        self.keeps("tests/a.cpp", "int forgive_in, give_inn, give_in2;", others)
+
+    def test_retired_in_some_folders(self):
+        others = {"docs/glossary.md": self.GLOSSARY}
+        for path in ["src/jobs/a.cpp", "src/jobs/postgresql/a.cpp", "tests/jobs/a.cpp"]:
+            self.breaks("retired", path, "struct lane_failure;", 1, others)
+        self.keeps("src/queue/a.cpp", "struct lane;", others)
+        self.keeps("src/jobs/a.cpp", "struct plane;", others)
 
     def test_no_glossary(self):
         self.keeps("src/queue/a.cpp", "give_in")

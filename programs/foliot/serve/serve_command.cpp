@@ -73,8 +73,8 @@ void add_database(CLI::App& line, arguments& all) {
       ->needs(store)
       ->group(group);
   line.add_option("--node-timeout", all.node_timeout,
-                  "What a node has reserved is ready again when nothing was heard\n"
-                  "of the node for so long")
+                  "Jobs that a node has reserved are ready again after the node\n"
+                  "has been silent for this time")
       ->type_name("DURATION")
       ->capture_default_str()
       ->needs(store)

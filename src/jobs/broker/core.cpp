@@ -713,10 +713,10 @@ bool broker_core::is_due() const noexcept {
 // run() over a store that other nodes share.
 
 task<> broker_core::run_shared() {
-  auto notified = runtime::watched_descriptor::watch(news_.descriptor());
-  if (!notified) {
+  auto news_watch = runtime::watched_descriptor::watch(news_.descriptor());
+  if (!news_watch) {
     const std::string text =
-        "foliot: the descriptor of the store's news cannot be watched: " + notified.error().message();
+        "foliot: the descriptor of the store's news cannot be watched: " + news_watch.error().message();
     const lock held(lock_);
     fail(text.c_str());
     throw store_failure(text);
@@ -754,7 +754,7 @@ task<> broker_core::run_shared() {
       const bool has_due = until.due != utc_time::max();
       const bool has_expiry = until.expiry != instant::never();
       const duration until_expiry = until.expiry - runtime::now();
-      co_await runtime::select(waits_for_event(lock_, runner_event_), notified->readable(),
+      co_await runtime::select(waits_for_event(lock_, runner_event_), news_watch->readable(),
                                runtime::when(has_due, runtime::at(until.due)),
                                runtime::when(has_expiry, runtime::after(until_expiry)));
     }

@@ -26,8 +26,8 @@ std::string trimmed(const char* text) {
   return out;
 }
 
-/// The message of an attempt to connect has a line for each host. A line that begins with a tab belongs to the one
-/// before.
+/// libpq's message about a failed connection has a line for each host. A line that begins with a tab continues the line
+/// before it.
 std::vector<std::string> reasons_in(std::string_view text) {
   std::vector<std::string> reasons;
   while (!text.empty()) {
@@ -49,8 +49,8 @@ std::string joined(const std::vector<std::string>& reasons) {
   return text;
 }
 
-/// While bytes come or go, an exchange may go on behind its deadline: the line may be slow, and bodies large. How long
-/// the server may be silent then, and how far behind the deadline an exchange may end.
+/// While bytes come or go, an exchange may go on after its deadline, because the network may be slow and bodies large.
+/// These are the longest silence of the server in that time, and the latest end after the deadline.
 constexpr duration longest_silence = std::chrono::seconds(3);
 constexpr duration longest_exchange = std::chrono::minutes(1);
 
@@ -92,7 +92,7 @@ database_connection::database_connection(const char* const* keywords, const char
     try {
       wait_for(PQsocket(it), next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline, "connecting to " + place());
     } catch (const database_failure& error) {
-      // libpq has said which hosts it has asked before, and may have begun a line for this one.
+      // libpq's message names the hosts that it has asked before, and may already have a line for this one.
       throw connect_failure(reasons_in(std::string(PQerrorMessage(it)) + error.what()));
     }
   }
@@ -142,7 +142,7 @@ PGresult* database_connection::next_result(instant deadline) {
 
 namespace {
 
-/// What people are told of an error: not where it was, nor its details, which may have values of rows, such as a
+/// The text of an error for users, without its position and its details: those may have values of rows, such as a
 /// connection string.
 std::string text_of_error(const PGresult* got) {
   const auto field = [got](int code) { return trimmed(PQresultErrorField(got, code)); };
@@ -231,8 +231,8 @@ std::vector<reply> database_connection::run(std::span<const call> calls, instant
     send(each);
     expected.push_back({true, nullptr});
   }
-  // Not a flush request: the server takes a transaction for idle only behind a synchronization, and only then is
-  // it ended if this node is stopped before it commits.
+  // Not a flush request: the server counts a transaction as idle only after a synchronization, and ends only idle
+  // transactions if this node is stopped before it commits.
   if (PQpipelineSync(it) == 0) fail_connection("sending");
   flush(deadline);
   step(exchange_point::sent);
@@ -249,7 +249,7 @@ std::vector<reply> database_connection::read_replies(std::span<const expected_re
       reply got = read_reply(deadline);
       if (expected[i].is_wanted) replies.push_back(std::move(got));
     } catch (const database_failure& error) {
-      // The server skips all that comes behind the error, so it does not prepare those statements.
+      // The server skips everything after the error, so it does not prepare those statements.
       for (const expected_result& each : expected.subspan(i)) prepared_.erase(each.prepares);
       has_refused_ = !error.state().empty();
       throw;
@@ -265,7 +265,7 @@ bool database_connection::goes_on_after(const database_failure& failure, instant
   try {
     roll_back(deadline);
     return true;
-  } catch (...) {  // the connection is lost, too
+  } catch (...) {  // the connection is lost as well
     return false;
   }
 }

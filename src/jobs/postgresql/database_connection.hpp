@@ -1,10 +1,10 @@
-// One connection to a PostgreSQL server, which is used by one thread, and waits no longer than it is told; where bytes
-// come or go, up to a minute longer.
+// One connection to a PostgreSQL server, for one thread. An exchange ends at its deadline, or up to a minute later
+// while bytes still come or go.
 //
 // Many statements go out at once, and their replies come back together (libpq's pipeline mode): a transaction costs two
-// round trips, one for its statements and one for its commit. They are two because the replies must be here before the
-// commit begins: should the answer to the commit be lost, it can still be found out whether it has happened, and then
-// the replies are known.
+// round trips, one for its statements and one for its commit. They are two because the replies must have arrived before
+// the commit begins: if the answer to the commit is lost, the store can still find out whether the
+// transaction was committed, and then it knows the replies.
 //
 // After a database_failure only goes_on_after() may be called, and the destructor.
 #pragma once
@@ -29,7 +29,7 @@
 
 namespace foliot::jobs::detail {
 
-/// The SQLSTATE of an error for want of rights.
+/// The SQLSTATE of an error because the role lacks a right.
 inline constexpr std::string_view lacks_rights = "42501";
 
 /// A statement has failed, or the connection.
@@ -39,23 +39,24 @@ class database_failure : public std::runtime_error {
   database_failure(std::string state, const std::string& text) : std::runtime_error(text), state_(std::move(state)) {}
   [[nodiscard]] const std::string& state() const noexcept { return state_; }
   [[nodiscard]] bool is_state(std::string_view state) const noexcept { return state_ == state; }
-  /// Another transaction was in the way of this one, so it may succeed at once.
+  /// Another transaction was in conflict with this one, so this one may succeed at once.
   [[nodiscard]] bool is_conflict() const noexcept {
     return is_state("40001") || is_state("40P01") || is_state("55P03") || is_state("FL005");
   }
   /// The role has no right to do it.
   [[nodiscard]] bool is_for_want_of_rights() const noexcept { return is_state(lacks_rights); }
-  /// The server has no room for what the statement needs, as on a full disk. What needs none may succeed.
+  /// The server has no room for what the statement needs, as on a full disk. Statements that need no space may
+  /// still succeed.
   [[nodiscard]] bool is_for_want_of_room() const noexcept { return state_.starts_with("53"); }
-  /// One statement has failed, because a row is damaged, a trigger that somebody has added raises an error, or the
-  /// like. Other statements may succeed.
+  /// One statement has failed, because a row is damaged, an added trigger raises an error, or for a similar
+  /// reason. Other statements may succeed.
   [[nodiscard]] bool is_refusal() const noexcept;
 
  private:
   std::string state_;
 };
 
-/// No connection was made: no host that libpq has asked lets the program in.
+/// No connection was made: none of the hosts that libpq asked has accepted the program.
 class connect_failure : public database_failure {
  public:
   /// `reasons` are libpq's: one for each host, with its name.
@@ -66,15 +67,15 @@ class connect_failure : public database_failure {
   std::vector<std::string> reasons_;
 };
 
-/// Where an exchange is: the server has the statements and may just execute them, or it waits for more.
+/// The state of an exchange: the server has received the statements and may be executing them, or has answered them.
 enum class exchange_point : std::uint8_t { sent, answered };
-/// Is called with the socket, and may shut it down.
+/// A function that is called with the socket, and may shut it down.
 using exchange_step = std::function<void(int socket, exchange_point at)>;
 
 class database_connection {
  public:
-  /// Connects with the arguments of PQconnectStartParams(). Resolving a host's name blocks; all else ends at `deadline`
-  /// of the monotonic clock. Throws connect_failure.
+  /// Connects with the arguments of PQconnectStartParams(). Resolving a host's name blocks; everything else ends at
+  /// `deadline` of the monotonic clock. Throws connect_failure.
   /// `at_step` is for tests: it is called in each exchange, and when the connection is made.
   database_connection(const char* const* keywords, const char* const* values, instant deadline,
                       const exchange_step& at_step);
@@ -87,16 +88,16 @@ class database_connection {
   reply execute_text(const std::string& statements, instant deadline);
   /// Executes these calls in the open transaction, or in one that begins with them. The replies come in their order.
   std::vector<reply> run(std::span<const call> calls, instant deadline);
-  /// If this failure, the last one, was another transaction that was in the way of a run(), a want of room or of
-  /// rights, or what a statement met, then nothing has happened, and the connection is as good as before: ends the
-  /// transaction, so that the next one may begin. Else returns false.
+  /// Precondition: `failure` is the last one. If it came from a conflict, from a lack of room or of rights, or from one
+  /// statement, then nothing has changed and the connection works: ends the transaction, so that the next one may
+  /// begin, and returns true. Otherwise returns false.
   [[nodiscard]] bool goes_on_after(const database_failure& failure, instant deadline) noexcept;
-  /// Commits. A warning of the server is a failure: it may have given up waiting for its standby.
+  /// Commits. A warning of the server counts as a failure: the server may have stopped waiting for its standby.
   void commit(instant deadline);
 
-  /// The messages of LISTEN that have come: of other connections than this one. Does not wait.
+  /// The notifications that other connections have sent and that have arrived. Does not wait.
   [[nodiscard]] std::vector<std::string> take_notifications();
-  /// The descriptor that is readable when messages come.
+  /// The descriptor that is readable when notifications have arrived.
   [[nodiscard]] int socket() const noexcept { return PQsocket(connection_.get()); }
 
   /// "db1:5432/jobs"
@@ -107,7 +108,7 @@ class database_connection {
     void operator()(PGconn* each) const noexcept { PQfinish(each); }
   };
 
-  /// A result that will come.
+  /// A result that the server is going to send.
   struct expected_result {
     bool is_wanted;
     const char* prepares;  // the name of the statement that is then prepared, or null
@@ -122,13 +123,13 @@ class database_connection {
   [[nodiscard]] instant with_progress(instant deadline) const;
   /// Waits until the connection can be read, and reads.
   void receive(instant deadline);
-  /// The next result; null: the results of a statement have ended.
+  /// The next result; null after the last result of a statement.
   [[nodiscard]] PGresult* next_result(instant deadline);
   /// The reply to one statement of a pipeline.
   [[nodiscard]] reply read_reply(instant deadline);
-  /// Those of them that are wanted.
+  /// The replies that are wanted.
   [[nodiscard]] std::vector<reply> read_replies(std::span<const expected_result> expected, instant deadline);
-  /// The server has read all that was sent before.
+  /// Waits until the server has read everything that was sent before.
   void read_synchronization(instant deadline);
   [[noreturn]] void fail_connection(std::string_view doing) const;
 

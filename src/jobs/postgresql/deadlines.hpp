@@ -1,5 +1,5 @@
-// The reservations that this node has made, with their ends by its own clock. The database ends none by itself: each
-// node ends its own ones, and those of nodes that have died.
+// The reservations that this node has made, with their ends by its own clock. The database ends no reservation by
+// itself: each node ends its own reservations, and those of dead nodes.
 //
 // O(log n) for n reservations.
 #pragma once
@@ -27,7 +27,7 @@ class deadlines {
     by_job_.erase(token.id);
     add(token, expires);
   }
-  /// A reservation was made, or was not: an older one of its job may still be there.
+  /// A reservation may have been made: an older one of its job may still exist.
   void set_in_doubt(const reservation& token, instant expires) {
     end(token);
     add(token, expires);
@@ -40,7 +40,7 @@ class deadlines {
     found->second.expires = expires;
     by_end_.insert(key_of(found->second));
   }
-  /// Does nothing if it is not known.
+  /// The reservation has ended. Does nothing if it is not known.
   void end(const reservation& token) {
     const auto found = find(token);
     if (found == by_job_.end()) return;

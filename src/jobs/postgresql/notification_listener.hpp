@@ -1,15 +1,15 @@
-// What the nodes of a PostgreSQL store tell each other: LISTEN and NOTIFY on the channel `foliot`, over a connection
-// and in a thread of the listener's own.
+// Sends and receives the notifications of the nodes of a PostgreSQL store: LISTEN and NOTIFY on the channel `foliot`,
+// over a connection and in a thread of the listener's own.
 //
 // A message names a tube, in hexadecimal digits; an empty one means any tube. A NOTIFY holds a lock of the whole server
 // until its transaction has ended. So it is sent in a transaction that does nothing else and waits for no disk and no
 // standby, with all names of the last milliseconds at once.
 //
-// The connection is made again whenever it is lost. Messages may have been lost with it, so any tube is news then.
-// While it is missing, outage() says why.
+// A lost connection is made again. Messages may have been lost with it, so any tube is news then. While it is missing,
+// outage() returns the reason.
 //
-// A connection that has been silent for long is tried, because a cut cable says nothing. One to a server that another
-// one has replaced is left at the next message, or after that silence.
+// A connection that has been silent for long is tested, because a cut cable sends no error. A connection to a server
+// that was replaced is closed at the next message, or after that silence.
 //
 // Thread safety: any thread. The destructor waits for the thread, which ends when the server has answered, or after 5 s
 // (2 s to connect, 3 s for an answer); resolving the name of a host may take longer.
@@ -37,9 +37,9 @@
 
 namespace foliot::jobs::detail {
 
-/// How many names of tubes wait to be told, or to be heard; beyond it any tube is meant.
+/// The largest number of names of tubes that wait to be sent, or to be taken; more names mean any tube.
 inline constexpr std::size_t most_names = 1000;
-/// After so long a silence the connection is tried.
+/// A connection that has been silent for longer is tested.
 inline constexpr duration longest_silence = std::chrono::seconds(10);
 
 class notification_listener final : public other_nodes {
@@ -56,7 +56,7 @@ class notification_listener final : public other_nodes {
   notification_listener(const std::string& database, duration scan_every, duration silence = longest_silence);
   ~notification_listener() override;
 
-  /// The next connection goes there.
+  /// The next connection is made to this target.
   void connect_to(target database) FOLIOT_EXCLUDES(lock_);
 
   void tell(std::span<const std::string> tubes) noexcept override;
@@ -94,7 +94,7 @@ class notification_listener final : public other_nodes {
   void run() noexcept;
   /// Uses one connection until it fails, another server has replaced that one, or the listener ends.
   void talk(const primary_connection& to) FOLIOT_EXCLUDES(lock_);
-  /// Sends what is to be told.
+  /// Sends the names that wait to be sent.
   void send(database_connection& over) FOLIOT_EXCLUDES(lock_);
   void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);
   void note_failure(instant attempt, std::string_view why) noexcept FOLIOT_EXCLUDES(lock_);

@@ -1,29 +1,30 @@
 // A node of the store in one database: its connection, its session there, and what happens when the database goes away.
 //
 // One batch is one transaction. What can go wrong, and what follows:
-//   - before the commit was sent, the transaction has not happened: execute() connects again, and sends all of it
-//   again. If only another transaction was in the way (a lock, a deadlock), it rolls back, and does so over the same
-//   connection;
-//   - after that, the commit is in doubt: foliot.has_happened() says whether the number of the batch is there, and, if
-//     it is not, sees to it that it never will be. Only then the batch is sent again, with another number. If the
-//     database stays away, execute() gives up: then nobody has the jobs that the batch has reserved, if it has
-//     happened. When the database is back, the node asks again, and gives them back;
-//   - a lock is held for long, by the transaction of an application: execute() sends the batch again so that operations
-//   which wait for such locks are passed over, and does so with the next batches for a while. A batch that has keys
-//   takes its turn before that, as it may have waited for a batch that waits for it (sql/keys.sql);
+//   - the connection fails before the commit was sent: nothing was committed. execute() connects again and sends the
+//   whole batch again. After a conflict with another transaction (a lock, a deadlock) it rolls back, and sends the
+//   batch again over the same connection;
+//   - the connection fails after that: the commit is in doubt. foliot.has_happened() returns whether the number of the
+//     batch is stored; if it is not, the function prevents the batch from being committed later. Only then is the batch
+//     sent again, with another number. If the database stays away, execute() gives up. If the batch was committed, no
+//     client has the jobs that it has reserved: the node asks again when the database is back, and releases them;
+//   - the transaction of an application holds a lock for long: execute() sends the batch again such that operations
+//   which wait for such locks are passed over, and does the same with the next batches for a while. A batch with keys
+//   takes its turn first, because it may have waited for a batch that waits for it (sql/keys.sql);
 //   - the database has no room, as on a full disk (SQLSTATE 53...): execute() sends the batch again so that each
 //   operation is executed by itself, and refused with `no_space` if it needs room, and does so with the next batches
-//   for a while. What only deletes goes on. Due jobs and ended reservations become ready as far as there is room. If
-//   there is none for the number of the batch either, its commit cannot be looked up, and stays in doubt if its answer
-//   is lost;
-//   - the session is over, because the node was taken for dead: the reservations that it has made have ended. The node
-//     announces itself again.
+//   for a while. Operations that only delete are executed. Due jobs and jobs of ended reservations become ready as
+//   far as there is room. If there is no room for the number of the batch either, its commit cannot be looked up, and
+//   stays in doubt if its answer is lost;
+//   - the session has ended, because the other nodes took this one for dead: its reservations have ended as well. The
+//     node announces itself again.
 //
-// A server that another one has replaced has a lower timeline than that one. Once a store of the process has seen a
-// timeline of the database, all of them refuse servers with lower ones, and leave such a one (primary.hpp).
+// A server that was replaced by another one has a lower timeline. Once a store of the process has seen a timeline of
+// the database, all stores of the process refuse and leave servers with lower timelines (primary.hpp).
 //
 // A database that was restored from a backup, or promoted, may have lost its last transactions: the store goes on with
-// what is there (sql/restore.sql). Each connection has an opening of its own, so no token is given a second time.
+// the data that is left (sql/restore.sql). Each connection has an opening of its own, so no token is given a second
+// time.
 #pragma once
 
 #include <cstdint>
@@ -58,10 +59,10 @@ inline constexpr std::size_t longest_node_name = 200;
 /// has waited too long for its turn, or execute each operation by itself after the database had no room for one, or has
 /// refused one.
 inline constexpr duration passes_over_for = std::chrono::seconds(5);
-/// How often an operator is told of the same want of room, or of the same failure.
+/// The time between two warnings of the same lack of room, or of the same failure.
 inline constexpr duration warns_every = std::chrono::minutes(1);
 
-/// Another process has opened a node of the same name. This one has lost its jobs, and does not get them back.
+/// Another process has opened a node of the same name. This node has lost its reservations for good.
 class node_name_taken : public store_failure {
  public:
   using store_failure::store_failure;
@@ -101,72 +102,74 @@ class postgresql_node {
   /// Whether a commit has happened.
   enum class commit_state : std::uint8_t { committed, not_committed };
 
-  /// Connects and announces the node, if that is to be done.
+  /// Connects and announces the node, unless that is already done.
   void make_ready();
-  /// Whether there is a connection. Drops one to a server that another one has replaced: another store of the process
-  /// may have found that out while this connection still works.
+  /// Whether there is a connection. Closes a connection to a server that was replaced: another store of the
+  /// process may have noticed that while this connection still works.
   [[nodiscard]] bool is_connected();
   void connect();
   /// Throws if the role of this new connection lacks a right: store_failure when the store is opened, later
   /// database_failure.
   void expect_rights(database_connection& over, instant deadline) const;
-  /// Waits until the server has ended the process of a connection that was lost, and with it the transaction that it
-  /// had left open: a claim would pass over the jobs that it holds. Has the server end it if it does not see the loss.
-  /// If that does not help within a quarter of the node's timeout, or ten seconds, those jobs come later.
+  /// Waits until the server has ended the process of a lost connection, and with it the transaction that was open
+  /// there: a claim would pass over the jobs that this transaction has locked. Terminates the process if the server
+  /// does not notice the loss. If that takes longer than a quarter of the node's timeout, or ten seconds, those jobs
+  /// come later.
   void end_lost(const std::string& backend);
-  /// Throws if the server still waits for its standby with the last commit that it did not answer: the next one would
-  /// wait as well, and each keeps a connection of the server. Only for a connection that was just made.
+  /// Throws if the last unanswered commit still waits for a standby in the server: the next commit would wait as well,
+  /// and each of them occupies a connection of the server. Precondition: the connection has just been made.
   void expect_commits();
   void announce();
-  /// Takes over the reservations that the database has of the node's session: after a failover or a restore they may be
-  /// others than those that the node knows, and nobody else would end them.
+  /// Reads the reservations that the database has for the node's session: after a failover or a restore they may differ
+  /// from those that the node knows, and no other node would end them.
   void adopt_reservations();
   [[nodiscard]] batch_frame frame_for(std::span<const operation> batch, instant now);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
   /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
   /// doubt.
   [[nodiscard]] commit_state commit(const batch_frame& frame, const batch_plan::outcome& got);
-  /// Commits the open transaction. Fails, too, if another store of the process has met a new primary meanwhile: the old
-  /// one may have stood still until then, and may have committed by itself.
+  /// Commits the open transaction. Also fails if another store of the process has found a new primary meanwhile: the
+  /// old one may have been stopped until then, and may have committed alone.
   void commit_at_primary();
-  /// Asks the server, and sees to it that the answer stays true. A conflict, soon, if the server still commits the
-  /// batch.
+  /// Asks the server whether the batch was committed, and ensures that the answer stays true. Soon fails with a
+  /// conflict if the server is still committing the batch.
   [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t partition);
   /// Notes that the commit of this batch stays in doubt.
   void leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got);
-  /// Whether it is time to settle doubts, or to give back what they have brought. Then the next time comes later.
+  /// Whether it is time to settle doubts, or to release the jobs of batches in doubt. If so, sets the next time.
   [[nodiscard]] bool begins_to_settle();
-  /// Finds out what has become of the batches that were left in doubt. Those that the server still commits stay so.
+  /// Finds out which of the batches in doubt were committed. A batch that the server is still committing stays in
+  /// doubt.
   void settle_doubts();
-  /// As execute(). The batch is divided after so many attempts that were refused.
+  /// As execute(). Divides the batch after this number of refused attempts.
   execution execute(std::span<operation> batch, int attempts);
-  /// Executes a batch of which an operation is refused.
+  /// Executes a batch with a refused operation, in two halves.
   execution execute_halves(std::span<operation> batch);
   /// Of the one operation that is refused, for this reason; throws store_unavailable if an empty batch is, too.
   execution refuse_operation(const std::string& why);
-  /// What a batch has changed in what the store keeps.
+  /// Updates the state of the node after a batch.
   void conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame);
-  /// Follows the reservations of the node in its answers.
+  /// Updates the reservations of the node by an answer.
   void follow(const operation& of, const answer& got);
-  /// An attempt has failed: drops the connection, and waits before the next one; if another transaction was in the way,
-  /// or there was no room, rolls back instead, if that is possible. Throws store_unavailable at `until`.
+  /// Prepares the next attempt after a failed one: closes the connection, and waits. After a conflict or a lack of room
+  /// it rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const database_failure& from, instant until, store_unavailable::kind known);
   void session_is_over() noexcept;
-  /// Has the database's tables kept short.
+  /// Has the database rotate its partitions (sql/rotation.sql).
   void rotate() noexcept;
-  /// Calls a function beside the batches, in a transaction of its own, and returns its answer. If it fails, none: then
-  /// it is the next attempt's. Precondition: the store is connected, which may have ended afterwards.
+  /// Calls a function outside of a batch, in a transaction of its own, and returns its answer; nothing if it fails,
+  /// until the next attempt. Precondition: the node is connected; afterwards it may not be.
   std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept { return run_aside(call(what)); }
   std::optional<std::int64_t> run_aside(const call& it) noexcept;
   void note_failure_aside(const sql_statement& what, const database_failure& error) noexcept;
   // Locked jobs, turns, a full disk and outages (recovery.cpp).
 
-  /// This batch has waited for a lock in vain. If it may make several tubes, it may have waited for another one that
-  /// waits for it: makes them now. Precondition: that of run_aside().
+  /// Makes the tubes that this batch may make, if they are several, after it has timed out on a lock: it may have
+  /// waited for a batch that waits for it. Precondition: that of run_aside().
   void make_tubes_before(std::span<const operation> batch) noexcept;
-  /// Something is locked for long: the next batches pass over it.
+  /// Lets the next batches pass over locked jobs, because a lock is held for long.
   void pass_over_locked() noexcept;
-  /// What the next attempt of a batch does about turns after this failure.
+  /// How the next attempt of a batch takes turns after this failure.
   [[nodiscard]] batch_frame::turn_taking turns_after(const database_failure& error, batch_frame::turn_taking turns,
                                                      bool has_keys, instant until) noexcept;
   /// Whether the database has had no room for an operation lately, or has refused one.
@@ -174,12 +177,12 @@ class postgresql_node {
   void note_want_of_room(std::string_view why);
   /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql).
   void note_refusal(std::string_view why);
-  /// Gives reservations the room that the database has kept for them. Precondition: that of run_aside().
+  /// Frees the disk space that the database keeps for reservations. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
   /// If an answer says that an operation was passed over, the next batches pass over locked jobs, too.
   void note_passed_over(const std::vector<answer>& answers) noexcept;
-  /// Tells of a connection for news that is missing although that for jobs works, and of its end. Precondition: a batch
-  /// has just been executed.
+  /// Warns if the connection for notifications is missing although the one for jobs works, and reports when it is back.
+  /// Precondition: a batch has just been executed.
   void note_missing_news();
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;

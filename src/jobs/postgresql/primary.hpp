@@ -1,9 +1,9 @@
-// Connections to the primary: to the server that accepts writes and that no other one has replaced, as far as this
+// Connections to the primary: the server that accepts writes and that no other server has replaced, as far as this
 // process knows (timelines.hpp).
 //
-// The first connection to a database with several hosts asks all of them, one after the other, and is the one to the
-// server with the highest timeline. A host that does not answer costs its patience then. Each later connection is to
-// the next host that accepts writes, and is refused if another server has replaced it.
+// The first connection to a database with several hosts asks all of them, one after the other, and keeps the connection
+// to the server with the highest timeline. A host that does not answer delays us by its connect timeout. Each
+// later connection is to the next host that accepts writes, and is refused if another server has replaced that one.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// How a postgresql_node goes on despite locked jobs, turns, a full disk and outages: see postgresql_node.hpp.
+// How a postgresql_node continues when jobs are locked, a turn is late, the disk is full or the database is down: see
+// postgresql_node.hpp.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,14 +22,15 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// What a batch takes at least that waits for a lock in vain, and in its turn once more. See lock_timeout.
+/// The minimum duration of a batch that times out on two locks: on one before its turn, and on one in it. See
+/// lock_timeout.
 constexpr duration two_waits = std::chrono::milliseconds(600);
 /// The longest pause between two attempts of one batch.
 constexpr duration longest_pause = std::chrono::milliseconds(100);
-/// The state of an error for want of room on a disk: see sql/ballast.sql.
+/// The SQLSTATE of an error because a disk is full: see sql/ballast.sql.
 constexpr const char* disk_full = "53100";
-/// So long the connection for news may be missing beside one for jobs that works. After an outage of the server both
-/// are made again, so they need not be there at the same instant.
+/// How long the connection for notifications may be missing while the connection for jobs works. After an outage both
+/// are made again, but not at the same instant.
 constexpr duration news_patience = std::chrono::seconds(3);
 
 std::string in_seconds(duration length) {
@@ -99,7 +101,7 @@ std::optional<std::int64_t> postgresql_node::run_aside(const call& it) noexcept 
 }
 
 void postgresql_node::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
-  // Conflicts pass, and of lost connections and want of room the batches tell.
+  // Conflicts are temporary, and the batches report lost connections and a full disk.
   if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
   const instant now = monotonic_clock::instance().now();
   if (now < warns_aside_at_) return;

@@ -1,5 +1,5 @@
-// One call after the other to a database, each as a transaction, which is tried again when the connection fails. So the
-// calls must be such that they may be executed twice.
+// A connection that executes one call after the other, each as a transaction, and repeats a call when the connection
+// fails. So it must be harmless to execute a call twice.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ namespace foliot::jobs::detail {
 
 class retrying_connection {
  public:
-  /// `first_patience` is for the first connection: if that fails, the string may well be wrong.
+  /// `first_patience` is for the first connection: if it fails, the connection string is probably wrong.
   explicit retrying_connection(const std::string& database, duration patience = std::chrono::seconds(30),
                                duration first_patience = std::chrono::seconds(5))
       : target_(database), patience_(patience), first_patience_(first_patience) {}
 
-  /// Throws store_failure if the database has not answered for so long, and if it refuses the call.
+  /// Throws store_failure if the database does not answer within that time, or refuses the call.
   reply run(const call& what);
   [[nodiscard]] const std::string& place() const noexcept { return target_.to_string(); }
 

@@ -121,7 +121,8 @@ target::target(const std::string& database) {
   std::string name = value("dbname");
   if (may_hold_a_password(database, hosts_in(options_), split(value("port")), name)) {
     refuse(
-        " (a host, a port or a name is none: in postgresql://… write %40 for \"@\" and %2F for \"/\" in a password)");
+        " (invalid host, port or database name: in postgresql://… write %40 for \"@\" and %2F for \"/\" in a "
+        "password)");
   }
   const options all = resolved(options_);
   add_hosts(all);
@@ -150,7 +151,7 @@ void target::add_hosts(const options& resolved) {
     options_.emplace_back(keyword, value_in(resolved, keyword));
   }
   if (may_hold_a_password("", hosts_in(options_), split(value("port")), "")) {
-    refuse(" (PGHOST, PGPORT or the service file has a host or a port that is none)");
+    refuse(" (PGHOST, PGPORT or the service file has an invalid host or port)");
   }
   hosts_ = hosts_in(options_).size();
 }

@@ -1,7 +1,7 @@
 // Where a store connects to: the connection string of its user, with what the store needs of each connection. There may
-// be several hosts; each connection begins with the next one, so that a host which does not answer costs its patience
-// once only. Hosts, ports and target_session_attrs that the string does not name are those of the service file and of
-// the environment, as with libpq, but for `any`; they are read once.
+// be several hosts; each connection begins with the next one, so that a host which does not answer delays a
+// connection once only. Hosts, ports and target_session_attrs that the string does not name are those of the service
+// file and of the environment, as with libpq, except `any`; they are read once.
 //
 // Nothing that is shown to people has a piece of the password, also if it was not escaped. Thread safety: one thread.
 #pragma once

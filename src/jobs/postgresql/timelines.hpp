@@ -4,8 +4,8 @@
 // come back, and accept writes that the other one never gets: its timeline is lower. So the process keeps the highest
 // timeline of each database that one of its connections has reached, and all its connections refuse lower ones.
 //
-// A database is known by its connection string and the identifier of its cluster. The identifier alone does not do: of
-// two copies of one cluster that are two databases, each has timelines of its own.
+// A database is known by its connection string and the identifier of its cluster. The identifier alone is not
+// sufficient: two copies of one cluster that are used as two databases have separate timelines.
 //
 // Thread safety: any thread.
 #pragma once

@@ -16,12 +16,12 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// Between two attempts to reach a database that is down.
+/// The time between two attempts to reach a database that is down.
 constexpr duration between_attempts = std::chrono::milliseconds(250);
-/// How long a put waits for the map to say which database takes it: a tube begins to move in less.
+/// How long an unplaced put waits for a new map: a tube begins to move in less time.
 constexpr duration unplaced_patience = std::chrono::milliseconds(250);
 constexpr duration unplaced_pause = std::chrono::milliseconds(5);
-/// How often a batch that waits for a database looks at the others.
+/// How often a batch that waits for one database checks the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
 /// The reason in the answers of routed_operation::take_doubt().

@@ -1,18 +1,18 @@
 // The inside of a postgresql_store: one database, or several, over which tubes are spread by the map that the first one
 // has (sql/map.sql).
 //
-// A batch is divided: each database executes its share, as a transaction of its own, side by side with the others. An
-// operation that has more than one place to go to makes further rounds (routed_operation.hpp).
+// A batch is divided: the databases execute their shares in parallel, each as a transaction of its own. An operation
+// for more than one database takes further rounds (routed_operation.hpp).
 //
-// A node learns of a change of the map by its batches: each database says which version of its knowledge it has. A put
-// into a tube that has left the database is refused by that, so that a map which is not new does no harm.
+// A node learns of a change of the map by its batches: each database returns the version of the map that it knows. A
+// database refuses a put into a tube that has left it, so an old map does no harm.
 //
-// A database that does not answer holds up the others once, until the attempts to reach it are given up. Meanwhile they
-// get empty shares when they want one, because their beats say that the node is alive. From then on the operations of
-// that database are refused at once, and its own thread tries to reach it now and then. This holds for the first one,
-// too: while it is down, the map stays as it was read. If no database answers, the batch is refused, as with one. What
-// is given back to a database that does not answer is given back later, in pieces: its client does not have it any
-// more. A database that does not have the schema that the program needs counts as one that does not answer.
+// A database that does not answer delays the others once, until the router gives up. Meanwhile the others get empty
+// shares, so that their heartbeats are sent. From then on the router refuses the operations of that database at once,
+// and its thread tries to reach it now and then. The same holds for the first database: while it is down, the router
+// uses the map that it has read before. If no database answers, the batch is refused, as with one database. Releases to
+// a database that does not answer are retained and repeated later, in pieces, because their clients have already gone.
+// A database without the schema that the program needs counts as one that does not answer.
 //
 // While there is one database only, batches are executed by the caller's thread.
 //
@@ -44,7 +44,7 @@
 
 namespace foliot::jobs::detail {
 
-/// What a message says of its cause.
+/// The message without the prefix of foliot.
 [[nodiscard]] inline std::string_view without_prefix(std::string_view message) noexcept {
   constexpr std::string_view prefix = "foliot: ";
   if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
@@ -78,12 +78,12 @@ class database_router {
     instant tries_at = instant::earliest();
     bool is_listened_to = false;  // listeners_ has its news
   };
-  /// What a database does in one round.
+  /// The operations of one database in one round.
   struct share {
     std::vector<operation> operations;
     std::vector<std::size_t> of;  // by operation: its index in batch_state::routed
   };
-  /// What databases have done in one round: with their shares, and with empty ones while the others had not ended.
+  /// The outcomes of one round: of the shares, and of the empty shares (beats) while other databases were not ready.
   struct round_outcome {
     std::map<int, share_outcome> shares;
     std::vector<std::pair<int, share_outcome>> beats;
@@ -107,11 +107,11 @@ class database_router {
   void go_on(batch_state& state);
   /// The answers of the operations. Throws store_unavailable if no database is up.
   void end(std::size_t operations, batch_state& state);
-  /// A database has not given this back: it is tried again.
+  /// Retains a release that a database has not executed; it is repeated later.
   void leave_over(const reservation& token);
-  /// Keeps the reservations of each abandon in the batch that was answered with unavailable_answer.
+  /// Retains the reservation of each abandon in the batch that was answered with unavailable_answer.
   void keep_left_over(std::span<const operation> batch, std::vector<answer>& answers);
-  /// Tries it again, if it is time. Precondition: there is one database only.
+  /// Repeats the retained releases, if it is time. Precondition: there is one database only.
   void give_back_left_over();
   void try_those_that_are_down(batch_state& state);
   void conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state);
@@ -119,7 +119,7 @@ class database_router {
   /// Returns false if no operation has anywhere to go.
   bool add_operations(batch_state& state);
   void execute_round(batch_state& state);
-  /// Waits for the shares that these databases execute, and has the other ones go on meanwhile.
+  /// Waits for the shares that these databases execute, and keeps the other databases going meanwhile.
   [[nodiscard]] round_outcome wait_for(std::set<int> awaited);
   void conclude_beats(round_outcome& of, batch_state& state);
   void take(int number, share& of, share_outcome&& got, batch_state& state);
@@ -134,27 +134,27 @@ class database_router {
   [[nodiscard]] tube_map map_now();
   /// Returns false if the first database is down, also if that has just become known.
   bool try_to_read_map();
-  /// Those that the map has and that are not there yet, side by side: it takes as long as the slowest one.
+  /// Opens the databases that are new in the map, in parallel: this takes as long as the slowest one.
   void open_members();
   /// The map has another connection string for this database.
   void reach_by(int number, member& one, const std::string& connection);
-  /// Leaves those that are not in the map any more.
+  /// Closes the databases that are no longer in the map.
   void leave_removed();
   /// The node of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
   [[nodiscard]] static postgresql_node& reach(member& one);
   /// Throws store_unavailable, which names the database.
   [[nodiscard]] static check_result check_member(int number, member& one);
-  /// Lets the puts that no database has taken begin again, for a while. Returns false if there are none, or no longer.
+  /// Lets the unplaced puts begin again. Returns false if there are none, or if it is too late.
   bool retry_unplaced(batch_state& state, instant until);
 
   const postgresql_options options_;
   std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
   std::map<int, member> members_;  // the first one is always there
   std::size_t claims_begin_ = 0;
-  /// The reservations to give back to databases that did not answer or refused that; and when it is tried again.
+  /// The reservations whose releases a database did not answer or refused, and when they are repeated.
   std::deque<reservation> left_over_;
   instant left_over_at_ = instant::earliest();
-  execution aside_;                          // the news of beats that belong to no batch: the next one has them
+  execution aside_;                          // news of heartbeats outside of a batch, for the next batch
   std::unique_ptr<listener_set> listeners_;  // null: a test gives the time
 };
 

@@ -1,7 +1,7 @@
-// One of several databases, with a thread of its own: so that the databases execute their shares of a batch side by
-// side, and one that does not answer holds up the others only until it is known to be down.
+// One of several databases, with a thread of its own: so that the databases execute their shares of a batch in
+// parallel, and one that does not answer delays the others only until it is known to be down.
 //
-// Thread safety: one thread at a time, but for other_nodes of the node.
+// Thread safety: one thread at a time, except other_nodes of the node.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace foliot::jobs::detail {
 
-/// What became of the share of a batch.
+/// The outcome of one share of a batch.
 struct share_outcome {
   execution done = {};
   map_state map = {};
@@ -36,15 +36,15 @@ struct share_outcome {
 
 class database_worker {
  public:
-  /// `options` name the database, which is opened by the first share unless `node` is there.
+  /// `options` name the database. The first share opens it, unless `node` is given.
   explicit database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node = nullptr);
-  /// Waits for what is being executed.
+  /// Waits for the share that is being executed.
   ~database_worker();
   database_worker(const database_worker&) = delete;
   database_worker& operator=(const database_worker&) = delete;
 
-  /// Begins to execute a share: opens the database if that is to be done. Precondition: nothing is being executed, and
-  /// the operations live until it is. The first call starts the thread: throws std::system_error if there is none.
+  /// Begins to execute a share: opens the database first, unless it is open. Precondition: nothing is being executed,
+  /// and the operations live until it is. The first call starts the thread: throws std::system_error if there is none.
   void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
   /// Begins to read the map, as if that were a share. Precondition: as that of begin(), and of the node's read_map().
   void begin_to_read_map() FOLIOT_EXCLUDES(lock_);
@@ -62,7 +62,7 @@ class database_worker {
   /// The node; null: the database could not be reached yet. Precondition: idle.
   [[nodiscard]] postgresql_node* node() noexcept { return node_.get(); }
   [[nodiscard]] const std::string& database() const noexcept { return options_.database; }
-  /// As node's. Precondition: idle.
+  /// As postgresql_node::connect_to(). Precondition: idle.
   void connect_to(const std::string& database);
 
  private:

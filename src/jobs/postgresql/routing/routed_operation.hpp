@@ -24,25 +24,25 @@ class routed_operation {
   /// `first`: at which of its databases a claim begins; any number.
   routed_operation(operation&& what, const tube_map& map, std::size_t first);
 
-  /// A put is not here while its share is.
+  /// The operation. A put has been moved out from share() until take_back().
   [[nodiscard]] const operation& what() const noexcept { return what_; }
-  /// Where the operation goes now: none, it has arrived; several, to all of them at once.
+  /// The databases that execute the operation now, all at once; empty when it is complete.
   [[nodiscard]] const std::vector<int>& next() const noexcept { return next_; }
-  /// What it asks of this database. The body of a put goes along, until take_back().
+  /// The operation for this database. The body of a put is moved out, until take_back().
   [[nodiscard]] operation share(int database, const tube_map& map);
   void take_back(operation&& share);
 
-  /// Its answer there. `sends`: jobs leave this database.
+  /// Takes the answer of this database. `sends`: jobs are leaving this database.
   void take(int database, answer&& got, bool sends);
-  /// It was a put into a tube that is in another database.
+  /// The database has refused the put, because its tube is in another one.
   void take_elsewhere(int database);
-  /// It was not executed there, or that is in doubt.
+  /// The database did not execute the operation, or that is in doubt.
   void take_refusal(int database, bool is_in_doubt, const std::string& why);
   /// The map has changed and cannot be read, so a job that was not found may be in a database that this node does not
   /// know of. Such an answer becomes unavailable_answer. A put needs none of this: its database refuses it if the tube
   /// has left.
   void take_doubt(const std::string& why);
-  /// Precondition: it has taken something from all in next(). The map is at least as new as that.
+  /// Sets next(). Precondition: all databases in next() have answered, and the map is at least as new as their answers.
   void go_on(const tube_map& map);
 
   /// Whether this is a put that no database took. It may begin again once the map has changed.

@@ -3,7 +3,7 @@
 -- session and no piece of a tube that moves the number that another one had before. Tokens need no sequence: each
 -- connection of a node makes its own.
 
--- What no two servers have in common that went different ways: the cluster, the database, the timeline.
+-- What distinguishes servers that have diverged: the cluster, the database, the timeline.
 CREATE OR REPLACE FUNCTION foliot.here() RETURNS text LANGUAGE sql VOLATILE AS $$
   SELECT format('%s/%s/%s', c.system_identifier, d.oid, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))
   FROM pg_control_system() c, pg_database d WHERE d.datname = current_database()
