@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -35,8 +37,12 @@ using namespace std::chrono_literals;
 
 using foliot_test::contents;
 using foliot_test::copied_store;
+using foliot_test::expect_refusal;
+using foliot_test::expect_salvage;
+using foliot_test::files_of;
 using foliot_test::flip;
 using foliot_test::killed_store;
+using foliot_test::with_mark;
 using foliot_test::write;
 
 jobs::detail::log_contents scan(const std::string& folder) {
@@ -101,11 +107,12 @@ TEST(damaged_log, every_torn_end_is_no_damage) {
   }
 }
 
-/// A whole batch of one change, as a log has it.
-std::string forged_batch(std::uint64_t sequence) {
+/// A whole batch of `count` changes, as a log has it, but without the changes.
+std::string forged_batch(std::uint64_t sequence, char count = 1) {
   std::string type_and_payload{'\x01'};
   for (int byte = 0; byte < 8; ++byte) type_and_payload += static_cast<char>(sequence >> (8 * byte));
-  type_and_payload += std::string("\x01\0\0\0", 4);
+  type_and_payload += count;
+  type_and_payload += std::string(3, '\0');
   const std::uint32_t checksum = jobs::detail::log_checksum(type_and_payload);
   std::string fragment;
   for (int byte = 0; byte < 4; ++byte) fragment += static_cast<char>(checksum >> (8 * byte));
@@ -151,18 +158,8 @@ TEST(damaged_log, the_store_refuses_damage_and_salvages_what_lies_before_it) {
     std::string bytes = contents(copy.log);
     bytes[at] = static_cast<char>(~bytes[at]);
     write(copy.log, bytes);
-    for (int attempt = 0; attempt < 2; ++attempt) {  // a refusal changes nothing
-      const std::string why = copy.open();
-      EXPECT_NE(why.find(refusal), std::string::npos) << why;
-      EXPECT_NE(why.find(copy.log), std::string::npos) << why;
-      EXPECT_EQ(contents(copy.log), bytes);
-    }
-    const std::string left = copy.open(true);
-    EXPECT_EQ(left.size(), 1u) << left;
-    EXPECT_LT(left, "6");
-    EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
-    EXPECT_EQ(copy.open(), left);
-    EXPECT_EQ(copy.warning, "");
+    expect_refusal(copy, copy.log, refusal);
+    expect_salvage(copy, "6");
   }
 }
 
@@ -178,9 +175,12 @@ TEST(damaged_log, a_salvaged_store_gives_no_id_and_no_reservation_twice) {
   EXPECT_GT(mine[0].token.opening, 2u) << "salvaging was an opening, too";
 }
 
-/// Opens a store to salvage it, on a disk that stops at the n-th change, and loses what was not synced. False: it was
-/// opened.
-bool crash_while_salvaging(const std::string& folder, std::uint64_t call) {
+/// What happens to the latest changes of the disk.
+enum class loss_of_power : bool { no, yes };
+
+/// Opens a store to salvage it, on a disk that stops at the n-th change, and with a loss of power loses what was not
+/// synced. False: it was opened.
+bool crash_while_salvaging(const std::string& folder, std::uint64_t call, loss_of_power power) {
   const auto files = std::make_shared<foliot_test::faulty_files>();
   files->stop_at(call);
   bool is_crash = false;
@@ -192,37 +192,140 @@ bool crash_while_salvaging(const std::string& folder, std::uint64_t call) {
     is_crash = true;
   }
   std::mt19937_64 random(call);
-  files->crash(random);
+  if (power == loss_of_power::yes) files->crash(random);
   return is_crash;
 }
 
-TEST(damaged_log, a_crash_while_a_store_is_salvaged_does_not_hide_that_it_was_damaged) {
-  const killed_store store(6, 10);
-  const std::size_t damaged = store.before_last() / 2;
-  copied_store reference(store);
-  flip(reference.log, damaged, 1);
+/// Interrupts salvages at each fourth change of the disk. Each of them goes on with the next opening, or is refused
+/// once more before it has begun, and the end is the same.
+void expect_salvages_go_on(const killed_store& store, const std::function<void(copied_store&)>& damage) {
+  copied_store reference(store, with_mark::yes);
+  damage(reference);
   const std::string expected = reference.open(true);
+  ASSERT_EQ(expected.size(), 1u) << expected;
   ASSERT_LT(expected, "6");
-  ASSERT_GT(expected, "0") << "so RocksDB has something to move into tables";
-  std::size_t salvaged_before = 0;
-  bool was_crash = true;
-  for (std::uint64_t call = 1; was_crash; call += 4) {
-    copied_store copy(store);
-    flip(copy.log, damaged, 1);
-    was_crash = crash_while_salvaging(copy.path(), call);
-    std::string left = copy.open();
-    if (left.find("restore a backup") != std::string::npos) {
-      left = copy.open(true);
-    } else if (was_crash) {
-      ++salvaged_before;
-      EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << call << ": " << copy.warning;
+  for (const loss_of_power power : {loss_of_power::no, loss_of_power::yes}) {
+    std::size_t continued = 0;
+    bool was_crash = true;
+    for (std::uint64_t call = 1; was_crash; call += 4) {
+      copied_store copy(store, with_mark::yes);
+      damage(copy);
+      was_crash = crash_while_salvaging(copy.path(), call, power);
+      const bool has_note = !contents(copy.path() + "/SALVAGING").empty();
+      std::string left = copy.open();
+      if (was_crash && !has_note) {
+        EXPECT_NE(left.find("foliot serve --salvage"), std::string::npos) << call << ": " << left;
+        left = copy.open(true);
+      } else if (was_crash) {
+        ++continued;
+        EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << call << ": " << copy.warning;
+      }
+      EXPECT_EQ(left, expected) << call;
+      EXPECT_FALSE(fs::exists(copy.path() + "/SALVAGING")) << call;
+      jobs::embedded_store opened({.folder = copy.path(), .disk_reserve = 0});
+      EXPECT_GT(jobs::execute_one(opened, jobs::put{.tube = "mail", .body = ""}).id, 6u) << call;
     }
-    EXPECT_EQ(left, expected) << call;
-    jobs::embedded_store opened({.folder = copy.path(), .disk_reserve = 0});
-    EXPECT_GT(jobs::execute_one(opened, jobs::put{.tube = "mail", .body = ""}).id, 6u) << call;
-    EXPECT_FALSE(fs::exists(copy.path() + "/SALVAGING")) << call;
+    EXPECT_GT(continued, 0u);
   }
-  EXPECT_GT(salvaged_before, 0u) << "RocksDB had dropped the damage";
+}
+
+TEST(damaged_log, a_salvage_of_a_damaged_log_that_is_interrupted_goes_on) {
+  const killed_store store(6, 10);
+  expect_salvages_go_on(store, [&](copied_store& copy) { flip(copy.log, store.before_last() / 2, 1); });
+}
+
+TEST(damaged_log, a_salvage_of_a_log_that_ends_too_soon_that_is_interrupted_goes_on) {
+  const killed_store store(6, 10);
+  expect_salvages_go_on(store, [&](copied_store& copy) { fs::resize_file(copy.log, store.before_last() / 2); });
+}
+
+TEST(damaged_log, a_salvage_of_a_missing_log_that_is_interrupted_goes_on) {
+  const killed_store store(6, 10);
+  expect_salvages_go_on(store, [&](copied_store& copy) { fs::remove(copy.log); });
+}
+
+TEST(damaged_log, what_a_killed_salvage_leaves_can_be_salvaged) {
+  const killed_store store(6, 10);
+  const std::size_t half = store.before_last() / 2;
+  for (const bool is_cut : {true, false}) {
+    for (const bool has_note : {true, false}) {
+      SCOPED_TRACE(std::to_string(is_cut) + std::to_string(has_note));
+      copied_store copy(store, with_mark::yes);
+      if (is_cut) {
+        fs::resize_file(copy.log, half);
+      } else {
+        flip(copy.log, half, 1);
+      }
+      // RocksDB has made its next log, and the manifest still needs the damaged one.
+      const copied_store before(copy.path(), with_mark::no);
+      fs::resize_file(before.log, half);
+      write(copy.path() + "/000900.log", forged_batch(scan(before.path()).last_sequence + 1, 0));
+      const std::map<std::string, std::string> was = files_of(copy.path());
+      const std::string why = copy.open();
+      EXPECT_NE(why.find("foliot serve --salvage"), std::string::npos) << why;
+      EXPECT_TRUE(files_of(copy.path()) == was);
+      if (has_note) {
+        write(copy.path() + "/SALVAGING", "its log is another one");
+        EXPECT_EQ(copy.open(), why) << "a salvage does not go on with other damage";
+        const std::size_t begin = why.find("its log "), end = why.find(": restore a backup");
+        ASSERT_LT(begin, end);
+        write(copy.path() + "/SALVAGING", why.substr(begin, end - begin));
+      }
+      const std::string left = copy.open(!has_note);
+      EXPECT_EQ(left.size(), 1u) << left;
+      EXPECT_LT(left, "6");
+      EXPECT_GT(left, "0");
+      EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
+      EXPECT_EQ(copy.open(), left);
+    }
+  }
+}
+
+TEST(damaged_log, a_check_does_not_end_a_salvage) {
+  const killed_store store(6, 10);
+  copied_store copy(store);
+  flip(copy.log, store.before_last() / 2, 1);
+  bool was_crash = true;
+  for (std::uint64_t call = 1; was_crash && contents(copy.path() + "/SALVAGING").empty(); ++call) {
+    was_crash = crash_while_salvaging(copy.path(), call, loss_of_power::no);
+  }
+  ASSERT_TRUE(was_crash);
+  const std::map<std::string, std::string> before = files_of(copy.path());
+  const std::string why = copy.open_for_check();
+  EXPECT_NE(why.find("the salvage of the job store " + copy.path() + " has not ended (its log " + copy.log +
+                     " is damaged at byte "),
+            std::string::npos)
+      << why;
+  EXPECT_TRUE(files_of(copy.path()) == before);
+  EXPECT_LT(copy.open(), "6");
+  EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
+  EXPECT_EQ(copy.open_for_check(), copy.open());
+}
+
+TEST(damaged_log, a_copy_of_a_log_is_refused_by_its_name) {
+  const killed_store store(5, 10);
+  copied_store copy(store);
+  for (const std::string number : {"000001", "000900"}) {
+    const std::string twin = copy.path() + "/" + number + ".log";
+    fs::copy(copy.log, twin);
+    const auto [first, second] = std::minmax(copy.log, twin);
+    const std::map<std::string, std::string> before = files_of(copy.path());
+    for (const bool salvage : {false, true}) {
+      const std::string why = copy.open(salvage);
+      EXPECT_NE(why.find("its logs " + first + " and " + second + " have the same changes: move"), std::string::npos)
+          << why;
+      EXPECT_EQ(why.find("--salvage"), std::string::npos) << why;
+    }
+    EXPECT_TRUE(files_of(copy.path()) == before);
+    fs::remove(twin);
+  }
+  const std::string whole = contents(copy.log);
+  EXPECT_EQ(copy.open(), "5");
+  // Now their changes are in tables, and RocksDB needs none of them.
+  ASSERT_FALSE(fs::exists(copy.log));
+  write(copy.log, whole);
+  write(copy.path() + "/000001.log", whole);
+  EXPECT_EQ(copy.open(), "5");
 }
 
 TEST(damaged_log, what_contradicts_itself_is_not_salvaged) {
@@ -258,7 +361,7 @@ TEST(damaged_log, what_contradicts_itself_is_not_salvaged) {
       .write({{fs::path(log).filename().string(), fs::file_size(log)}})
       .PermitUncheckedError();
   fs::resize_file(log, 0);
-  copied_store copy(path, foliot_test::with_mark::yes);
+  copied_store copy(path, with_mark::yes);
   EXPECT_NE(copy.open().find("--salvage"), std::string::npos) << "RocksDB opens it";
   for (const bool salvage : {true, true, false}) {
     const std::string why = copy.open(salvage);

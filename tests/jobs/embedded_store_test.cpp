@@ -235,6 +235,42 @@ TEST(embedded_folder, other_files_are_refused) {
   EXPECT_NE(refusal(folder.path() + "/no/folder").find("cannot be made"), std::string::npos);
 }
 
+TEST(embedded_folder, numbered_files_of_somebody_else_are_other_files) {
+  for (const std::string name : {"123456.log", "7.log"}) {
+    const temporary_folder folder;
+    std::ofstream(folder.path() + "/" + name) << "dear";
+    EXPECT_NE(refusal(folder.path()).find("it holds other files, '" + name + "' among them"), std::string::npos)
+        << refusal(folder.path());
+  }
+}
+
+TEST(embedded_folder, a_new_one_may_have_a_slash_or_a_dot_at_its_end) {
+  const temporary_folder folder;
+  for (const std::string end : {"/", "/.", "//./", "/./."}) {
+    const std::string path = folder.path() + "/new" + std::to_string(end.size());
+    std::filesystem::remove_all(path);
+    for (const std::string& name : {path + end, path}) {
+      jobs::embedded_store store({.folder = name, .disk_reserve = 0});
+      jobs::execute_one(store, jobs::put{.tube = "mail", .body = "kept"});
+      EXPECT_EQ(jobs::execute_one(store, jobs::count_all{}).counts.ready, name == path ? 2u : 1u) << end;
+      EXPECT_TRUE(std::filesystem::exists(path + "/SYNCED"));
+    }
+  }
+}
+
+TEST(embedded_folder, a_check_makes_no_store) {
+  const temporary_folder folder;
+  for (const std::string& path : {folder.path(), folder.path() + "/new"}) {
+    try {
+      const jobs::embedded_store store({.folder = path, .disk_reserve = 0, .for_check = true});
+      ADD_FAILURE() << "it opens";
+    } catch (const jobs::store_failure& failed) {
+      EXPECT_NE(std::string(failed.what()).find("there is none"), std::string::npos) << failed.what();
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(embedded_folder, another_version_of_the_format_is_refused) {
   const temporary_folder folder;
   {

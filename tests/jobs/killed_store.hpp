@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,16 @@ inline std::string last_file(const std::string& folder, std::string_view begin, 
     const std::string name = each.path().filename().string();
     if (name.starts_with(begin) && name.ends_with(end)) found = std::max(found, each.path().string());
   }
+  return found;
+}
+
+/// All files of a folder but LOCK, which every opening makes, and what is in them.
+inline std::map<std::string, std::string> files_of(const std::string& folder) {
+  std::map<std::string, std::string> found;
+  for (const auto& each : std::filesystem::directory_iterator(folder)) {
+    found[each.path().filename().string()] = contents(each.path().string());
+  }
+  found.erase("LOCK");
   return found;
 }
 
@@ -96,13 +107,20 @@ class copied_store {
   [[nodiscard]] std::string path() const { return folder_.path() + "/store"; }
   /// How many of the jobs are there: 0, 1, … up to the first that is not. Or why the store does not open.
   [[nodiscard]] std::string open(bool salvage = false) {
+    return open_as({.folder = path(), .disk_reserve = 0, .salvage = salvage});
+  }
+  /// The same for a check.
+  [[nodiscard]] std::string open_for_check() {
+    return open_as({.folder = path(), .disk_reserve = 0, .for_check = true});
+  }
+
+ private:
+  std::string open_as(foliot::jobs::embedded_options options) {
     namespace jobs = foliot::jobs;
     warning.clear();
+    options.warn = [this](std::string_view text) { warning = text; };
     try {
-      jobs::embedded_store store(
-          {.folder = path(), .disk_reserve = 0, .salvage = salvage, .warn = [this](std::string_view text) {
-             warning = text;
-           }});
+      jobs::embedded_store store(options);
       const auto counts = jobs::execute_one(store, jobs::count_all{}).counts;
       std::uint64_t found = 0;
       while (jobs::execute_one(store, jobs::peek{jobs::job_key{"mail", std::to_string(found)}}).job) ++found;
@@ -114,12 +132,33 @@ class copied_store {
     }
   }
 
- private:
   temporary_folder folder_;
 
  public:
   std::string log;
   std::string warning;
 };
+
+/// Expects that a store is refused, again and again, with these parts of a sentence, and that nothing in it changes.
+inline void expect_refusal(copied_store& store, std::string_view file, std::string_view sentence) {
+  const std::map<std::string, std::string> before = files_of(store.path());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const std::string why = store.open();
+    EXPECT_NE(why.find(sentence), std::string::npos) << why;
+    EXPECT_NE(why.find(file), std::string::npos) << why;
+    EXPECT_NE(why.find("restore a backup"), std::string::npos) << why;
+    EXPECT_TRUE(files_of(store.path()) == before);
+  }
+}
+
+/// Salvages a store, of which fewer than so many jobs, below ten, are left, and expects that it is whole then.
+inline void expect_salvage(copied_store& store, std::string_view jobs) {
+  const std::string left = store.open(true);
+  EXPECT_EQ(left.size(), 1u) << left;
+  EXPECT_LT(left, jobs);
+  EXPECT_NE(store.warning.find("was salvaged"), std::string::npos) << store.warning;
+  EXPECT_EQ(store.open(), left);
+  EXPECT_EQ(store.warning, "");
+}
 
 }  // namespace foliot_test

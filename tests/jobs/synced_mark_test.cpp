@@ -32,6 +32,8 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using foliot_test::contents;
 using foliot_test::copied_store;
+using foliot_test::expect_refusal;
+using foliot_test::expect_salvage;
 using foliot_test::killed_store;
 using foliot_test::last_file;
 using foliot_test::temporary_folder;
@@ -50,16 +52,6 @@ std::uint64_t marked(const std::string& file) {
 
 std::string manifest_of(const std::string& folder) { return last_file(folder, "MANIFEST-", ""); }
 
-/// Expects that a store is refused, again and again, and nothing in it changes.
-void expect_refusal(copied_store& store, std::string_view file, std::string_view sentence = mark_refusal) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const std::string why = store.open();
-    EXPECT_NE(why.find(sentence), std::string::npos) << why;
-    EXPECT_NE(why.find(file), std::string::npos) << why;
-    EXPECT_NE(why.find("restore a backup"), std::string::npos) << why;
-  }
-}
-
 TEST(synced_mark, says_how_long_the_log_and_the_manifest_are) {
   const killed_store store(5, 10);
   EXPECT_EQ(marked(store.log()), fs::file_size(store.log()));
@@ -73,13 +65,8 @@ TEST(synced_mark, a_log_that_ends_too_soon_is_refused_until_it_is_salvaged) {
   for (const std::size_t kept : {std::size_t{0}, store.before_last() / 2, store.before_last(), size - 1}) {
     copied_store copy(store, with_mark::yes);
     fs::resize_file(copy.log, kept);
-    expect_refusal(copy, copy.log);
-    const std::string left = copy.open(true);
-    EXPECT_EQ(left.size(), 1u) << left;
-    EXPECT_LT(left, "5");
-    EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
-    EXPECT_EQ(copy.open(), left) << "the salvaged store is whole";
-    EXPECT_EQ(copy.warning, "");
+    expect_refusal(copy, copy.log, mark_refusal);
+    expect_salvage(copy, "5");
   }
 }
 
@@ -96,9 +83,8 @@ TEST(synced_mark, an_end_that_is_zeroed_or_overwritten_is_refused) {
     for (const std::string& bytes : {zeroed, overwritten}) {
       copied_store copy(store, with_mark::yes);
       write(copy.log, bytes);
-      expect_refusal(copy, copy.log);
-      EXPECT_EQ(copy.open(true).size(), 1u);
-      EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
+      expect_refusal(copy, copy.log, mark_refusal);
+      expect_salvage(copy, "5");
     }
   }
 }
@@ -107,7 +93,7 @@ TEST(synced_mark, a_missing_log_is_refused) {
   const killed_store store(5, 10);
   copied_store copy(store, with_mark::yes);
   fs::remove(copy.log);
-  expect_refusal(copy, copy.log + " is missing");
+  expect_refusal(copy, copy.log + " is missing", mark_refusal);
   EXPECT_EQ(copy.open(true), "0");
   EXPECT_EQ(copy.open(), "0");
 }
@@ -118,7 +104,7 @@ TEST(synced_mark, a_missing_log_with_another_one_behind_it_cannot_be_salvaged) {
   const std::string whole = contents(copy.log);
   write(copy.path() + "/000900.log", std::string_view(whole).substr(store.before_last()));
   fs::remove(copy.log);
-  expect_refusal(copy, copy.log + " is missing");
+  expect_refusal(copy, copy.log + " is missing", mark_refusal);
   EXPECT_EQ(copy.open().find("--salvage"), std::string::npos);
   EXPECT_NE(copy.open(true).find("restore a backup"), std::string::npos);
 }
@@ -141,12 +127,13 @@ TEST(synced_mark, a_manifest_that_ends_too_soon_is_refused) {
   }
   const std::string whole = contents(manifest_of(path));
   ASSERT_EQ(marked(manifest_of(path)), whole.size());
-  for (const std::string& bytes :
-       {whole.substr(0, whole.size() / 2), whole.substr(0, whole.size() / 2) + std::string(whole.size() / 2, '\0'),
-        whole.substr(0, whole.size() - 1), std::string()}) {
+  std::vector<std::string> damaged{whole.substr(0, whole.size() / 2) + std::string(whole.size() / 2, '\0')};
+  // Up to some of these places the manifest has no families, as if it were that of another program.
+  for (std::size_t size = 0; size < whole.size(); size += whole.size() / 16) damaged.push_back(whole.substr(0, size));
+  for (const std::string& bytes : damaged) {
     copied_store copy(path, with_mark::yes);
     write(manifest_of(copy.path()), bytes);
-    expect_refusal(copy, manifest_of(copy.path()), bytes.empty() ? "it is damaged" : mark_refusal);  // RocksDB's word
+    expect_refusal(copy, manifest_of(copy.path()), mark_refusal);
     EXPECT_NE(copy.open(true).find("restore a backup"), std::string::npos);
     write(manifest_of(copy.path()), whole);
     EXPECT_EQ(copy.open(), "1") << "the refusals have deleted nothing";
@@ -242,19 +229,174 @@ TEST(synced_mark, a_backup_has_one_that_fits_it) {
   EXPECT_EQ(copied_store(backup, with_mark::yes).open(), "1");
   copied_store damaged(backup, with_mark::yes);
   fs::resize_file(manifest_of(damaged.path()), fs::file_size(manifest_of(damaged.path())) - 1);
-  expect_refusal(damaged, manifest_of(damaged.path()));
+  expect_refusal(damaged, manifest_of(damaged.path()), mark_refusal);
 }
 
-TEST(synced_mark, a_store_whose_mark_cannot_be_written_goes_on) {
+/// Puts a job in the middle of a backup: when RocksDB looks for the logs, which is behind its flush of the tables.
+class put_while_logs_are_listed final : public rocksdb::FileSystemWrapper {
+ public:
+  put_while_logs_are_listed() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  static const char* kClassName() { return "put_while_logs_are_listed"; }
+  const char* Name() const override { return kClassName(); }
+
+  rocksdb::IOStatus GetChildren(const std::string& folder, const rocksdb::IOOptions& options,
+                                std::vector<std::string>* names, rocksdb::IODebugContext* context) override {
+    if (jobs::job_store* const into = std::exchange(store, nullptr)) {
+      jobs::execute_one(*into, jobs::put{.tube = "mail", .key = "1", .body = "b"});
+    }
+    return FileSystemWrapper::GetChildren(folder, options, names, context);
+  }
+
+  jobs::job_store* store = nullptr;
+};
+
+TEST(synced_mark, a_backup_has_none_of_the_logs_that_are_written_meanwhile) {
+  const temporary_folder folder;
+  const std::string backup = folder.path() + "/backup";
+  const auto files = std::make_shared<put_while_logs_are_listed>();
+  const auto store =
+      jobs::detail::embedded_engine::open_on({.folder = folder.path() + "/store", .disk_reserve = 0}, files);
+  jobs::execute_one(*store, jobs::put{.tube = "mail", .key = "0", .body = "b"});
+  files->store = store.get();
+  store->back_up(backup);
+  ASSERT_EQ(files->store, nullptr);
+  ASSERT_GT(fs::file_size(last_file(backup, "", ".log")), 0u) << "the job of the meantime";
+  const auto mark = jobs::detail::read_mark(backup, *rocksdb::FileSystem::Default());
+  ASSERT_EQ(mark.size(), 1u);
+  EXPECT_EQ(mark.front().file, fs::path(manifest_of(backup)).filename().string());
+  copied_store copy(backup, with_mark::yes);
+  fs::resize_file(copy.log, fs::file_size(copy.log) - 1);  // as if it had been copied while the job was written
+  EXPECT_EQ(copy.open(), "1");
+}
+
+/// Copies the files of one folder into another, as an operator may do who means to restore a backup.
+void copy_over(const std::string& from, const std::string& to, const std::function<bool(const std::string&)>& chosen) {
+  for (const auto& each : fs::directory_iterator(from)) {
+    const std::string name = each.path().filename().string();
+    if (chosen(name)) fs::copy(each.path(), to + "/" + name, fs::copy_options::overwrite_existing);
+  }
+}
+
+TEST(synced_mark, a_backup_that_is_copied_into_the_folder_of_a_store_is_refused) {
+  const temporary_folder folder;
+  const std::string path = folder.path() + "/store", backup = folder.path() + "/backup";
+  const auto put = [](jobs::job_store& store, const std::string& key) {
+    jobs::execute_one(store, jobs::put{.tube = "mail", .key = key, .body = "b"});
+  };
+  {
+    jobs::embedded_store store({.folder = path, .disk_reserve = 0});
+    put(store, "0");
+    store.back_up(backup);
+    put(store, "1");
+  }
+  {
+    const auto files = std::make_shared<foliot_test::faulty_files>();
+    const auto store = jobs::detail::embedded_engine::open_on({.folder = path, .disk_reserve = 0}, files);
+    put(*store, "2");
+    files->stop_at(0);  // killed
+  }
+  EXPECT_EQ(copied_store(path, with_mark::yes).open(), "3");
+  EXPECT_EQ(copied_store(backup, with_mark::yes).open(), "1");
+
+  copied_store all(path, with_mark::yes);
+  copy_over(backup, all.path(), [](const std::string&) { return true; });
+  expect_refusal(all, "changes are missing between its tables and its log " + all.log, "as if files of another time");
+  EXPECT_NE(all.open(true).find("restore a backup"), std::string::npos);
+
+  copied_store list(path, with_mark::yes);
+  const std::string later = fs::path(manifest_of(list.path())).filename().string();
+  copy_over(backup, list.path(),
+            [](const std::string& name) { return name == "CURRENT" || name.starts_with("MANIFEST-"); });
+  expect_refusal(list, "and the later one " + later + " had been synced", "its file CURRENT names the list of tables ");
+  EXPECT_NE(list.open(true).find("restore a backup"), std::string::npos);
+}
+
+TEST(synced_mark, one_that_cannot_be_written_is_told_and_the_store_goes_on) {
   const temporary_folder folder;
   const std::string path = folder.path() + "/store";
-  fs::create_directories(path + "/SYNCED");  // no file can have this name
+  fs::create_directories(path);
+  fs::permissions(path, fs::perms::owner_all);
   write(path + "/LOCK", "");
+  foliot::virtual_clock time;
+  const auto put = [](jobs::job_store& into) { jobs::execute_one(into, jobs::put{.tube = "mail", .body = "b"}); };
   for (int opening = 1; opening < 3; ++opening) {
-    jobs::embedded_store store({.folder = path, .disk_reserve = 0});
-    jobs::execute_one(store, jobs::put{.tube = "mail", .body = "b"});
-    EXPECT_EQ(jobs::execute_one(store, jobs::count_all{}).counts.ready, static_cast<std::uint64_t>(opening));
+    fs::remove(path + "/SYNCED");
+    fs::create_directories(path + "/SYNCED");  // no file can have this name
+    std::vector<std::string> warnings;
+    jobs::embedded_store store(
+        {.folder = path, .disk_reserve = 0, .clocks = {&time, &time}, .warn = [&](std::string_view sentence) {
+           warnings.emplace_back(sentence);
+         }});
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_TRUE(warnings[0].starts_with("cannot write the file SYNCED of the job store " + path)) << warnings[0];
+    time.advance(9s);
+    put(store);
+    EXPECT_EQ(warnings.size(), 1u) << "within ten seconds";
+    time.advance(1s);
+    put(store);
+    EXPECT_EQ(warnings.size(), 2u);
+    time.advance(1min);
+    store.execute({});
+    EXPECT_EQ(warnings.size(), 2u) << "there was nothing to write";
+    fs::remove(path + "/SYNCED");
+    put(store);
+    EXPECT_EQ(warnings.size(), 2u);
+    EXPECT_NE(marked(last_file(path, "", ".log")), 0u);
+    EXPECT_EQ(jobs::execute_one(store, jobs::count_all{}).counts.ready, static_cast<std::uint64_t>(3 * opening));
   }
+}
+
+/// Looks at the mark when the note of a salvage is deleted.
+class watched_mark final : public rocksdb::FileSystemWrapper {
+ public:
+  watched_mark() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  static const char* kClassName() { return "watched_mark"; }
+  const char* Name() const override { return kClassName(); }
+
+  rocksdb::IOStatus NewRandomRWFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                    rocksdb::IODebugContext* context) override {
+    class file final : public rocksdb::FSRandomRWFileOwnerWrapper {
+     public:
+      file(std::unique_ptr<FSRandomRWFile> of, std::string& synced, std::string name)
+          : FSRandomRWFileOwnerWrapper(std::move(of)), synced_(synced), name_(std::move(name)) {}
+      rocksdb::IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) override {
+        synced_ = contents(name_);
+        return FSRandomRWFileOwnerWrapper::Sync(options, context);
+      }
+
+     private:
+      std::string& synced_;
+      const std::string name_;
+    };
+    rocksdb::IOStatus status = FileSystemWrapper::NewRandomRWFile(name, options, result, context);
+    if (status.ok()) *result = std::make_unique<file>(std::move(*result), synced_, name);
+    return status;
+  }
+  rocksdb::IOStatus DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* context) override {
+    if (name.ends_with("/SALVAGING")) when_salvaged = synced_;
+    return FileSystemWrapper::DeleteFile(name, options, context);
+  }
+
+  std::string when_salvaged;  ///< what was durable of the mark
+
+ private:
+  std::string synced_;
+};
+
+TEST(synced_mark, is_durable_when_a_salvage_ends) {
+  const killed_store store(5, 10);
+  copied_store copy(store, with_mark::yes);
+  fs::remove(copy.log);
+  const auto files = std::make_shared<watched_mark>();
+  {
+    const auto salvaged = jobs::detail::embedded_engine::open_on({.folder = copy.path(), .salvage = true}, files);
+  }
+  ASSERT_NE(files->when_salvaged, "");
+  // As after a loss of power: an older one would name the missing log.
+  write(copy.path() + "/SYNCED", files->when_salvaged);
+  EXPECT_EQ(copy.open(), "0");
 }
 
 /// Calls a function in the middle of each sync of a folder.
@@ -307,6 +449,8 @@ TEST(synced_files, a_sync_of_a_folder_covers_the_names_that_were_made_in_it_befo
   };
   make(first.path() + "/000001.log");
   make(first.path() + "/MANIFEST-000001");
+  make(first.path() + "/000002.dbtmp");
+  ASSERT_TRUE(files.RenameFile(first.path() + "/000002.dbtmp", first.path() + "/CURRENT", {}, nullptr).ok());
   make(first.path() + "/MANIFEST-000002");
   make(first.path() + "/000003.sst");
   make(second.path() + "/000004.log");
@@ -315,8 +459,14 @@ TEST(synced_files, a_sync_of_a_folder_covers_the_names_that_were_made_in_it_befo
   std::unique_ptr<rocksdb::FSDirectory> folder;
   ASSERT_TRUE(files.NewDirectory(first.path(), {}, &folder, nullptr).ok());
   ASSERT_TRUE(folder->Fsync({}, nullptr).ok());
-  EXPECT_EQ(names_in(first), "000001.log 5;MANIFEST-000002 5;");
+  EXPECT_EQ(names_in(first), "000001.log 5;MANIFEST-000001 5;") << "CURRENT does not name the other manifest";
   EXPECT_EQ(names_in(second), "");
+  below->during = [&] {
+    make(first.path() + "/000006.dbtmp");
+    ASSERT_TRUE(files.RenameFile(first.path() + "/000006.dbtmp", first.path() + "/CURRENT", {}, nullptr).ok());
+  };
+  ASSERT_TRUE(folder->Fsync({}, nullptr).ok());
+  EXPECT_EQ(names_in(first), "000001.log 5;000005.log 5;MANIFEST-000001 5;");
   below->during = [] {};
   ASSERT_TRUE(folder->Fsync({}, nullptr).ok());
   EXPECT_EQ(names_in(first), "000001.log 5;000005.log 5;MANIFEST-000002 5;");

@@ -202,6 +202,7 @@ void check_store([[maybe_unused]] const std::string& folder) {
   try {
     jobs::embedded_options how;
     how.folder = folder;
+    how.for_check = true;
     store = std::make_unique<jobs::embedded_store>(how);
     const std::uint64_t count = jobs::execute_one(*store, jobs::count_all{}).counts.all();
     if (count >= jobs_of_a_long_check) fmt::print(stderr, "{}: reading {} jobs\n", folder, count);

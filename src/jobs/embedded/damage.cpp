@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <rocksdb/db.h>
+#include <rocksdb/wal_filter.h>
 
 #include "disk.hpp"
 #include "disk_options.hpp"
@@ -17,26 +18,51 @@
 namespace foliot::jobs::detail {
 namespace {
 
+/// RocksDB would open all tables, to read the manifest alone.
+constexpr int few_files = 20;
+
 /// What an opening would find.
-struct replay {
+struct database_state {
   std::uint64_t last_sequence = 0;  ///< the number of the last change
   std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
 };
 
-/// Replays the logs, and changes nothing on disk. Or why the database cannot be opened.
-std::expected<replay, rocksdb::Status> replay_of(const std::string& folder, const rocksdb::DBOptions& options) {
+/// Leaves out the logs.
+class no_replay final : public rocksdb::WalFilter {
+ public:
+  WalProcessingOption LogRecord(const rocksdb::WriteBatch&, rocksdb::WriteBatch*, bool*) const override {
+    return WalProcessingOption::kStopReplay;
+  }
+  const char* Name() const override { return "no_replay"; }
+};
+
+enum class with_logs : bool { no, yes };
+
+/// What the tables have, or what they and the logs have as far as RocksDB replays them. Changes nothing on disk. Or why
+/// the database cannot be opened.
+std::expected<database_state, rocksdb::Status> state_of(const std::string& folder, rocksdb::DBOptions options,
+                                                        with_logs with) {
+  no_replay filter;
+  if (with == with_logs::no) {
+    options.wal_filter = &filter;
+    options.max_open_files = few_files;
+  }
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder, family_options(), &handles, &opened);
   if (!status.ok()) return std::unexpected(status);
   const std::unique_ptr<rocksdb::DB> database(opened);
   for (rocksdb::ColumnFamilyHandle* each : handles) database->DestroyColumnFamilyHandle(each).PermitUncheckedError();
-  replay found{database->GetLatestSequenceNumber()};
+  database_state found{database->GetLatestSequenceNumber()};
   database->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &found.first_log);
   return found;
 }
 
 std::string in_words(const log_contents::damage& it) {
+  if (it.is_first) {
+    return "changes are missing between its tables and its log " + it.file +
+           ", as if files of another time had been copied into the folder";
+  }
   return "its log " + it.file + " is damaged at byte " + std::to_string(it.offset) + ", and " +
          (it.batches_behind == 1 ? "a batch of changes lies"
                                  : std::to_string(it.batches_behind) + " batches of changes lie") +
@@ -50,7 +76,7 @@ std::string cut_off(const std::string& file, std::uint64_t whole, std::uint64_t 
 
 /// The first log that has less than the mark says. `from`: logs with lower numbers are needed no more.
 std::optional<opening_loss> log_shortfall(const std::string& folder, const std::vector<synced_length>& mark,
-                                          const log_contents& found, std::uint64_t from) {
+                                          const log_contents& found, std::uint64_t from, bool is_being_salvaged) {
   std::optional<opening_loss> first;
   std::uint64_t number = 0;
   for (const synced_length& each : mark) {
@@ -65,51 +91,66 @@ std::optional<opening_loss> log_shortfall(const std::string& folder, const std::
                                                                      std::to_string(each.length))};
   }
   if (!first) return std::nullopt;
-  // RocksDB would replay the logs behind it, with a gap.
-  first->can_be_salvaged = std::ranges::none_of(
-      found.logs, [&](const log_contents::log& each) { return each.number > number && each.whole != 0; });
+  // RocksDB would replay the changes behind it, with a gap.
+  first->can_be_salvaged = is_being_salvaged || std::ranges::none_of(found.logs, [&](const log_contents::log& each) {
+                             return each.number > number && each.has_changes;
+                           });
   return first;
-}
-
-/// Whether the manifest has less than the mark says.
-std::optional<opening_loss> manifest_shortfall(const std::string& folder, const std::vector<synced_length>& mark,
-                                               rocksdb::FileSystem& files) {
-  std::string current;
-  if (!rocksdb::ReadFileToString(&files, folder + "/CURRENT", &current).ok()) return std::nullopt;
-  if (current.ends_with('\n')) current.pop_back();
-  const auto it = std::ranges::find(mark, current, &synced_length::file);
-  const std::string path = folder + "/" + current;
-  if (it == mark.end() || !files.FileExists(path, {}, nullptr).ok()) return std::nullopt;
-  const std::uint64_t whole = whole_records(folder, path, files);
-  if (whole >= it->length) return std::nullopt;
-  return opening_loss{"its list of tables " + cut_off(path, whole, it->length)};
 }
 
 }  // namespace
 
-std::optional<opening_loss> loss_of(const std::string& folder, const rocksdb::DBOptions& options,
-                                    rocksdb::FileSystem& files) {
-  const std::vector<synced_length> mark = read_mark(folder, files);
-  if (auto lost = manifest_shortfall(folder, mark, files)) return lost;
-  const log_contents all = scan_logs(folder, files);
-  if (!all.damaged && !log_shortfall(folder, mark, all, 0)) return std::nullopt;
+std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::FileSystem& files) {
+  std::string current;
+  if (!rocksdb::ReadFileToString(&files, folder + "/CURRENT", &current).ok()) return std::nullopt;
+  if (current.ends_with('\n')) current.pop_back();
+  const std::optional<numbered_name> name = read_name(current);
+  if (!name || name->kind != file_kind::manifest) return std::nullopt;
+  const std::string path = folder + "/" + current;
+  for (const synced_length& each : read_mark(folder, files)) {
+    const std::optional<numbered_name> marked = read_name(each.file);
+    if (!marked || marked->kind != file_kind::manifest) continue;
+    if (marked->number > name->number) {
+      return opening_loss{"its file CURRENT names the list of tables " + current + ", and the later one " + each.file +
+                          " had been synced, as if files of another time had been copied into the folder"};
+    }
+    if (marked->number < name->number || !files.FileExists(path, {}, nullptr).ok()) continue;
+    const std::uint64_t whole = whole_records(folder, path, files);
+    if (whole < each.length) return opening_loss{"its list of tables " + cut_off(path, whole, each.length)};
+  }
+  return std::nullopt;
+}
+
+std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::DBOptions& options,
+                                     rocksdb::FileSystem& files, bool is_being_salvaged) {
   // RocksDB deletes the logs that it needs no more in any order, and appends to none after a crash: so there may be
-  // gaps among old logs, and a torn end may be followed by the next log.
-  const std::expected<replay, rocksdb::Status> found = replay_of(folder, options);
-  if (!found && !found.error().IsCorruption()) return std::nullopt;  // the opening says what is wrong
-  const std::uint64_t first = found ? found->first_log : 0;
-  const log_contents needed = scan_logs(folder, files, first);
+  // gaps and repetitions among old logs, and a torn end may be followed by the next log.
+  const std::expected<database_state, rocksdb::Status> tables = state_of(folder, options, with_logs::no);
+  if (!tables && !tables.error().IsCorruption()) return std::nullopt;  // the opening says what is wrong
+  const std::uint64_t first = tables ? tables->first_log : 0;
+  const log_contents needed =
+      tables ? scan_logs(folder, files, first, tables->last_sequence) : scan_logs(folder, files);
+  if (needed.repeated) {
+    return opening_loss{
+        .what = "its logs " + needed.repeated->earlier + " and " + needed.repeated->file + " have the same changes",
+        .is_copy = true};
+  }
+  std::optional<opening_loss> lost = log_shortfall(folder, read_mark(folder, files), needed, first, is_being_salvaged);
   if (needed.damaged) {
-    if (!found || needed.damaged->missing) return opening_loss{in_words(*needed.damaged)};
+    if (needed.damaged->is_first && lost) return opening_loss{lost->what};  // the log that is missing before it
+    if (needed.damaged->missing) return opening_loss{in_words(*needed.damaged)};
+    const std::expected<database_state, rocksdb::Status> found = state_of(folder, options, with_logs::yes);
+    if (!found && !found.error().IsCorruption()) return std::nullopt;
+    if (!found) return opening_loss{in_words(*needed.damaged)};
     if (found->last_sequence < needed.last_sequence) return opening_loss{in_words(*needed.damaged), true};
   }
-  std::optional<opening_loss> lost = log_shortfall(folder, mark, needed, first);
-  if (lost && !found) lost->can_be_salvaged = false;
+  if (lost && lost->can_be_salvaged) lost->can_be_salvaged = state_of(folder, options, with_logs::yes).has_value();
   return lost;
 }
 
 void refuse_damage(const std::string& folder, const opening_loss& it) {
-  throw store_failure("foliot: cannot open the job store " + folder + ": " + it.what + ": restore a backup" +
+  throw store_failure("foliot: cannot open the job store " + folder + ": " + it.what +
+                      (it.is_copy ? ": move the one away that is a copy" : ": restore a backup") +
                       (!it.can_be_salvaged
                            ? ""
                            : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "

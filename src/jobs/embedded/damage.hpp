@@ -14,12 +14,18 @@ namespace foliot::jobs::detail {
 struct opening_loss {
   std::string what;              ///< a sentence without its end
   bool can_be_salvaged = false;  ///< RocksDB opens the database, without what lies behind the damage
+  bool is_copy = false;          ///< nothing is lost, but a log is there twice
 };
 
-/// Nothing if the opening loses nothing, or fails for another reason, which it tells itself. Changes nothing on disk.
-/// Nobody may have opened the database. Throws store_failure if a file cannot be read.
-[[nodiscard]] std::optional<opening_loss> loss_of(const std::string& folder, const rocksdb::DBOptions& options,
-                                                  rocksdb::FileSystem& files);
+/// What the manifest has lost, or a CURRENT that names an older one than the mark. Nothing if it has lost nothing, or
+/// cannot be read, which the opening tells itself. Throws store_failure if a file cannot be read.
+[[nodiscard]] std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::FileSystem& files);
+
+/// What the logs have lost. Nothing if the opening loses nothing, or fails for another reason, which it tells itself.
+/// Changes nothing on disk. Nobody may have opened the database. `is_being_salvaged`: an earlier opening was to do
+/// without what they have lost, so that all later logs are its own. Throws store_failure if a file cannot be read.
+[[nodiscard]] std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::DBOptions& options,
+                                                   rocksdb::FileSystem& files, bool is_being_salvaged);
 
 /// Throws store_failure.
 [[noreturn]] void refuse_damage(const std::string& folder, const opening_loss& it);

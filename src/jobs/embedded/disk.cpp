@@ -112,7 +112,7 @@ void throw_failure(const std::string& what, const std::string& folder, const roc
   throw store_failure("foliot: cannot " + what + " in the job store " + folder + ": " + status.ToString() + advice);
 }
 
-disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage)
+disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage, bool for_check)
     : folder_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
   rocksdb::DBOptions options = database_options();
   if (files == nullptr) files = rocksdb::FileSystem::Default();
@@ -122,15 +122,22 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool 
   options.env = env_.get();
   {
     const folder_lock held(folder_, *files_);
+    damage_ = read_salvage_note(folder_, *files_);
+    if (!damage_.empty() && for_check) {
+      throw store_failure("foliot: the salvage of the job store " + folder_ + " has not ended (" + damage_ +
+                          "): start a server on it, which ends it");
+    }
+    // A manifest that ends too soon may name no families, as if it were that of another program.
+    if (const auto lost = manifest_loss(folder_, *files_)) refuse_damage(folder_, *lost);
     refuse_foreign(folder_, options);
-    if (const auto lost = loss_of(folder_, options, *files_)) {
-      if (!salvage || !lost->can_be_salvaged) refuse_damage(folder_, *lost);
+    if (const auto lost = log_loss(folder_, options, *files_, !damage_.empty())) {
+      // A salvage goes on, but not with other damage than that of which it was to do without.
+      const bool is_known = !damage_.empty() && lost->what.starts_with(damage_);
+      if ((!salvage && !is_known) || !lost->can_be_salvaged) refuse_damage(folder_, *lost);
       damage_ = lost->what;
       if (const rocksdb::IOStatus noted = write_salvage_note(folder_, damage_, *files_); !noted.ok()) {
         throw_opening_failure(folder_, noted);
       }
-    } else {
-      damage_ = read_salvage_note(folder_, *files_);
     }
   }
   options.listeners = {errors_};
@@ -209,18 +216,22 @@ void disk::flush() {
   if (!status.ok()) throw_failure("flush the tables", folder_, status);
 }
 
-void disk::mark(instant now) noexcept {
-  if (!is_mark_behind_ || now < next_mark_) return;
+bool disk::mark(instant now) noexcept {
+  if (!is_mark_behind_ || now < next_mark_) return true;
   next_mark_ = now + between_marks;
-  write_mark();
+  return write_mark();
 }
 
-void disk::write_mark() noexcept {
+bool disk::write_mark() noexcept {
   is_mark_behind_ = false;
+  mark_failure_.clear();
   try {
-    mark_->write(files_->in(folder_)).PermitUncheckedError();
+    const rocksdb::IOStatus written = mark_->write(files_->in(folder_));
+    if (!written.ok()) mark_failure_ = written.ToString();
+    return written.ok();
   } catch (const std::bad_alloc&) {
     // As after a failed write: nothing is lost, but damage of the latest changes would not be found.
+    return false;
   }
 }
 
@@ -296,7 +307,10 @@ rocksdb::IOStatus disk::mark_backup(const std::string& folder) {
   return status.ok() ? made->Fsync(rocksdb::IOOptions{}, nullptr) : status;
 }
 
-void disk::forget_salvage() { remove_salvage_note(folder_, *files_); }
+void disk::forget_salvage() {
+  // The mark may still name a log that is missing. A crash of the machine must not bring it back without the note.
+  if (write_mark() && mark_->sync().ok()) remove_salvage_note(folder_, *files_);
+}
 
 rocksdb::Status disk::verify_checksums() { return db_->VerifyChecksum(); }
 

@@ -40,9 +40,9 @@ inline constexpr milliseconds between_marks{1};
 class disk {
  public:
   /// Opens the database, which is made if the folder has none. `files` is the file system, null for the system's.
-  /// `salvage`: also if its write-ahead log is damaged, without what was written behind the damage. Throws
-  /// store_failure.
-  disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage = false);
+  /// `salvage`: also if its write-ahead log is damaged, without what was written behind the damage. `for_check`: see
+  /// embedded_options. Throws store_failure.
+  disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage = false, bool for_check = false);
   disk(const disk&) = delete;
   disk& operator=(const disk&) = delete;
   /// Writes nothing: what was written without a sync may be lost with the machine, but not with the process.
@@ -52,7 +52,8 @@ class disk {
   /// The damage that the opening has met, or an earlier one that was to salvage the store and got no further than this:
   /// a sentence without its end. Empty if there was none.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
-  /// The store is whole and has durably skipped what it may have given: later openings know nothing of the damage.
+  /// The store is whole and has durably skipped what it may have given: later openings know nothing of the damage. If
+  /// they would still find it by the mark, because that cannot be written, they salvage the store again.
   void forget_salvage();
 
   /// Adds to the gathered writes.
@@ -68,12 +69,14 @@ class disk {
   /// Moves the write-ahead log into the tables, so that the next opening has nothing to replay.
   void flush();
   /// Writes the mark of what has been synced, if there were syncs since it was written, and that was not within the
-  /// last millisecond: so it costs next to nothing under load.
-  void mark(instant now) noexcept;
+  /// last millisecond: so it costs next to nothing under load. False: it could not be written.
+  bool mark(instant now) noexcept;
   /// When mark() has something to write; never if it has not.
   [[nodiscard]] instant mark_due() const noexcept { return is_mark_behind_ ? next_mark_ : instant::never(); }
-  /// Writes it at once.
-  void write_mark() noexcept;
+  /// Writes it at once. False: it could not.
+  bool write_mark() noexcept;
+  /// Why it could not be written the last time; empty if it could, or if memory was lacking.
+  [[nodiscard]] const std::string& mark_failure() const noexcept { return mark_failure_; }
   /// Throws if a flush or a compaction has failed in the background.
   void check_background() const;
 
@@ -123,6 +126,7 @@ class disk {
   std::string damage_;
   std::shared_ptr<synced_files> files_;
   std::optional<synced_mark> mark_;
+  std::string mark_failure_;
   bool is_mark_behind_ = false;
   instant next_mark_ = instant::earliest();
   std::unique_ptr<rocksdb::Env> env_;

@@ -15,12 +15,14 @@ namespace {
 constexpr job_id ids_at_once = 10'000;
 /// How often a store looks whether the disk has room for due jobs again.
 constexpr milliseconds between_looks{100};
+/// How often a store tells that it cannot write the mark of what has been synced.
+constexpr milliseconds between_mark_warnings{10'000};
 }  // namespace
 
 embedded_engine::embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
                                  std::size_t widest_window)
     : options_(options),
-      disk_(prepared_folder(options.folder, files), files, options.salvage),
+      disk_(prepared_folder(options.folder, files, options.for_check), files, options.salvage, options.for_check),
       space_(disk_, options.disk_reserve),
       tubes_(widest_window) {
   try {
@@ -77,7 +79,7 @@ void embedded_engine::open() {
   next_id_ = id_limit_ = format.next_id;
   tubes_.open(disk_);
   disk_.write(true);
-  disk_.mark(options_.clocks.monotonic->now());
+  mark(options_.clocks.monotonic->now());
   for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
   if (can_be_entered_by_others(disk_.folder())) {
     warn("other users can enter the folder " + disk_.folder() +
@@ -178,7 +180,14 @@ void embedded_engine::commit() {
     sync_at_ = now_ + *options_.sync_every;
   }
   must_sync_ = false;
-  disk_.mark(now_);
+  mark(now_);
+}
+
+void embedded_engine::mark(instant now) {
+  if (disk_.mark(now) || disk_.mark_failure().empty() || now < next_mark_warning_) return;
+  next_mark_warning_ = now + between_mark_warnings;
+  warn("cannot write the file SYNCED of the job store " + disk_.folder() + " (" + disk_.mark_failure() +
+       "): without it damage at the end of the log would not be noticed");
 }
 
 void embedded_engine::end_step() {

@@ -75,6 +75,8 @@ class embedded_engine {
   void stop_timers() noexcept;
   execution execute_steps(std::span<operation> batch);
   void commit();
+  /// Marks what has been synced, if it is time to.
+  void mark(instant now);
   /// Tells an operator.
   void warn(const std::string& sentence) const;
   /// Ends a step that changed something: sets the due timers of its tubes.
@@ -193,6 +195,8 @@ class embedded_engine {
   // What has been written, but not synced, and must be.
   bool unsynced_ = false;
   instant sync_at_ = instant::never();
+
+  instant next_mark_warning_ = instant::earliest();
 
   // The batch.
   bool ids_raised_ = false;

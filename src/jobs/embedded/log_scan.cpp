@@ -70,9 +70,11 @@ enum class fragment_type : unsigned char { full = 1, first = 2, middle = 3, last
 /// Puts the fragments of all logs together to batches, and finds what is missing between them.
 class batch_reader {
  public:
+  explicit batch_reader(std::uint64_t in_tables) : in_tables_(in_tables) {}
   void begin_file(const std::string& name, std::uint64_t number) {
     cut_off();  // the log before ended in the middle of a batch
     file_ = name;
+    is_clean_ = true;
     found_.logs.push_back({number});
   }
   void fragment(fragment_type type, std::uint64_t offset, std::string_view payload) {
@@ -93,6 +95,7 @@ class batch_reader {
   /// Here are bytes that belong to no fragment.
   void unreadable(std::uint64_t offset) {
     if (!bad_) bad_ = log_contents::damage{file_, offset};
+    is_clean_ = false;
     open_ = false;
   }
   [[nodiscard]] log_contents finish() && { return std::move(found_); }
@@ -105,28 +108,49 @@ class batch_reader {
   }
   void end_batch(std::uint64_t end) {
     if (head_.size() < batch_head) return unreadable(begin_);
-    found_.logs.back().whole = end;
+    log_contents::log& log = found_.logs.back();
+    log.whole = end;
     const auto sequence = read_little<std::uint64_t>(head_.data());
     const auto count = read_little<std::uint32_t>(head_.data() + 8);
+    if (count == 0) {
+      // Behind a gap it proves nothing: it is synced, and changes that were not synced may have been lost before it.
+      if (!next_ && !bad_ && !is_behind_tables(sequence)) expect(sequence);
+      return;
+    }
+    const bool begins_log = !std::exchange(log.has_changes, true);
+    if (begins_log && is_clean_ && !found_.damaged && !found_.repeated && next_ && sequence < *next_) {
+      found_.repeated = log_contents::repetition{file_, newest_};
+    }
     if (found_.damaged) ++found_.damaged->batches_behind;
     // Before the first batch that can be read, any damage counts: what it has destroyed is unknown.
-    const bool missing = next_ ? sequence > *next_ : bad_.has_value();
+    const bool missing = next_ ? sequence > *next_ : bad_ || is_behind_tables(sequence);
     if (missing && !found_.damaged) {
-      found_.damaged = bad_ ? *bad_ : log_contents::damage{file_, begin_, true};
+      found_.damaged = bad_ ? *bad_ : log_contents::damage{file_, begin_, true, !next_};
       found_.damaged->batches_behind = 1;
     }
     bad_.reset();
-    next_ = std::max(next_.value_or(0), sequence + count);
-    if (count != 0) found_.last_sequence = std::max(found_.last_sequence, sequence + count - 1);
+    if (!next_ || *next_ < sequence + count) expect(sequence + count);
+    found_.last_sequence = std::max(found_.last_sequence, sequence + count - 1);
+  }
+  void expect(std::uint64_t sequence) {
+    next_ = sequence;
+    newest_ = file_;
+  }
+  /// Whether changes are missing between those in the tables and this one.
+  [[nodiscard]] bool is_behind_tables(std::uint64_t sequence) const noexcept {
+    return sequence != 0 && sequence - 1 > in_tables_;
   }
 
+  const std::uint64_t in_tables_;
   log_contents found_;
   std::string file_;
+  bool is_clean_ = true;     // all bytes of the log were readable so far
   bool open_ = false;        // a batch has begun, and its end is to come
   std::uint64_t begin_ = 0;  // its offset
   std::string head_;
   std::optional<log_contents::damage> bad_;  // the first unreadable bytes since the last whole batch
   std::optional<std::uint64_t> next_;        // the sequence number of the next batch
+  std::string newest_;                       // the log with the change before it
 };
 
 /// Whether the first bytes of the payload have the checksum, so that the length of the fragment is damaged.
@@ -228,7 +252,8 @@ void read_blocks(const std::string& folder, const std::string& name, rocksdb::Fi
 
 std::uint32_t log_checksum(std::string_view bytes) noexcept { return masked(crc32c(bytes)); }
 
-log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from) {
+log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from,
+                       std::uint64_t in_tables) {
   std::vector<std::string> names;
   const rocksdb::IOStatus listed = files.GetChildren(folder, rocksdb::IOOptions{}, &names, nullptr);
   if (!listed.ok()) throw_opening_failure(folder, listed);
@@ -239,7 +264,7 @@ log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, st
       logs.emplace_back(file->number, folder + "/" + name);
   }
   std::ranges::sort(logs);
-  batch_reader found;
+  batch_reader found(in_tables);
   for (const auto& [number, name] : logs) {
     found.begin_file(name, number);
     read_blocks(folder, name, files,

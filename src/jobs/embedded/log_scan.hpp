@@ -3,15 +3,19 @@
 // and reports neither.
 //
 // Each batch has the sequence number of its first change and the number of its changes, so that the batches of all logs
-// follow each other without a gap. A log is written in blocks of 32 KiB, a batch as one or more fragments, each with a
-// checksum. Behind bytes that are no fragment the scan looks for the next one byte by byte, but not in the torn end of
-// a log.
+// follow each other without a gap, and the first of them follows what the tables have. A log that RocksDB makes when it
+// opens a database begins with a batch without changes, whose number is that of the change to come. No such batch can
+// be lost or repeated.
+//
+// A log is written in blocks of 32 KiB, a batch as one or more fragments, each with a checksum. Behind bytes that are
+// no fragment the scan looks for the next one byte by byte, but not in the torn end of a log.
 //
 // Thread safety: none. Complexity: O(bytes); memory for one block.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,20 +37,31 @@ struct log_contents {
     std::string file;
     std::uint64_t offset = 0;
     bool missing = false;              ///< no byte is unreadable, but batches are missing before this place
-    std::uint64_t batches_behind = 0;  ///< whole batches behind it
+    bool is_first = false;             ///< no batch lies before it: what is missing lies behind the tables
+    std::uint64_t batches_behind = 0;  ///< whole batches with changes behind it
+  };
+  /// A log that begins with changes which an earlier log has, too: one of them is a copy. RocksDB would end the process
+  /// at the first key that it replays twice.
+  struct repetition {
+    std::string file;
+    std::string earlier;
   };
   struct log {
     std::uint64_t number = 0;
-    std::uint64_t whole = 0;  ///< where its last whole batch ends
+    std::uint64_t whole = 0;   ///< where its last whole batch ends
+    bool has_changes = false;  ///< one of its whole batches has some
   };
   std::optional<damage> damaged;
+  std::optional<repetition> repeated;
   std::vector<log> logs;            ///< in the order of their numbers
   std::uint64_t last_sequence = 0;  ///< of the last change in a whole batch
 };
 
 /// Scans the logs of the folder from the number `from` on, in the order in which they were written. RocksDB may need
-/// some of them no more, so that the damage may be of no consequence. Throws store_failure if a log cannot be read.
-[[nodiscard]] log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from = 0);
+/// some of them no more, so that the damage may be of no consequence. `in_tables`: the number of the last change of
+/// which the manifest knows. Throws store_failure if a log cannot be read.
+[[nodiscard]] log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from = 0,
+                                     std::uint64_t in_tables = std::numeric_limits<std::uint64_t>::max());
 
 /// Up to where a file of the logs' format, such as a manifest, has whole records. Throws store_failure if it cannot be
 /// read.

@@ -1,9 +1,12 @@
 #include "opening.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rocksdb/env.h>
@@ -28,6 +31,22 @@ bool has_changes(const numbered_name& file) {
          (file.kind == file_kind::manifest && file.number > 1);
 }
 
+/// Whether only RocksDB, or a store, gives a file such a name: anybody may call a file 123456.log.
+bool is_of_database(std::string_view name) {
+  constexpr std::array<std::string_view, 5> fixed{"CURRENT", "LOCK", "IDENTITY", "SYNCED", "SALVAGING"};
+  const std::optional<numbered_name> file = read_name(name);
+  return std::ranges::find(fixed, name) != fixed.end() || (file && file->kind != file_kind::log);
+}
+
+/// A folder whose entry its parent has under this name.
+std::string without_end(std::string folder) {
+  for (;;) {
+    const std::size_t end = folder.ends_with("/.") ? 2 : folder.ends_with('/') ? 1 : 0;
+    if (end == 0 || folder.size() <= end) return folder;
+    folder.resize(folder.size() - end);
+  }
+}
+
 std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
   const std::optional<std::string_view> value = of.read(family::meta, key);
   if (!value) return std::nullopt;
@@ -40,16 +59,16 @@ std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
 }  // namespace
 
 rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) {
-  std::filesystem::path name = folder;
-  if (!name.has_filename()) name = name.parent_path();  // it ended in a slash
+  const std::filesystem::path name = without_end(folder);
   const std::string parent = name.has_parent_path() ? name.parent_path().string() : ".";
   std::unique_ptr<rocksdb::FSDirectory> opened;
   const rocksdb::IOStatus status = on.NewDirectory(parent, rocksdb::IOOptions{}, &opened, nullptr);
   return status.ok() ? opened->Fsync(rocksdb::IOOptions{}, nullptr) : status;
 }
 
-std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files) {
+std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files, bool for_check) {
   if (folder.empty()) refuse("''", "it needs the name of a folder");
+  folder = without_end(std::move(folder));
   private_files on(files != nullptr ? files : rocksdb::FileSystem::Default());
   const rocksdb::IOOptions io;
   bool is_folder = false;
@@ -57,6 +76,7 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   if (!is_new) {
     if (on.IsDirectory(folder, io, &is_folder, nullptr).ok() && !is_folder) refuse(folder, "it is not a folder");
   }
+  if (is_new && for_check) refuse(folder, "there is none");
   const rocksdb::IOStatus made = on.CreateDirIfMissing(folder, io, nullptr);
   if (!made.ok())
     refuse(folder, "the folder cannot be made (" + made.ToString() + "): name one in a folder that exists");
@@ -65,13 +85,14 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());
   std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
   const auto has = [&names](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  const bool is_store = std::ranges::any_of(names, is_of_database);
   for (const std::string& name : names) {
     const auto file = read_name(name);
-    if (file && file->is_misread) {
+    if (file && is_store && file->is_misread) {
       refuse(folder, "RocksDB would misread the number in the name of its file '" + name + "': move that file away");
     }
     // RocksDB would make a new database, and delete the files of the old one.
-    if (file && !has("CURRENT") && has_changes(*file)) {
+    if (file && is_store && !has("CURRENT") && has_changes(*file)) {
       refuse(folder, "its file CURRENT is missing, and '" + name + "' is there: restore a backup");
     }
   }
@@ -79,6 +100,7 @@ std::string prepared_folder(const std::string& folder, const std::shared_ptr<roc
   if (!names.empty() && !has("CURRENT") && !has("LOCK")) {
     refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");
   }
+  if (!has("CURRENT") && for_check) refuse(folder, "there is none");
   if (!has("CURRENT")) {
     const rocksdb::IOStatus kept = sync_name(folder, on);
     // A folder that was there may lie in one that this user must not read.

@@ -9,8 +9,10 @@
 
 namespace foliot::jobs::detail {
 
-/// The folder's name, after a look at what is in it: a new or empty folder, or a store. Throws store_failure.
-[[nodiscard]] std::string prepared_folder(const std::string& folder, const std::shared_ptr<rocksdb::FileSystem>& files);
+/// The folder's name, without `/` and `/.` at its end, after a look at what is in it: a new or empty folder, or a
+/// store. `for_check`: a store. Throws store_failure.
+[[nodiscard]] std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files,
+                                          bool for_check = false);
 
 /// Makes the entry of `folder` in its parent durable: without it a crash of the machine may lose a new folder with all
 /// that was synced in it.

@@ -1,7 +1,8 @@
 // The note that a store is being salvaged: the file SALVAGING in its folder, with what was damaged. RocksDB drops the
 // damage when it opens the database, so that the next opening after a crash would find none, and the store would give
 // ids and reservations again. The note is durable before RocksDB opens the database, and goes when the store is known
-// to be whole. A folder without one is not being salvaged.
+// to be whole. Until then each opening goes on with the salvage, without being told to if it meets the damage of the
+// note. A folder without one is not being salvaged.
 //
 // Thread safety: none.
 #pragma once

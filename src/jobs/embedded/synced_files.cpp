@@ -18,6 +18,8 @@ using rocksdb::IOStatus;
 
 namespace {
 
+constexpr std::string_view current_name = "CURRENT";
+
 std::string without_slash(std::string_view folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
   return std::string(folder);
@@ -108,7 +110,7 @@ class synced_files::watched_folder final : public rocksdb::FSDirectoryWrapper {
     if (!status.ok()) return status;
     const lock hold(files_.lock_);
     if (const auto folder = files_.folders_.find(name_); folder != files_.folders_.end()) {
-      for (auto& [name, it] : folder->second) it.is_named = it.is_named || it.made <= last;
+      for (auto& [name, it] : folder->second) it.is_named = it.is_named || (it.named != 0 && it.named <= last);
     }
     return status;
   }
@@ -141,16 +143,30 @@ void synced_files::forget(const std::string& folder) {
   folders_.erase(without_slash(folder));
 }
 
+void synced_files::name_manifest(const std::string& folder) {
+  const lock hold(lock_);
+  const auto files = folders_.find(folder);
+  if (files == folders_.end()) return;
+  made_file* last = nullptr;
+  for (auto& [name, it] : files->second) {
+    const bool is_manifest = read_name(name)->kind == file_kind::manifest;
+    if (is_manifest && (last == nullptr || last->made < it.made)) last = &it;
+  }
+  if (last != nullptr && last->named == 0) last->named = ++last_made_;
+}
+
 IOStatus synced_files::NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* context) {
   IOStatus made = FileSystemWrapper::NewWritableFile(name, options, result, context);
   path_parts where = parts_of(name);
+  if (made.ok() && where.name == current_name) name_manifest(where.folder);
   if (!made.ok() || !is_watched(where.name)) return made;
   std::uint64_t number = 0;
   {
     const lock hold(lock_);
     number = ++last_made_;
-    folders_[where.folder][where.name] = {number};
+    const bool is_log = read_name(where.name)->kind == file_kind::log;
+    folders_[where.folder][where.name] = {number, is_log ? number : 0};
   }
   *result = std::make_unique<watched_file>(std::move(*result), *this, std::move(where), number);
   return made;
@@ -167,6 +183,7 @@ IOStatus synced_files::RenameFile(const std::string& from, const std::string& to
                                   IODebugContext* context) {
   IOStatus renamed = FileSystemWrapper::RenameFile(from, to, options, context);
   if (!renamed.ok()) return renamed;
+  if (const path_parts where = parts_of(to); where.name == current_name) name_manifest(where.folder);
   const lock hold(lock_);
   // A backup gets its name when it is complete. No log and no manifest ever changes its own.
   if (auto folder = folders_.extract(without_slash(from)); !folder.empty()) {

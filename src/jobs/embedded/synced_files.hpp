@@ -1,8 +1,8 @@
 // A file system for RocksDB that knows how much of each log and manifest is durable: the length that a sync of the file
-// has covered, once a sync of its folder has covered its name.
+// has covered, once a sync of its folder has covered its name, and for a manifest also the CURRENT that names it.
 //
 // A sync of a file covers what was written before it began, and one of a folder the names that were made in it before
-// it began.
+// it began. CURRENT names the manifest that was made last.
 //
 // Thread safety: all calls from any thread.
 #pragma once
@@ -48,10 +48,14 @@ class synced_files final : public rocksdb::FileSystemWrapper {
   class watched_file;
   class watched_folder;
   struct made_file {
-    std::uint64_t made = 0;    ///< the files are numbered as they are made
+    std::uint64_t made = 0;    ///< the files are numbered as they are made, and so are the names of manifests
+    std::uint64_t named = 0;   ///< when it got what leads to it: its own name, or that in CURRENT; 0: not yet
     std::uint64_t synced = 0;  ///< so many bytes are durable
-    bool is_named = false;     ///< the name is durable
+    bool is_named = false;     ///< what leads to it is durable
   };
+
+  /// CURRENT was made, or replaced.
+  void name_manifest(const std::string& folder) FOLIOT_EXCLUDES(lock_);
 
   mutable mutex lock_{lock_rank::monitor};
   std::uint64_t last_made_ FOLIOT_GUARDED_BY(lock_) = 0;

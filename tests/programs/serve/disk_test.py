@@ -67,10 +67,10 @@ class DiskCase(unittest.TestCase):
         return server
 
     def expect_failure(self, ended):
-        """It has ended because of the disk, and said so."""
+        """It has ended because of the disk, and said so. Before that it may have told that it cannot write its mark."""
         code, text = ended
         self.assertEqual(code, 2, text)
-        self.assertRegex(text, r"\Afoliot: [^\n]+\n\Z")
+        self.assertRegex(text, r"\A(\S+ warning cannot write the file SYNCED [^\n]+\n)?foliot: [^\n]+\n\Z")
         self.assertIn(str(self.disk.files), text)
 
     def breaches(self):
@@ -238,11 +238,13 @@ class FailingFiles(DiskCase):
         self.assertEqual(self.breaches(), [])
 
     def test_a_mark_that_cannot_be_written(self):
-        """Only damage is found later without it."""
+        """Only damage is found later without it. It is told once in ten seconds."""
         server = self.start()
         self.disk.fail(Fault(1, count=FOR_EVER, kinds=["write mark"]))
         self.put_some(server, 20)
-        self.assertEqual(server.stop(), (0, ""))
+        code, log = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(log, r"\A\S+ warning cannot write the file SYNCED of the job store [^\n]+\n")
         self.assertGreater(self.disk.failures, 0)
         self.assertEqual(self.breaches(), [])
 

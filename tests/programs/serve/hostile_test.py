@@ -517,6 +517,17 @@ class Wrong(ServeCase):
         self.assertRegex(server.stop()[1], r"\A\S+ warning [^\n]*was salvaged[^\n]*\n\Z")
         self.assertEqual(self.expect_done("serve", "--check", "jobs"), "jobs: no damage found\n")
 
+    def test_a_check_of_a_folder_whose_salvage_was_interrupted(self):
+        self.serve().stop()
+        why = b"its log jobs/000004.log is missing, and had been synced up to byte 100"
+        self.put("jobs/SALVAGING", why)
+        before = {each.name: each.read_bytes() for each in (self.here / "jobs").iterdir()}
+        self.expect_error(f"the salvage of the job store jobs has not ended ({why.decode()}): start a server on it",
+                          "serve", "--check", "jobs", code=1)
+        self.assertEqual({each.name: each.read_bytes() for each in (self.here / "jobs").iterdir()}, before)
+        self.assertRegex(self.serve().stop()[1], rf"\A\S+ warning [^\n]*was salvaged: {why.decode()}: [^\n]*\n\Z")
+        self.assertEqual(self.expect_done("serve", "--check", "jobs"), "jobs: no damage found\n")
+
     def test_a_folder_that_may_not_be_written(self):
         if os.geteuid() == 0:
             self.skipTest("root may write everywhere")
