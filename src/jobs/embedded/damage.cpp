@@ -30,8 +30,7 @@ struct database_state {
 /// Leaves out the logs.
 class no_replay final : public rocksdb::WalFilter {
  public:
-  WalProcessingOption LogRecord(const rocksdb::WriteBatch& /*batch*/, rocksdb::WriteBatch* /*new_batch*/,
-                                bool* /*is_changed*/) const override {
+  WalProcessingOption LogRecord(const rocksdb::WriteBatch&, rocksdb::WriteBatch*, bool*) const override {
     return WalProcessingOption::kStopReplay;
   }
   const char* Name() const override { return "no_replay"; }
