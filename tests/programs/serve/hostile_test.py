@@ -544,7 +544,7 @@ class Wrong(ServeCase):
                 self.refuse("can be reached from other machines", "--data", "jobs", "--beanstalk", address)
                 self.refuse("add --insecure", "--data", "jobs", "--beanstalk", address)
         for address in ["nonsense", "localhost", "localhost:", "localhost:65536", "local host:1", "127.0.0.1:65536", "1.2.3:4",
-                        "0x7f.1:4", ":11300", "-a:1", "http://localhost:11300"]:
+                        "0x7f.1:4", "1.2.3.:4", "127.0.0.1.:4", ".:4", ":11300", "-a:1", "http://localhost:11300"]:
             with self.subTest(address=address):
                 self.refuse(f"--beanstalk '{address}' is no address: write 127.0.0.1:11300, localhost:11300,",
                             "--data", "jobs", "--beanstalk", address)
@@ -646,7 +646,8 @@ class OtherSettings(ServeCase):
         code, out, _ = self.run_foliot("copy", *(f"localhost:{port}" for _, port in servers))
         self.assertEqual(code, 0)
         self.assertIn("moved 1 job from ", out)
-        self.expect_error("Connection refused", "copy", "localhost:1", f"localhost:{servers[0][1]}")
+        for name in ("localhost", "localhost.", "LocalHost."):
+            self.expect_error("Connection refused", "copy", f"{name}:1", f"localhost:{servers[0][1]}")
         code, out, _ = self.run_foliot("bench", "serve", "--only", "puts", "--quick", "--address",
                                        f"localhost:{servers[0][1]}")  # with sanitizers a warning, too
         self.assertEqual(code, 0)
