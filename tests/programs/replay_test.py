@@ -64,6 +64,15 @@ class CommandLine(ProgramCase):
             code, _, err = self.run_foliot(*arguments, preexec_fn=lambda: os.close(1))
             self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': Bad file descriptor\n"), arguments)
 
+    def test_a_value_that_is_missing_is_not_the_next_argument(self):
+        """As where a shell's variable is not set: the log would be overwritten."""
+        self.put("a.log", LOG)
+        for option in ("--json=", "--sessions=", "--idle=", "--strict="):
+            self.expect_error(f"'{option}' has no value behind the '='", "replay", option, "a.log", "a.log")
+        self.expect_error("cannot read '--json=': No such file", "replay", "--", "--json=")
+        self.assertEqual((self.here / "a.log").read_bytes(), LOG)
+        self.assertEqual(self.names(), ["a.log"])
+
     def test_wrong_arguments(self):
         self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'")
         sentence = self.run_foliot()[2]
