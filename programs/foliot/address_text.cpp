@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 #include <foliot/core/duration.hpp>
@@ -33,8 +34,16 @@ bool is_port(std::string_view text) noexcept {
 
 /// Whether the system would read the host as a number: 1.2.3, 0x7f.1.
 bool ends_in_number(std::string_view host) noexcept {
+  if (host.ends_with('.')) host.remove_suffix(1);
   const std::string_view last = host.substr(host.rfind('.') + 1);
   return std::ranges::all_of(last, is_digit) || last.starts_with("0x") || last.starts_with("0X");
+}
+
+/// A name with a dot at its end is complete, but the system's table of hosts has this one without the dot.
+bool is_local(std::string_view host) noexcept {
+  constexpr std::string_view local = "localhost.";
+  const auto lower = [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(host, local, {}, lower);
 }
 
 runtime::run_options one_thread() {
@@ -65,14 +74,15 @@ std::optional<runtime::address> parse_address(const std::string& text) {
 std::optional<std::pair<std::string, std::uint16_t>> parse_named_address(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return std::nullopt;
-  const std::string host = text.substr(0, colon);
+  std::string host = text.substr(0, colon);
   const std::string port = text.substr(colon + 1);
   const bool is_host = !host.empty() && host.size() <= longest_host && host.front() != '-' &&
                        std::ranges::all_of(host, is_in_host) && !ends_in_number(host);
   std::uint32_t number = 0;
   std::from_chars(port.data(), port.data() + port.size(), number);
   if (!is_host || !is_port(port) || number > 65'535) return std::nullopt;
-  return std::pair(host, static_cast<std::uint16_t>(number));
+  if (is_local(host)) host.pop_back();
+  return std::pair(std::move(host), static_cast<std::uint16_t>(number));
 }
 
 std::vector<runtime::address> find_addresses(std::string_view argument, const std::string& text,

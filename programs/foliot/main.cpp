@@ -1,8 +1,11 @@
 // The command line of `foliot`, and the exit codes of its errors.
+#include <algorithm>
 #include <exception>
 #include <new>
+#include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -54,7 +57,18 @@ std::string explain(const CLI::ParseError& error, const CLI::App& program) {
   return fmt::format("{}; see {} --help", sentence, name);
 }
 
+/// Where nothing is behind the `=`, as where a variable is not set, CLI11 takes the next argument as the value: that
+/// may be a log, which would be overwritten.
+void refuse_missing_values(std::span<char*> arguments) {
+  for (const std::string_view each : arguments) {
+    if (each == "--") return;
+    if (each.starts_with("--") && each.find('=') == each.size() - 1)
+      throw failure(fmt::format("'{}' has no value behind the '='; see foliot --help", each));
+  }
+}
+
 exit_code run(int argc, char** argv) {
+  refuse_missing_values({argv + 1, argv + std::max(argc, 1)});
   command chosen;
   CLI::App program("foliot: timers for C++ servers, at work on real input", "foliot");
   program.set_version_flag("--version", "foliot " FOLIOT_VERSION, "Print the version and exit");

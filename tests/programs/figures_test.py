@@ -15,6 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True  # the modules below are in the source tree
 from kit.program_case import ProgramCase, main
 from kit.serve_case import SANITIZED, ServeCase
+from top_test import TopCase
 
 ROOT = Path(__file__).resolve().parents[2]
 HAS_STORES = os.environ.get("FOLIOT_STORES") == "1"
@@ -91,6 +92,85 @@ class Replay(ProgramCase):
         self.assertEqual(list(one), list(measured))
         for key in ("sessions", "timers", "lateness_allowed_seconds", "agrees"):
             self.assertEqual(one[key], measured[key], key)
+
+
+class Bench(unittest.TestCase):
+    def test_the_table_of_the_first_page(self):
+        """It has the columns for a million timers of the table that has all."""
+        def rows(page, columns):
+            cells = [[each.strip().strip("*") for each in line.strip("|").split("|")] for line in text_of(page).splitlines()]
+            return [row for row in cells if len(row) == columns and re.fullmatch(r"[\d,.]+", row[1])]
+        shown = rows("README.md", 5)
+        measured = {row[0].split(",")[0]: row[3::3] for row in rows("docs/benchmarks.md", 13)}
+        self.assertGreater(len(shown), 3)
+        self.assertEqual(shown, [[row[0], *measured[row[0]]] for row in shown])
+
+
+class Top(TopCase):
+    """What `foliot top` shows has the rows that the pages show."""
+
+    @staticmethod
+    def rows(lines):
+        """The names of the rows, and the heads of the tables as they are; without the lines of single tasks, tubes and
+        callbacks."""
+        found = []
+        for line in lines:
+            is_row = line[:1].strip() or line.startswith("  ") and line[2:3].strip()
+            if line.startswith("foliot top of") or re.match(r" +[\d,]+  ", line):
+                continue
+            if is_row:
+                found.append(line[:22].strip())
+            elif line.strip():
+                found.append(line.split())
+        return found
+
+    def printed(self, *arguments):
+        shown = self.show(*arguments)
+        with self.start("top", "timers", "--interval", "1ms") as top:
+            lines = []
+            while not any("a second" in line for line in lines) or not lines[-1].startswith("foliot top of"):
+                line = top.stdout.readline().decode()
+                self.assertTrue(line, "it has ended")
+                lines.append(line.rstrip("\n").removeprefix("\x1b[H\x1b[2J"))
+            self.end(shown)
+            top.communicate()
+        begin = max(i for i, line in enumerate(lines[:-1]) if line.startswith("foliot top of"))
+        return self.rows(lines[begin:-1])
+
+    def test_timers(self):
+        shown = self.rows(block_after("docs/observability.md", "$ foliot top timers.sock"))
+        printed = self.printed("measure")
+        self.assertEqual(shown, printed[:len(shown)])
+
+    def test_tasks(self):
+        shown = self.rows(block_after("docs/runtime/statistics.md", "$ build/release/examples/gateway --statistics runtime.sock &"))
+        self.assertEqual(shown.pop(0), "$ foliot top runtime.s")
+        self.assertEqual(shown, self.printed("runtime", "measure"))
+
+    def test_the_metrics_of_timers(self):
+        self.show("measure")
+        printed = self.expect_done("top", "timers", "--prometheus").splitlines()
+        shown = block_after("docs/observability.md", "$ foliot top timers.sock --prometheus")
+        self.assertEqual([form(line) for line in shown if line != "…" and form(line) not in map(form, printed)], [])
+
+
+class TopOfAServer(ServeCase):
+    def test_its_jobs(self):
+        server = self.serve("--memory", "--statistics", str(self.here / "top"))
+        client = self.connect(server)
+        for tube, delays in ((b"mail", (0, 1000, 2000)), (b"other", (0,))):
+            client.ask(b"use %s\r\n" % tube)
+            for delay in delays:
+                client.ask(b"put 0 %d 1000 1\r\nx\r\n" % delay)
+        client.ask(b"watch other\r\n")
+        client.ask(b"ignore default\r\n")
+        self.assertTrue(client.ask(b"reserve\r\n").startswith(b"RESERVED "))
+        printed = self.look("top", r"\n +0 +0 +1 +0  other\n").splitlines()
+        first = "tubes with jobs                      2"
+        shown = [first, *block_after("docs/serve/README.md", first)]
+        begin = printed.index(first)
+        without_time = lambda lines: [re.sub(r"^(next is due in ) +\d.*", r"\1", line) for line in lines]
+        self.assertEqual(without_time(shown), without_time(printed[begin:begin + len(shown)]))
 
 
 class Stats(ServeCase):

@@ -64,6 +64,15 @@ class CommandLine(ProgramCase):
             code, _, err = self.run_foliot(*arguments, preexec_fn=lambda: os.close(1))
             self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': Bad file descriptor\n"), arguments)
 
+    def test_a_value_that_is_missing_is_not_the_next_argument(self):
+        """As where a shell's variable is not set: the log would be overwritten."""
+        self.put("a.log", LOG)
+        for option in ("--json=", "--sessions=", "--idle=", "--strict="):
+            self.expect_error(f"'{option}' has no value behind the '='", "replay", option, "a.log", "a.log")
+        self.expect_error("cannot read '--json=': No such file", "replay", "--", "--json=")
+        self.assertEqual((self.here / "a.log").read_bytes(), LOG)
+        self.assertEqual(self.names(), ["a.log"])
+
     def test_wrong_arguments(self):
         self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'")
         sentence = self.run_foliot()[2]
@@ -221,6 +230,15 @@ class BadInput(ProgramCase):
         self.put("b.log", LOG + BAD + LOG)
         self.expect_failure("b.log:61: malformed line (no time in brackets", "--strict", "a.log", "b.log", code=1)
         self.assertEqual(self.replay("--strict", "a.log")[0], 0)
+        self.put("c.log", BAD + b"\n" + LOG)
+        self.expect_failure("c.log:1: malformed line (no time in brackets", "--strict", "c.log", code=1)
+
+    def test_strict_and_no_line_in_the_format(self):
+        self.put("a.log", BAD * 5)
+        self.put("b.log", b"\n")
+        for arguments in (["a.log"], ["a.log", "b.log"], ["--engine", "all", "a.log"]):
+            self.expect_failure("no line is in a format that foliot reads: common, combined or vhost_combined; the first one is "
+                                "a.log:1: malformed line (no time in brackets", "--strict", *arguments)
 
     def test_rubbish_does_not_crash(self):
         rubbish = bytes((i * i * 7 + i // 3) % 256 for i in range(300_000))
@@ -524,15 +542,23 @@ class Formats(ProgramCase):
         fields = ["198.51.100.9, 10.0.0.1", "198.51.100.9", "198.51.100.9, 10.0.0.2, 10.0.0.3", "198.51.100.9,10.0.0.4"]
         self.assertEqual(self.clients(fields), ["198.51.100.9"])
 
+    def test_a_virtual_host_before_a_name_is_not_the_client(self):
+        """The name is no identity."""
+        for fields in (" visitor.example.org -", " visitor.example.org anna"):
+            line = ("shop.example.org:443" + fields + self.REST % 0).replace(" - - [", " [").encode()
+            good = ("198.51.100.1" + self.REST % 1).encode()
+            self.expect_error("standard input:1: malformed line (no user", "replay", "--strict", "-", given=line + good, code=1)
+
     def test_a_byte_order_mark_is_no_part_of_the_client(self):
         self.assertEqual(self.clients(["198.51.100.1"] * 2, mark=b"\xef\xbb\xbf"), ["198.51.100.1"])
 
     def test_another_format_is_malformed(self):
         line = ("198.51.100.1 203.0.113.5" + self.REST % 0).encode()
-        self.expect_error("a client, an identity and a user", "replay", "--strict", "-", given=line, code=1)
+        good = ("198.51.100.1" + self.REST % 1).encode()
+        self.expect_error("standard input:1: malformed line (other fields", "replay", "--strict", "-", given=line + good, code=1)
         vhost = ("shop.example.org:443 198.51.100.1" + self.REST % 0).encode()
         for name in ("common", "combined"):
-            self.expect_error("malformed line", "replay", "--strict", "--format", name, "-", given=vhost, code=1)
+            self.expect_error("malformed line", "replay", "--strict", "--format", name, "-", given=vhost)
 
 
 class Order(ProgramCase):

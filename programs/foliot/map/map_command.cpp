@@ -32,6 +32,12 @@ int number_of(const std::string& text, const char* option) {
   return number;
 }
 
+/// The connection string of a database. Throws failure where it is empty: libpq would choose a database.
+const std::string& database_of(const std::string& text, const char* argument) {
+  if (text.empty()) throw failure(fmt::format("{} '' is no database: write postgresql://HOST/NAME", argument));
+  return text;
+}
+
 /// A tube that clients of foliot serve can name. Throws failure.
 const std::string& tube_of(const std::string& text) {
   if (!beanstalk::is_tube_name(text)) {
@@ -52,18 +58,20 @@ void add_map(CLI::App& program, command& chosen) {
                    "The first database, as the nodes name it with --store:\nit has the map")
       ->type_name("")
       ->required();
-  line->add_option("--add", all->options.added,
-                   "Add this database, for which `foliot serve --migrate` was\n"
-                   "called, and which has no jobs. All nodes must reach it under\n"
-                   "this name")
-      ->type_name("DATABASE");
+  const CLI::Option* const added = line->add_option("--add", all->options.added,
+                                                    "Add this database, for which `foliot serve --migrate` was\n"
+                                                    "called, and which has no jobs. All nodes must reach it under\n"
+                                                    "this name")
+                                       ->type_name("DATABASE");
   line->add_option("--rename", all->renamed,
                    "Change the connection string of the database with this\n"
                    "number. It must be the same database")
       ->type_name("NUMBER DATABASE")
       ->expected(2);
-  line->add_option("--remove", all->removed, "Take the database with this number, which has no tubes, out of\nthe map")
-      ->type_name("NUMBER");
+  const CLI::Option* const removed =
+      line->add_option("--remove", all->removed,
+                       "Take the database with this number, which has no tubes, out of\nthe map")
+          ->type_name("NUMBER");
   line->add_flag("--lost", all->options.is_lost, "Do not ask the database that is removed: it will never\nanswer again")
       ->needs("--remove");
   line->add_option("--move", all->moved, "Move a tube to the database with this number")
@@ -78,10 +86,16 @@ void add_map(CLI::App& program, command& chosen) {
       "\n"
       "Nodes and clients go on meanwhile. A move may be ended at any time and repeated:\n"
       "no job is lost, and none is doubled.");
-  line->callback([all, &chosen] {
-    chosen = [all] {
-      if (!all->renamed.empty()) all->options.renamed = {number_of(all->renamed[0], "--rename"), all->renamed[1]};
-      if (!all->removed.empty()) all->options.removed = number_of(all->removed, "--remove");
+  line->callback([all, added, removed, &chosen] {
+    const bool adds = added->count() > 0;
+    const bool removes = removed->count() > 0;
+    chosen = [all, adds, removes] {
+      database_of(all->options.first, "DATABASE");
+      if (adds) database_of(all->options.added, "--add");
+      if (!all->renamed.empty()) {
+        all->options.renamed = {number_of(all->renamed[0], "--rename"), database_of(all->renamed[1], "--rename")};
+      }
+      if (removes) all->options.removed = number_of(all->removed, "--remove");
       if (!all->moved.empty()) all->options.moved = {tube_of(all->moved[0]), number_of(all->moved[1], "--move")};
       all->options.waits = !all->ends_early;
       show_or_change_map(all->options);

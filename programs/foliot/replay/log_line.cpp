@@ -235,7 +235,10 @@ std::expected<log_parser::fields, malformed> log_parser::read_fields_from(std::s
   const std::size_t user = ident_end + 1;
   const auto time = find_time(line, user);
   if (!time) return std::unexpected(time.error());
-  if (!are_ident_and_user(line.substr(ident, ident_end - ident), line.substr(user, time->begin - user))) {
+  const std::string_view identity = line.substr(ident, ident_end - ident);
+  const bool are_usual = are_ident_and_user(identity, line.substr(user, time->begin - user));
+  // Behind what may be a virtual host, a word may be the client.
+  if (!are_usual || (identity != "-" && begins_with_host_and_port(line.substr(client)))) {
     return std::unexpected(malformed::other_fields);
   }
   return fields{found->name, time->time, time->end};

@@ -15,7 +15,8 @@
 //
 // A user's name may contain spaces, but then the identity is `-`, and neither the name's first word nor its last is:
 // a line with more fields in front of the time is of another format, in which the first field may not be the client.
-// An identity is no address, for the same reason.
+// An identity is no address, and none stands behind a client with a port, for the same reason: `example.org:80 name -`
+// begins with a virtual host.
 //
 // Thread safety: none, one thread. O(length of the line), without an allocation.
 #pragma once

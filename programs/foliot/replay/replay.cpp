@@ -64,9 +64,10 @@ class run {
     progress_.wipe();
     report_rest();
     if (lines_ > 0 && malformed_ == lines_) {
-      throw failure(options_.format == log_format::any
-                        ? "no line is in a format that foliot reads: common, combined or vhost_combined"
-                        : fmt::format("no line is in the format {}", name_of(options_.format)));
+      const std::string what = options_.format == log_format::any
+                                   ? "no line is in a format that foliot reads: common, combined or vhost_combined"
+                                   : fmt::format("no line is in the format {}", name_of(options_.format));
+      throw failure(breach_ ? fmt::format("{}; the first one is {}", what, *breach_) : what);
     }
   }
 
@@ -86,6 +87,7 @@ class run {
 
  private:
   void report_rest() const {
+    if (options_.strict) return;  // the error names the first one
     if (malformed_ > lines_shown) {
       const std::uint64_t more = malformed_ - lines_shown;
       report(fmt::format("{} more malformed {} skipped", grouped(more), more == 1 ? "line" : "lines"));
@@ -105,6 +107,7 @@ class run {
       if (lines_ % lines_between_progress == 0) progress_.update(bytes_before_ + file.bytes_read(), lines_);
       const auto request = line->too_long ? std::unexpected(malformed::too_long) : parser_.parse(line->text);
       if (request) {
+        if (breach_) end_strictly(*breach_);
         if (backward_.add(number, request->time)) go_back(number, request->time);
         handle(*request);
       } else {
@@ -136,11 +139,20 @@ class run {
     warn(*what, "; it counts as that time");
   }
 
-  /// Tells of a line. Throws failure with --strict.
+  /// Tells of a line. Throws failure with --strict, but not yet where every line so far is malformed: this may be no
+  /// log in the format at all.
   void warn(const std::string& what, std::string_view consequence) {
-    if (options_.strict) throw failure(what + "; --strict allows none", exit_code::bad_input);
+    if (options_.strict) {
+      if (malformed_ < lines_) end_strictly(what);
+      if (!breach_) breach_ = what;
+      return;
+    }
     progress_.wipe();
     report(fmt::format("{}{}", what, consequence));
+  }
+
+  [[noreturn]] static void end_strictly(const std::string& what) {
+    throw failure(what + "; --strict allows none", exit_code::bad_input);
   }
 
   replay_summary summarise() const {
@@ -185,6 +197,8 @@ class run {
   std::uint64_t malformed_ = 0;
   std::uint64_t backward_shown_ = 0;
   std::uint64_t bytes_before_ = 0;  // in the logs before this one
+  /// With --strict: of the first malformed line, until one comes that is not.
+  std::optional<std::string> breach_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "../duration_text.hpp"
 #include "../failure.hpp"
+#include "../number_option.hpp"
 #include "replay.hpp"
 #include "session_tracker.hpp"
 
@@ -96,7 +97,7 @@ void add_replay(CLI::App& program, command& chosen) {
               "How many slots hashed-wheel has (512), or each level of\nhierarchical-wheel (20); the first rounds "
               "up to a power of two")
           ->type_name("COUNT")
-          ->check(CLI::Range(std::size_t{1}, wheel_shape::most_slots));
+          ->transform(whole_number(1, wheel_shape::most_slots));
   const CLI::Option* sessions =
       line->add_option("--sessions", all->sessions,
                        "Write the sessions to FILE, as comma-separated values;\n- is standard output")

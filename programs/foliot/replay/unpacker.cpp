@@ -197,7 +197,7 @@ constexpr std::array other_formats{
     other_format{"zip", "PK\x03\x04"},    other_format{"7z", "7z\xbc\xaf\x27\x1c"},
     other_format{"compress", "\x1f\x9d"}, other_format{"lz4", "\x04\x22\x4d\x18"},
     other_format{"lzip", "LZIP\x01"},     other_format{"lzop", "\x89LZO\x00"sv},
-    other_format{"rar", "Rar!\x1a\x07"},
+    other_format{"rar", "Rar!\x1a\x07"},  other_format{"lzma", "\x5d\x00\x00"sv},
 };
 
 }  // namespace

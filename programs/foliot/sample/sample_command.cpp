@@ -1,15 +1,14 @@
 #include "../commands.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "../failure.hpp"
+#include "../number_option.hpp"
 #include "../timestamp.hpp"
 #include "sample.hpp"
 
@@ -20,24 +19,6 @@ namespace {
 struct arguments {
   sample_options options;
   std::string start = "2026-03-02";
-};
-
-/// Accepts whole numbers in a range, written in decimal. (CLI11's own conversion accepts -1 and numbers that are too
-/// large, and reads 010 as 8: it receives only numbers that it reads correctly.)
-class whole_number : public CLI::Validator {
- public:
-  whole_number(std::uint64_t least, std::uint64_t most) {
-    func_ = [least, most](std::string& text) {
-      std::uint64_t number = 0;
-      const char* const end = text.data() + text.size();
-      const auto [stop, error] = std::from_chars(text.data(), end, number);
-      if (error != std::errc() || stop != end || number < least || number > most) {
-        return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
-      }
-      text = std::to_string(number);
-      return std::string();
-    };
-  }
 };
 
 instant midnight_of(const std::string& date) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "../failure.hpp"
+#include "../number_option.hpp"
 #include "serve_options.hpp"
 
 namespace foliot::program {
@@ -69,7 +70,7 @@ void add_database(CLI::App& line, arguments& all) {
                   "each session has two connections to it")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::Range(std::size_t{1}, most_sessions).description(""))
+      ->transform(whole_number(1, most_sessions))
       ->needs(store)
       ->group(group);
   line.add_option("--node-timeout", all.node_timeout,
@@ -124,9 +125,11 @@ void add_listeners(CLI::App& line, arguments& all) {
 
 void add_limits(CLI::App& line, serve_options& options) {
   const auto limit = [&line](const char* name, auto& value, const char* text, auto least, auto most) {
-    CLI::Range range(least, most);
-    range.description("");  // the text says it
-    return line.add_option(name, value, text)->type_name("N")->capture_default_str()->check(range)->group("Limits");
+    return line.add_option(name, value, text)
+        ->type_name("N")
+        ->capture_default_str()
+        ->transform(whole_number(least, most))
+        ->group("Limits");
   };
   limit("--max-job-size", options.max_job_size, "Bytes of a job's body; at most 1 GiB", std::size_t{0}, most_job_size);
   limit("--max-connections", options.max_connections, "Connections at once", std::size_t{1}, std::size_t{1'000'000});
@@ -138,6 +141,7 @@ void add_limits(CLI::App& line, serve_options& options) {
       ->type_name("SIZE")
       ->default_str("0")
       ->transform(CLI::AsSizeValue(false).description(""))
+      ->transform(size_text())
       ->group("Limits");
   line.add_option("--max-buffered", options.max_buffered,
                   "Memory for what waits to be sent to clients or to be executed,\n"
@@ -145,6 +149,7 @@ void add_limits(CLI::App& line, serve_options& options) {
                   "to 4 GiB")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""))
+      ->transform(size_text())
       ->group("Limits");
 }
 
@@ -166,10 +171,11 @@ void add_serve(CLI::App& program, command& chosen) {
   for (const char* const other : {"--data", "--memory", "--salvage", "--migrate"}) {
     checking->excludes(line->get_option(other));
   }
-  line->add_option("--statistics", all->options.statistics,
-                   "Show the server's jobs, tasks, timers and workers at this\npath, for `foliot top`")
-      ->type_name("PATH")
-      ->group("Other");
+  const CLI::Option* const statistics =
+      line->add_option("--statistics", all->options.statistics,
+                       "Show the server's jobs, tasks, timers and workers at this\npath, for `foliot top`")
+          ->type_name("PATH")
+          ->group("Other");
   line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
   line->footer(
       "A job is put with a delay and handed to one worker when it is due. What the\n"
@@ -180,10 +186,12 @@ void add_serve(CLI::App& program, command& chosen) {
       "\n"
       "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
       "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups.");
-  line->callback([all, checking, database, &chosen] {
+  line->callback([all, checking, database, statistics, &chosen] {
     const bool has_database = database->count() > 0;
     const bool checks = checking->count() > 0;
-    chosen = [all, has_database, checks] {
+    const bool shows_nowhere = statistics->count() > 0 && all->options.statistics.empty();
+    chosen = [all, has_database, checks, shows_nowhere] {
+      if (shows_nowhere) throw failure("--statistics '' is no path of a socket: name one, or leave it out");
       if (has_database && all->options.database.empty()) {  // libpq would choose one
         throw failure("--store '' is no database: write postgresql://HOST/NAME");
       }

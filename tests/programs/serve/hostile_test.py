@@ -578,7 +578,7 @@ class Wrong(ServeCase):
                 self.refuse("can be reached from other machines", "--data", "jobs", "--beanstalk", address)
                 self.refuse("add --insecure", "--data", "jobs", "--beanstalk", address)
         for address in ["nonsense", "localhost", "localhost:", "localhost:65536", "local host:1", "127.0.0.1:65536", "1.2.3:4",
-                        "0x7f.1:4", ":11300", "-a:1", "http://localhost:11300"]:
+                        "0x7f.1:4", "1.2.3.:4", "127.0.0.1.:4", ".:4", ":11300", "-a:1", "http://localhost:11300"]:
             with self.subTest(address=address):
                 self.refuse(f"--beanstalk '{address}' is no address: write 127.0.0.1:11300, localhost:11300,",
                             "--data", "jobs", "--beanstalk", address)
@@ -588,6 +588,16 @@ class Wrong(ServeCase):
         self.assertEqual(self.names(), [])
         self.refuse("cannot listen at", "--data", "jobs", "--beanstalk", "unix:no/such/folder")
 
+    def test_numbers(self):
+        for option, least, most in [("--max-job-size", 0, 2 ** 30), ("--max-connections", 1, 10 ** 6),
+                                    ("--max-tubes", 1, 10 ** 8), ("--max-jobs", 0, 2 ** 64 - 1)]:
+            for number in ["-1", "", "x", "1e3", "0x10", "1.5", str(most + 1), str(2 ** 64)]:
+                self.refuse(f"{option}: '{number}' is no whole number from {least} to {most}", "--memory", option, number)
+        for option in ("--max-memory", "--max-buffered"):
+            for size in ["-1", "-5MB", "", "MB", "1.5GB", str(2 ** 64)]:
+                self.refuse(f"{option}: '{size}' is no size: write a whole number", "--memory", option, size)
+            self.refuse(f"{option}: 16 multiplied by eb factor", "--memory", option, "16EB")
+
     def test_no_way_in(self):
         for where in [["--memory"], ["--data", "jobs"], ["--data", "jobs", "--statistics", "top"]]:
             self.refuse("--beanstalk off leaves no way to reach the jobs", *where, "--beanstalk", "off")
@@ -596,6 +606,8 @@ class Wrong(ServeCase):
     def test_unknown_words(self):
         self.refuse("foliot serve has no '--memroy': the nearest is '--memory'; see foliot serve --help", "--memroy")
         self.refuse("--data '' is no folder", "--data", "")
+        self.refuse("'--data=' has no value behind the '='", "--data=", "--memory")
+        self.refuse("--statistics '' is no path of a socket", "--memory", "--statistics", "")
         for words in [["--nonsense"], ["nonsense"], ["--sync", "never"], ["--sync", "every"], ["--sync", "every", "x"],
                       ["--max-connections", "0"], ["--max-job-size", "-1"], ["--memory", "--data", "jobs"]]:
             with self.subTest(words=words):
@@ -680,7 +692,8 @@ class OtherSettings(ServeCase):
         code, out, _ = self.run_foliot("copy", *(f"localhost:{port}" for _, port in servers))
         self.assertEqual(code, 0)
         self.assertIn("moved 1 job from ", out)
-        self.expect_error("Connection refused", "copy", "localhost:1", f"localhost:{servers[0][1]}")
+        for name in ("localhost", "localhost.", "LocalHost."):
+            self.expect_error("Connection refused", "copy", f"{name}:1", f"localhost:{servers[0][1]}")
         code, out, _ = self.run_foliot("bench", "serve", "--only", "puts", "--quick", "--address",
                                        f"localhost:{servers[0][1]}")  # with sanitizers a warning, too
         self.assertEqual(code, 0)

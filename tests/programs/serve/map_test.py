@@ -199,6 +199,10 @@ class TwoDatabases(NodesCase):
         for tube in ["a b", "-a", "a" * 201, ""]:
             self.expect_error(f"--move: '{tube}' is not the name of a tube", "map", self.database.database, "--move", tube, "0")
         self.expect_error("--rename: '-1' is not the number of a", "map", self.database.database, "--rename", "-1", "x")
+        for argument, words in [("DATABASE", [""]), ("--add", [self.database.database, "--add", ""]),
+                                ("--rename", [self.database.database, "--rename", "1", ""])]:
+            self.expect_error(f"{argument} '' is no database: write postgresql://HOST/NAME", "map", *words)
+        self.expect_error("--remove: '' is not the number of a database", "map", self.database.database, "--remove", "")
         self.expect_error("there is no database with the number 7", "map", self.database.database, "--move", "t", "7")
         self.expect_error("is the first database itself", "map", self.database.database, "--add", self.database.database)
 
