@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds the coroutines that g++ 12 miscompiles: it destroys some temporaries of a co_await expression twice.
 
-usage: foliot-check-coroutines [--quiet] [--skip-missing] [FILE | FOLDER]...
+usage: foliot-check-coroutines [--quiet] [--skip-missing] [-I FOLDER]... [FILE | FOLDER]...
 
 Reads the C++ sources that are named, or below the folders that are named, the present one by default, and prints
 `path:line: what is wrong, and what to write instead` for each breach. Exit status: 0 without any, 1 with some, 2 for
@@ -13,9 +13,11 @@ the same expression no object is made with braces, or by an aggregate's parenthe
 copy: these are what is destroyed twice.
 
 This reads brackets and a few words, no C++: && and || are operators if white space is on both sides, as formatters
-leave them, and the text before a brace decides whether it begins a block. Of a class it knows what the files that it
-reads declare: classes with constructors are safe, and so are structs of plain numbers, pointers and references, and the
-standard library's classes, but std::array. A class that it does not know counts as a struct.
+leave them, and the text before a brace decides whether it begins a block. Classes with constructors are safe, and so are
+structs of plain numbers, pointers and references, and the standard library's classes, but std::array. Of other classes it
+knows what the files declare that it reads; if that is not enough, it also reads the headers that these include, beside
+the file or below a folder of -I. What is made of a class that it still does not know is reported, with the words
+`unless` and what was not found.
 """
 import argparse
 import os
@@ -64,10 +66,13 @@ class Class:
     """What the text of a class, an enumeration or an alias shows."""
     is_aggregate: bool = False
     members: tuple[str, ...] = ()  # the types of an aggregate's
+    has_destructor: bool = False   # an aggregate that has declared one
     alias_of: str = ""
+    scopes: tuple[str, ...] = ()   # the namespaces and classes that it is in
 
 
 Classes = Mapping[str, list[Class]]  # by name: several classes may have the same
+ELSEWHERE = "::"  # before the name of a class of another file, if the file has one with the same name
 
 
 def body_of(code: str, opening: int) -> str:
@@ -94,11 +99,11 @@ def without_angles(text: str) -> str:
     return text
 
 
-def class_of(kind: str, name: str, base: str | None, body: str) -> Class:
+def class_of(kind: str, name: str, base: str | None, body: str, scopes: tuple[str, ...]) -> Class:
     if kind != "struct" or re.search(r"\b(?:virtual|private|protected)\b|\busing\s+[\w:]+::(\w+)\s*;", body):
-        return Class()
+        return Class(scopes=scopes)
     if re.search(rf"(?<![~\w:]){name}\s*\(", body):
-        return Class()
+        return Class(scopes=scopes)
     members = [base] if base else []
     for statement in body.split(";"):
         statement = re.sub(r"\[\[[^\]]*\]\]|^[\s\w]*:(?!:)", "", statement.strip()).strip()
@@ -106,48 +111,113 @@ def class_of(kind: str, name: str, base: str | None, body: str) -> Class:
         if statement and not NO_MEMBER.match(statement) and "(" not in plain and "operator" not in plain:
             of = re.sub(r"\s*=.*|\s*\[.*", "", statement, flags=re.S)
             members.append(re.sub(r"(?<![\w:])\w+\s*$", "", of).strip())
-    return Class(True, tuple(members))
+    return Class(True, tuple(members), re.search(rf"~{name}\s*\((?![^;]*=\s*default)", body) is not None, scopes=scopes)
+
+
+def scopes_at(code: str) -> dict[int, tuple[str, ...]]:
+    """For the position of each brace that opens: the names of the namespaces and classes that it is in."""
+    names = {head.end() - 1: head[2] for head in CLASS_HEAD.finditer(code)}
+    names |= {head.end() - 1: head[1] or "" for head in re.finditer(r"\bnamespace\s*([\w:\s]*)\{", code)}
+    found: dict[int, tuple[str, ...]] = {}
+    open_: list[tuple[str, ...]] = [()]
+    for brace in re.finditer("[{}]", code):
+        if brace[0] == "{":
+            found[brace.start()] = open_[-1]
+            open_.append(open_[-1] + tuple(re.findall(r"(?!inline\b)\b\w+", names.get(brace.start(), ""))))
+        elif len(open_) > 1:
+            open_.pop()
+    return found
 
 
 def classes_of(codes: Iterable[str]) -> Classes:
     """The classes, enumerations and aliases that this code declares."""
     found: dict[str, list[Class]] = {}
     for code in codes:
+        scopes = scopes_at(code)
         for head in CLASS_HEAD.finditer(code):
-            found.setdefault(head[2], []).append(class_of(head[1], head[2], head[3], body_of(code, head.end() - 1)))
+            opening = head.end() - 1
+            found.setdefault(head[2], []).append(
+                class_of(head[1], head[2], head[3], body_of(code, opening), scopes[opening]))
         for other in OTHER_NAME.finditer(code):
             found.setdefault(other[1] or other[2], []).append(Class(alias_of=(other[3] or "int").strip()))
     return found
 
 
-def last_name(name: str) -> str:
-    return without_angles(name).strip().split("::")[-1]
+def named(name: str, classes: Classes) -> list[Class]:
+    """What is known of the classes that this name may mean."""
+    *scopes, last = (part.strip() for part in without_angles(name).strip().removeprefix("::").split("::"))
+
+    def is_meant(one: Class) -> bool:
+        outer = iter(one.scopes)  # the name may leave out an inline namespace
+        return one.alias_of != "" or all(scope in outer for scope in scopes)
+
+    return (list(filter(is_meant, classes.get(last, []))) or
+            (list(filter(is_meant, classes.get(ELSEWHERE + last, []))) if scopes else []))
 
 
-def does_something_at_its_end(kind: str, classes: Classes, depth: int = 0) -> bool:
-    """Whether objects of this type have a destructor that does something, as far as is known."""
+def any_of(answers: Iterable[bool | None]) -> bool | None:
+    """True if one is; None if none is and one is not known."""
+    result: bool | None = False
+    for each in answers:
+        if each:
+            return True
+        if each is None:
+            result = None
+    return result
+
+
+Answers = dict[str, bool | None]  # of the types that were asked for already; None while one is being looked at
+
+
+def does_something_at_its_end(kind: str, classes: Classes, seen: Answers) -> bool | None:
+    """Whether objects of this type have a destructor that does something; None if it is not known."""
+    kind = re.sub(r"\b(?:const|mutable)\s+", "", kind).strip()
     if PLAIN.fullmatch(kind):
         return False
-    known = classes.get(last_name(re.sub(r"\b(?:const|mutable)\s+", "", kind)))
-    return not known or depth > 8 or any(
-        not (one.is_aggregate or one.alias_of)
-        or any(does_something_at_its_end(member, classes, depth + 1) for member in one.members)
-        or (one.alias_of != "" and does_something_at_its_end(one.alias_of, classes, depth + 1)) for one in known)
+    if kind in seen:
+        return seen[kind]
+    seen[kind] = None
+    if of := OF_ITS_ARGUMENTS.fullmatch(kind):
+        seen[kind] = any_of(not each.isdigit() and does_something_at_its_end(each, classes, seen)
+                            for each in parts(of[1], "(){}[]<>"))
+    elif OWNER.match(kind):
+        seen[kind] = True
+    elif known := named(kind, classes):
+        seen[kind] = any_of(
+            does_something_at_its_end(one.alias_of, classes, seen) if one.alias_of else
+            not one.is_aggregate or one.has_destructor or
+            any_of(does_something_at_its_end(member, classes, seen) for member in one.members)
+            for one in known)
+    return seen[kind]
 
 
 def is_destroyed_twice(name: str, classes: Classes, depth: int = 0) -> bool | None:
     """Whether temporaries of that class are; None if it is not known."""
     if SAFE_NAME.fullmatch(without_angles(name).strip()) or PLAIN.fullmatch(name):
         return False
-    known = classes.get(last_name(name))
-    if not known or depth > 8:
+    known = named(name, classes)
+    if not known or depth > 3:
         return None
-    each = [is_destroyed_twice(one.alias_of, classes, depth + 1) if one.alias_of else
-            one.is_aggregate and any(does_something_at_its_end(member, classes) for member in one.members)
-            for one in known]
-    return True if True in each else None if None in each else False
+    seen: Answers = {}
+    return any_of(is_destroyed_twice(one.alias_of, classes, depth + 1) if one.alias_of else
+                  one.is_aggregate and (one.has_destructor or any_of(
+                      does_something_at_its_end(member, classes, seen) for member in one.members))
+                  for one in known)
 
 
+def unless(name: str, classes: Classes) -> str:
+    """What makes temporaries of a class safe that is not known well enough."""
+    if not named(name, classes):
+        return ", unless its class has a constructor: no file that was read declares it"
+    return ", unless all its members are plain: no file that was read declares their classes"
+
+
+OF_ITS_ARGUMENTS = re.compile(r"std::(?:array|optional|pair|tuple|variant|expected)<(.*)>", re.S)
+OWNER = re.compile(
+    r"std::(?:(?:pmr::)?(?:basic_)?(?:w|u8|u16|u32)?string\b(?!_)|(?:pmr::)?(?:vector|deque|list|forward_list|map|set"
+    r"|multimap|multiset|unordered_\w+)\b|function\b|move_only_function\b|any\b|shared_ptr\b|unique_ptr\b|weak_ptr\b"
+    r"|exception_ptr\b|thread\b|jthread\b|promise\b|future\b|shared_future\b|filesystem::path\b|unique_lock\b"
+    r"|lock_guard\b|stop_token\b|stop_source\b)")
 SAFE_NAME = re.compile(
     r"(?:::)?std::(?!array\b).*|(?:::)?(?:bool|char|int|unsigned|long|short|float|double|u?int\d+_t|size_t|auto)"
     r"|(?:[\w:]*::)?(?:seconds|milliseconds|microseconds|nanoseconds|minutes|hours|duration|instant)")
@@ -201,16 +271,16 @@ def until_closed(code: str, opening: int) -> str:
     return ""
 
 
-def parts(list_: str) -> list[str]:
+def parts(list_: str, brackets: str = "(){}[]") -> list[str]:
     """What stands between the commas of a list, if they are not inside brackets."""
     depth, found, since = 0, [], 0
-    for token in re.finditer(r"[(){}\[\],]", list_):
+    for token in re.finditer(f"[{re.escape(brackets)},]", list_):
         if token[0] == ",":
             if depth == 0:
                 found.append(list_[since:token.start()])
                 since = token.end()
         else:
-            depth += 1 if token[0] in "({[" else -1
+            depth += 1 if token[0] in "({[<" else -1
     return [part.strip() for part in [*found, list_[since:]] if part.strip()]
 
 
@@ -228,8 +298,8 @@ def made_with_braces(before: str, in_argument: bool, classes: Classes) -> str | 
     twice = is_destroyed_twice(name[1], classes)
     if twice is False:
         return None
-    unless = "" if twice else ", unless its class has a constructor"
-    return f"g++ 12 destroys this {name[1]}, which is made beside a co_await, twice{unless}: {GIVE_A_NAME}"
+    but = "" if twice else unless(name[1], classes)
+    return f"g++ 12 destroys this {name[1]}, which is made beside a co_await, twice{but}: {GIVE_A_NAME}"
 
 
 def made_with_parentheses(before: str, inside: str, classes: Classes) -> str | None:
@@ -250,7 +320,7 @@ def captures_by_copy(captures: str) -> bool:
 def await_breaches(code: str, classes: Classes | None = None) -> Iterable[tuple[int, str]]:
     """The breaches of code without comments and strings. `classes`: those that other files declare."""
     own = classes_of([code])
-    classes = {**(classes or {}), **own}
+    classes = {**(classes or {}), **own, **{ELSEWHERE + name: classes[name] for name in own if name in (classes or {})}}
     statements, after_keyword = [Statement()], -1  # one statement for each block that is open
     for token in COROUTINE_TOKEN.finditer(code):
         word, here = token[0], statements[-1]
@@ -310,6 +380,23 @@ def sources(places: Iterable[Path]) -> Iterable[Path]:
             yield from (file for file in files if file.is_file())  # an editor's lock is a link to nothing
 
 
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
+
+
+def with_included(texts: Mapping[Path, str], folders: Iterable[Path]) -> dict[Path, str]:
+    """These files, and all headers that they include, as far as they are beside them or below the folders."""
+    found, waiting = {path.resolve(): text for path, text in texts.items()}, [*texts.items()]
+    while waiting:
+        path, text = waiting.pop()
+        for include in INCLUDE.finditer(text):
+            places = [*([path.parent] if include[1] else []), *folders]
+            header = next((file for place in places if (file := place / (include[1] or include[2])).is_file()), None)
+            if header is not None and header.resolve() not in found:
+                found[header.resolve()] = header.read_text(encoding="utf-8", errors="replace")
+                waiting.append((header, found[header.resolve()]))
+    return found
+
+
 def breaches_of(text: str, code: str, classes: Classes) -> list[tuple[int, str]]:
     """The lines with a breach, without those that a comment allows."""
     found = sorted({(text.count("\n", 0, position) + 1, message)
@@ -329,15 +416,22 @@ def breaches_of(text: str, code: str, classes: Classes) -> list[tuple[int, str]]
     return sorted(found)
 
 
+def all_breaches(texts: Mapping[Path, str], codes: Mapping[Path, str], classes: Classes) -> list[tuple[Path, int, str]]:
+    return [(path, line, message) for path, text in texts.items() if "co_await" in text
+            for line, message in breaches_of(text, codes[path], classes)]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="foliot-check-coroutines", formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="foliot-check-coroutines [--quiet] [--skip-missing] [FILE | FOLDER]...", description=__doc__.split("\n\n", 2)[0] + "\n\n"
+        usage="foliot-check-coroutines [--quiet] [--skip-missing] [-I FOLDER]... [FILE | FOLDER]...", description=__doc__.split("\n\n", 2)[0] + "\n\n"
         + __doc__.split("\n\n", 2)[2])
     parser.add_argument("places", nargs="*", type=Path, metavar="FILE | FOLDER")
     parser.add_argument("--quiet", action="store_true", help="print nothing if nothing is wrong")
     parser.add_argument("--skip-missing", action="store_true",
                         help="leave out files that are not there, such as generated ones; read nothing by default")
+    parser.add_argument("-I", action="append", type=Path, default=[], dest="folders", metavar="FOLDER",
+                        help="where headers are that the files include; what is wrong in them is not reported")
     options = parser.parse_args()
     places = options.places or ([] if options.skip_missing else [Path(".")])
     if options.skip_missing:
@@ -347,14 +441,13 @@ def main() -> int:
             parser.error(f"{place}: no such file or folder")
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sources(places)}
     codes = {path: without_comments_and_strings(text) for path, text in texts.items()}
-    classes = classes_of(codes.values())
-    count = 0
-    for path, text in texts.items():
-        if "co_await" not in text:
-            continue
-        for line, message in breaches_of(text, codes[path], classes):
-            print(f"{path}:{line}: {message}")
-            count += 1
+    found = all_breaches(texts, codes, classes_of(codes.values()))
+    if any(" unless " in message for _, _, message in found):
+        more = with_included(texts, options.folders)
+        found = all_breaches(texts, codes, classes_of(map(without_comments_and_strings, more.values())))
+    for path, line, message in found:
+        print(f"{path}:{line}: {message}")
+    count = len(found)
     if options.quiet and count == 0:
         return 0
     print(f"foliot-check-coroutines: {len(texts)} {'file' if len(texts) == 1 else 'files'}, "

@@ -73,6 +73,10 @@ class Coroutines(unittest.TestCase):
         self.fine("co_await f(job{s});", "struct job {\n  explicit job(std::string t);\n  std::string text;\n};\n")
         self.fine("co_await f(job{s});", "class job {\n public:\n  job(std::string t);\n};\n")
         self.fine("co_await f(number{3});", "using number = std::uint32_t;\n")
+        self.fine("co_await f(both{1});", "struct both {\n  std::optional<int> a;\n  std::array<char, 4> b;\n};\n")
+        self.fine("co_await f(point{1});", "struct point {\n  ~point() = default;\n  int x;\n};\n")
+        self.breach("co_await f(point{1});", "struct point {\n  ~point();\n  int x;\n};\n")
+        self.breach("co_await f(both{1});", JOB + "struct both {\n  std::pair<int, std::optional<job>> a;\n};\n")
         self.breach("co_await f(both{j});", JOB + "struct both {\n  job a;\n};\n")
         self.breach("co_await f(other{j});", JOB + "using other = job;\n")
         self.breach("co_await f(more{j});", JOB + "struct more : job {\n  int x;\n};\n")
@@ -103,9 +107,37 @@ class Coroutines(unittest.TestCase):
         with_constructor = "struct job {\n  job(std::string);\n  std::string text;\n};\n"
         result = self.check(files={"a.cpp": body, "deep/job.hpp": with_constructor})
         self.assertEqual((result.returncode, result.stdout), (0, ""))
-        self.assertRegex(self.check("a.cpp").stdout, r"\Aa.cpp:1: .*job.*, unless its class has a constructor: ")
+        self.assertRegex(self.check("a.cpp").stdout,
+                         r"\Aa.cpp:1: .*job.*, unless its class has a constructor: no file that was read declares it: ")
         self.check(files={"deep/job.hpp": JOB})
         self.assertNotIn("unless", self.check().stdout)
+
+    def test_headers_are_looked_for(self):
+        body = "task<> f() { co_await g(job{s}); }\n"
+        self.check(files={"src/a.cpp": '#include "job.hpp"\n' + body, "src/job.hpp": "  # include <app/part.hpp>\n",
+                          "include/app/part.hpp": "struct job {\n  job(std::string);\n};\ntask<> h() { co_await g({}); }\n"})
+        self.assertIn("a.cpp:2: ", self.check("src/a.cpp").stdout)
+        result = self.check("src/a.cpp", "-I", "include", "-I", "nowhere")
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual(result.stderr, "foliot-check-coroutines: 1 file, 0 breaches\n")
+        self.check(files={"include/app/part.hpp": '#include "../../src/job.hpp"\n' + JOB})
+        self.assertRegex(self.check("src/a.cpp", "-Iinclude").stdout, r"\Asrc/a.cpp:2: .*this job.*, twice: ")
+
+    def test_what_is_not_known_is_told(self):
+        unless = "unless all its members are plain: no file that was read declares their classes: "
+        body = "task<> f() { co_await g(both{1}); }\n"
+        self.assertIn(unless, self.check(files={"a.cpp": "struct both {\n  their::id x;\n};\n" + body}).stdout)
+        self.assertNotIn("unless", self.check(files={"a.cpp": "struct both {\n  their::id x;\n  std::string s;\n};\n"
+                                                               + body}).stdout)
+        ours = "namespace our::inline v1 {\nstruct job {\n  std::string s;\n};\n}\n"
+        told = {name: self.check(files={"a.cpp": ours + f"task<> f() {{ co_await g({name}{{s}}); }}\n"}).stdout
+                for name in ("job", "our::job", "::our::v1::job", "their::job")}
+        self.assertIn("unless its class has a constructor", told.pop("their::job"))
+        for text in told.values():
+            self.assertRegex(text, r"a.cpp:6: .*job.*, twice: ")
+        theirs = "namespace their {\nstruct job {\n  job(int);\n};\n}\n"
+        result = self.check(files={"b.hpp": theirs, "a.cpp": ours + "task<> f() { co_await g(their::job{s}); }\n"})
+        self.assertEqual(result.stdout, "")
 
     def test_it_counts_right(self):
         one = "task<> f() { co_await g({1}); }\n"
