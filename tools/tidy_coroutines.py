@@ -156,29 +156,39 @@ def named(name: str, classes: Classes) -> list[Class]:
 
 
 def any_of(answers: Iterable[bool | None]) -> bool | None:
-    """True if one is; None if one is not known."""
-    each = list(answers)
-    return True if True in each else None if None in each else False
+    """True if one is; None if none is and one is not known."""
+    result: bool | None = False
+    for each in answers:
+        if each:
+            return True
+        if each is None:
+            result = None
+    return result
 
 
-def does_something_at_its_end(kind: str, classes: Classes, depth: int = 0) -> bool | None:
+Answers = dict[str, bool | None]  # of the types that were asked for already; None while one is being looked at
+
+
+def does_something_at_its_end(kind: str, classes: Classes, seen: Answers) -> bool | None:
     """Whether objects of this type have a destructor that does something; None if it is not known."""
     kind = re.sub(r"\b(?:const|mutable)\s+", "", kind).strip()
     if PLAIN.fullmatch(kind):
         return False
-    if depth > 8:
-        return None
+    if kind in seen:
+        return seen[kind]
+    seen[kind] = None
     if of := OF_ITS_ARGUMENTS.fullmatch(kind):
-        return any_of(False if each.isdigit() else does_something_at_its_end(each, classes, depth + 1)
-                      for each in parts(of[1], "(){}[]<>"))
-    if OWNER.match(kind):
-        return True
-    known = named(kind, classes)
-    return any_of(
-        does_something_at_its_end(one.alias_of, classes, depth + 1) if one.alias_of else
-        not one.is_aggregate or one.has_destructor or
-        any_of(does_something_at_its_end(member, classes, depth + 1) for member in one.members)
-        for one in known) if known else None
+        seen[kind] = any_of(not each.isdigit() and does_something_at_its_end(each, classes, seen)
+                            for each in parts(of[1], "(){}[]<>"))
+    elif OWNER.match(kind):
+        seen[kind] = True
+    elif known := named(kind, classes):
+        seen[kind] = any_of(
+            does_something_at_its_end(one.alias_of, classes, seen) if one.alias_of else
+            not one.is_aggregate or one.has_destructor or
+            any_of(does_something_at_its_end(member, classes, seen) for member in one.members)
+            for one in known)
+    return seen[kind]
 
 
 def is_destroyed_twice(name: str, classes: Classes, depth: int = 0) -> bool | None:
@@ -186,11 +196,12 @@ def is_destroyed_twice(name: str, classes: Classes, depth: int = 0) -> bool | No
     if SAFE_NAME.fullmatch(without_angles(name).strip()) or PLAIN.fullmatch(name):
         return False
     known = named(name, classes)
-    if not known or depth > 8:
+    if not known or depth > 3:
         return None
+    seen: Answers = {}
     return any_of(is_destroyed_twice(one.alias_of, classes, depth + 1) if one.alias_of else
                   one.is_aggregate and (one.has_destructor or any_of(
-                      does_something_at_its_end(member, classes) for member in one.members))
+                      does_something_at_its_end(member, classes, seen) for member in one.members))
                   for one in known)
 
 

@@ -41,7 +41,9 @@ class background_runtime::state final : private seam::fork_witness {
     const detail::intrusive_ptr<detail::spawned<void>> keep(*main);
     try {
       thread_ = seam::thread("foliot-runtime", [this, keep] {
+        own_thread_.store(&seam::this_thread(), seam::relaxed);
         work(*keep);
+        own_thread_.store(nullptr, seam::relaxed);
         if (is_abandoned_) delete this;
       });
     } catch (...) {
@@ -71,9 +73,13 @@ class background_runtime::state final : private seam::fork_witness {
   }
   /// Whether the process has forked, and this is the child.
   [[nodiscard]] bool is_lost() const noexcept { return lost_; }
-  /// Whether the caller runs a task, a callback or a call by blocking(): the runtime cannot end before it returns.
+  /// Whether the caller runs a task, a callback, a call by blocking(), or on_failure at the end of the runtime: the
+  /// runtime cannot end before it returns.
   [[nodiscard]] bool runs_caller() const noexcept {
-    return !lost_ && (gate_->runs_caller() || scheduler_.get().blocking().runs_caller());
+    if (lost_) return false;
+    // relaxed: the caller finds its own address only if it has stored it itself.
+    if (own_thread_.load(seam::relaxed) == &seam::this_thread()) return true;
+    return gate_->runs_caller() || scheduler_.get().blocking().runs_caller();
   }
   /// Asks the runtime to stop. It ends, and destroys this object, when the caller has returned to it; in exit() the
   /// caller does not, and then no task is destroyed. Precondition: runs_caller().
@@ -132,6 +138,8 @@ class background_runtime::state final : private seam::fork_witness {
   // Written by a thread of the runtime; read by the runtime's thread, after the other one has ended.
   bool is_abandoned_ = false;
   mutex joining_{lock_rank::engine};
+  /// The thread_state of the runtime's thread, while that thread works; else null. Written by that thread.
+  seam::atomic<const void*> own_thread_{nullptr};
   seam::thread thread_;
 };
 
@@ -154,7 +162,7 @@ void background_runtime::request_stop() noexcept { state_->request_stop(); }
 void background_runtime::stop() {
   if (state_->runs_caller()) {
     throw std::logic_error(
-        "foliot: a task, or a call by blocking(), must not stop the background_runtime that runs it: use "
+        "foliot: a task, a call by blocking() or on_failure must not stop the background_runtime that runs it: use "
         "request_stop()");
   }
   state_->request_stop();

@@ -36,8 +36,8 @@
 //   2. One thread at a time uses a closure, and the record is not freed meanwhile.
 //   3. The thread does not sleep past the queue's next deadline, or the thread that queued the timer wakes it.
 //   4. A timer whose word is armed is pending, one whose word is stopped is not; both are in the queue, the former at
-//      the word's deadline or earlier (timer_word.hpp). A timer whose word is open is pending if it is in the queue,
-//      awaiting requeue or posted. The posted records are the list posted_timers_, and posted_ is their number.
+//      the word's deadline or earlier (timer_word.hpp). A timer whose word is open is pending if it is in the queue or
+//      posted. The posted records are the list posted_timers_, and posted_ is their number.
 //   5. The shard owns itself while it has records or its thread runs; where timers move, it owns all shards of its
 //      service.
 //   6. Once the shard has ended nothing fires. The thread in end() drops each pending timer, at the latest when it
@@ -214,8 +214,7 @@ class shard final : public shard_base,
   /// Whether the timer will fire; or would have, if the shard has ended and end() has yet to drop it.
   [[nodiscard]] bool is_pending(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     if (forked_) return false;
-    return (r.pending() && !r.word().load().stopped()) || awaiting_requeue_ == &r ||
-           (options_.executor && as_extended(r).posted_);
+    return (r.pending() && !r.word().load().stopped()) || (options_.executor && as_extended(r).posted_);
   }
   [[nodiscard]] bool pending_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     return phase_ != phase::ended && is_pending(r);
@@ -253,7 +252,7 @@ class shard final : public shard_base,
   template <class Then>
   armed count_armed(record& r, instant deadline, bool superseded, Then then) FOLIOT_REQUIRES(lock_);
   bool enqueue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
-  bool cancel_outside_queue(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  bool cancel_posted(record& r) noexcept FOLIOT_REQUIRES(lock_);
   stop_result cancel(record& r) noexcept FOLIOT_REQUIRES(lock_);
   stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
   void arm_word(record& r) noexcept FOLIOT_REQUIRES(lock_);
@@ -272,8 +271,7 @@ class shard final : public shard_base,
   void timerproc();
   std::optional<instant> take_turn() noexcept FOLIOT_REQUIRES(lock_);
   expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
-  void end_turn() noexcept FOLIOT_REQUIRES(lock_);
-  void requeue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
+  void requeue(record& r, instant deadline) noexcept FOLIOT_REQUIRES(lock_);
   void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
   std::exception_ptr arm_next_tick(extended& r, firing& current) noexcept FOLIOT_REQUIRES(lock_);
   void call(record& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
@@ -383,12 +381,6 @@ class shard final : public shard_base,
   const std::unique_ptr<callback_meter> meter_;  // null: callbacks are not measured
   mutable mutex lock_{lock_rank::engine};
   queue_type queue_ FOLIOT_GUARDED_BY(lock_);
-  /// A pending timer outside the queue, until the shard's thread queues it again: there was no memory for it in the
-  /// queue, or try_finish_drain() has taken it out. Null nearly always.
-  record* awaiting_requeue_ FOLIOT_GUARDED_BY(lock_) = nullptr;
-  instant awaiting_requeue_until_ FOLIOT_GUARDED_BY(lock_);
-  /// The shard's thread is inside a turn of the queue, which releases the lock while it calls a user's code.
-  bool in_turn_ FOLIOT_GUARDED_BY(lock_) = false;
   /// All but `pending` and `stopped`, which follow from the others, so that a start and a stop write as little as
   /// possible.
   service_counters counters_ FOLIOT_GUARDED_BY(lock_);

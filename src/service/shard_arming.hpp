@@ -139,34 +139,30 @@ inline bool shard<Design>::enqueue(record& r, instant deadline) {
     superseded = false;
     count_dequeued();
   }
-  return cancel_outside_queue(r) || superseded;
+  return cancel_posted(r) || superseded;
 }
 
-/// Cancels the start of a timer that is pending outside the queue: awaiting requeue, or posted. Returns whether it was.
+/// Cancels the firing of a timer that is posted. Returns whether it was.
 template <class Design>
-inline bool shard<Design>::cancel_outside_queue(record& r) noexcept {
-  if (awaiting_requeue_ == &r) [[unlikely]] {
-    awaiting_requeue_ = nullptr;
-    return true;
-  }
+inline bool shard<Design>::cancel_posted(record& r) noexcept {
   if (!options_.executor || !as_extended(r).posted_) return false;
   unpost(as_extended(r));
   return true;
 }
 
-/// Cancels the start of a timer, wherever it is pending: in the queue, awaiting requeue, or posted.
+/// Cancels the start of a timer, wherever it is pending: in the queue, or posted.
 template <class Design>
 inline stop_result shard<Design>::cancel(record& r) noexcept {
   const auto was = r.word().take();
   const bool queued = queue_.stop(r) && !was.stopped();
   if (was.stopped()) count_dequeued();
-  const bool outside = cancel_outside_queue(r);
+  const bool posted = cancel_posted(r);
   if (phase_ == phase::draining) [[unlikely]]
     done_.notify_all();
   if (phase_ == phase::ended) [[unlikely]] {
     // The end of the service has dropped it. A ticker may have two starts pending: a posted tick and the next one.
-    counters_.dropped += (queued ? 1u : 0u) + (outside ? 1u : 0u);
-  } else if (queued || outside) {
+    counters_.dropped += (queued ? 1u : 0u) + (posted ? 1u : 0u);
+  } else if (queued || posted) {
     probes::stop(&r);
     return stop_result::stopped;
   }
@@ -235,7 +231,10 @@ template <class Design>
   // Takes the word: a start without the lock, by a thread that has not seen that the shard is closing, has either
   // happened before, and then the timer is pending, or fails.
   unqueue_if_stopped(r);
-  return is_pending(r);
+  if (is_pending(r)) return true;
+  // The caller has tried without the lock first, and its start was counted meanwhile.
+  done_.notify_all();
+  return false;
 }
 
 /// The thread that drains the shard counts the pending timers again.

@@ -13,7 +13,7 @@ namespace foliot::detail {
 /// How many timers are pending, or were stopped and are still queued.
 template <class Design>
 std::size_t shard<Design>::count_queued() const noexcept {
-  return queue_.size() + (awaiting_requeue_ == nullptr ? 0 : 1) + posted_;
+  return queue_.size() + posted_;
 }
 
 template <class Design>

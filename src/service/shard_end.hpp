@@ -94,29 +94,21 @@ void shard<Design>::wait_until_drained(instant until) noexcept {
 /// Ends the drain if nothing is pending and no callback runs, and returns whether it did; it stays ended.
 ///
 /// A stopped timer that is still queued could yet be started by a thread that has not seen that the shard is closing.
-/// So stopped timers leave the queue: their words are open then, and such a start takes the lock, which refuses it. A
-/// timer that has been started in time awaits requeue outside the queue, as one does that there was no memory for.
+/// So stopped timers leave the queue: their words are open then, and such a start takes the lock, which refuses it. If
+/// a timer has been started in time, the thread that started it notifies this one (lockless_path.hpp).
 template <class Design>
 bool shard<Design>::try_finish_drain() noexcept {
   if (count_pending() > 0 || callbacks_running_ > 0) return false;
   if constexpr (lockless) {
-    // A timer that awaits requeue may have a start that is not counted yet. A turn that has released the lock, while it
-    // calls the executor, may have to put a timer there itself, and there is room for one.
-    if (awaiting_requeue_ != nullptr || in_turn_) return false;
-    while (node_type* const node = queue_.pop_any()) {
+    while (node_type* const node = queue_.any()) {
       record& r = static_cast<record&>(*node);
       const auto was = r.word().take();
-      if (was.stopped()) {
-        count_dequeued();
-        continue;
+      if (!was.stopped()) {
+        r.word().restore(was);
+        return false;
       }
-      awaiting_requeue_ = &r;
-      awaiting_requeue_until_ = was.armed() ? was.deadline() : r.deadline();
-      if (thread_.must_wake()) {
-        ++counters_.wake_ups;
-        thread_.wake();
-      }
-      return false;
+      queue_.stop(r);
+      count_dequeued();
     }
   }
   return true;
@@ -161,7 +153,7 @@ void shard<Design>::drop_pending() noexcept {
       drop(*posted);
       continue;
     }
-    node_type* node = awaiting_requeue_ != nullptr ? std::exchange(awaiting_requeue_, nullptr) : queue_.pop_any();
+    node_type* const node = queue_.pop_any();
     if (node == nullptr) break;
     record& r = static_cast<record&>(*node);
     r.word().take().stopped() ? count_dequeued() : drop(r);

@@ -147,7 +147,7 @@ reset_result shard<Design>::rearm_at_caller(record& r, DeadlineOf deadline_of, T
         // From here on nothing fails.
         const instant deadline = deadline_of();
         const bool queued = from.queue_.stop(r);
-        const bool superseded = from.cancel_outside_queue(r) || queued;
+        const bool superseded = from.cancel_posted(r) || queued;
         to->retain();
         --from.references_;
         last = from.take_unreferenced();

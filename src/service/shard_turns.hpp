@@ -65,9 +65,7 @@ template <class Design>
 std::optional<instant> shard<Design>::take_turn() noexcept {
   instant until;
   try {
-    in_turn_ = true;
     const expiry turn = run_turn(options_.time.now(), options_.turn);
-    end_turn();
     thread_.count_wake_up(counters_, turn, not_due_);
     // Time has passed while callbacks ran: look at the clock again, rather than sleep until a deadline that has passed.
     if (phase_ == phase::ended || turn.fired > 0) return std::nullopt;
@@ -80,7 +78,6 @@ std::optional<instant> shard<Design>::take_turn() noexcept {
     until = queue_.next_deadline();
   } catch (const std::bad_alloc&) {
     // The queue had no memory to move timers. No timer is lost; due timers fire once there is memory.
-    end_turn();
     lock_.unlock();
     report({.error = std::current_exception()});
     lock_.lock();
@@ -93,11 +90,7 @@ std::optional<instant> shard<Design>::take_turn() noexcept {
 /// Throws std::bad_alloc: some timers may have fired before that, and all others are still pending.
 template <class Design>
 expiry shard<Design>::run_turn(instant now, budget limit) {
-  if constexpr (lockless) {
-    not_due_ = 0;
-    if (awaiting_requeue_ != nullptr) [[unlikely]]
-      requeue(*awaiting_requeue_, awaiting_requeue_until_);
-  }
+  if constexpr (lockless) not_due_ = 0;
   return queue_.expire(now, limit, [this](node_type& node) {
     lock_.assert_held();
     record& r = static_cast<record&>(node);
@@ -118,23 +111,11 @@ expiry shard<Design>::run_turn(instant now, budget limit) {
   });
 }
 
-/// After run_turn(): from now on try_finish_drain() may empty the queue.
+/// Requeues a postponed timer, which has just left the queue at its old deadline.
 template <class Design>
-void shard<Design>::end_turn() noexcept {
-  in_turn_ = false;
-  if (phase_ == phase::draining) [[unlikely]]
-    done_.notify_all();
-}
-
-/// Requeues a postponed timer, which has left the queue at its old deadline. If there is no memory, the timer awaits
-/// requeue outside the queue, and the turn ends.
-template <class Design>
-void shard<Design>::requeue(record& r, instant deadline) {
-  awaiting_requeue_ = &r;
-  awaiting_requeue_until_ = deadline;
+void shard<Design>::requeue(record& r, instant deadline) noexcept {
   probes::reset(&r, deadline);  // not at the postponement: the probe would cost a tenth of it
-  queue_.start(r, deadline);
-  awaiting_requeue_ = nullptr;
+  queue_.requeue(r, deadline);
   arm_word(r);
 }
 

@@ -21,11 +21,19 @@ stall_monitor::~stall_monitor() {
 
 /// A callback that begins while the thread sleeps is not to be reported before the sleep has ended.
 void stall_monitor::run() noexcept {
+  running_.store(self(), seam::relaxed);
   instant look = seam::monotonic_now() + limit_;
-  while (!end_.sleep_until(look)) {
+  while (!is_abandoned_ && !end_.sleep_until(look)) {
     look = seam::monotonic_now() + limit_;
     for (const auto& each : *shards_) look = std::min(look, as_shard(*each).report_stalls());
   }
+  running_.store(nullptr, seam::relaxed);
+  if (is_abandoned_) delete this;
+}
+
+void stall_monitor::abandon() noexcept {
+  is_abandoned_ = true;
+  if (thread_.joinable()) thread_.detach();  // in the child of a fork it is not
 }
 
 }  // namespace foliot::detail

@@ -157,15 +157,18 @@ timer_service::timer_service(virtual_clock& clock, service_options options)
   clock.join(shards_->front());
 }
 
-timer_service::~timer_service() { shut_down(); }  // stalls_ ends after it: it reports what that waits for
+timer_service::~timer_service() {
+  shut_down();  // stalls_ ends after it: it reports what that waits for
+  if (stalls_ != nullptr && stalls_->runs_caller()) stalls_.release()->abandon();
+}
 
 std::size_t timer_service::shut_down() noexcept {
   const auto shards = shards_;  // destroying a closure may destroy the service
-  const bool inside = runs_on_caller();
+  const bool inside = runs_on_caller() || (stalls_ != nullptr && stalls_->runs_caller());
   std::size_t dropped = 0;
   for (const auto& each : *shards) dropped += as_shard(*each).end();
-  // Inside a callback it does not wait: the threads end when the callback has returned, and a later call from another
-  // thread waits for them.
+  // Inside a callback or a report of a stall it does not wait: the threads end when the callback has returned, and a
+  // later call from another thread waits for them.
   if (inside) return dropped;
   for (const auto& each : *shards) as_shard(*each).wait_for_end();
   return dropped;

@@ -17,12 +17,11 @@ from kit.program_case import FOLIOT, ProgramCase, main
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 WEIGHED = ["quad-heap", "floor-load", "multimap"]
-SHARING = ["multimap", "global-heap", "bucket-heaps", "processor-heaps"]
-SLEEPING = ["futex", "futex-slack1", "processor-heaps", "global-heap", "bucket-heaps"]
-IDLE = ["global-heap", "bucket-heaps", "processor-heaps"]
-RUNTIMES = ["processor-heaps"]
-CONTESTANTS = ["quad-heap", "floor-load", "multimap", "global-heap", "bucket-heaps", "futex", "futex-slack1",
-               "processor-heaps"]
+RUNTIMES = ["processor-heaps", "processor-heaps-1.14"]
+SHARING = ["multimap", "global-heap", "bucket-heaps", *RUNTIMES]
+SLEEPING = ["futex", "futex-slack1", *RUNTIMES, "global-heap", "bucket-heaps"]
+IDLE = ["global-heap", "bucket-heaps", *RUNTIMES]
+CONTESTANTS = ["quad-heap", "floor-load", "multimap", "global-heap", "bucket-heaps", "futex", "futex-slack1", *RUNTIMES]
 ARGUMENTS = ["--quick", "--only", "W1,W3,worst-uniform,worst-one-slot,W5W1,W5W1-remote,W6-100us,W6-1ms,idle-ticker,"
              "Sleep1000,ParallelTimerLatency",
              "--contestants", ",".join(CONTESTANTS), "--n", "10,1000"]

@@ -167,6 +167,94 @@ TEST_F(FoliotQueueMemory, AFailedAllocationIsReportedAndLosesNothing) {
   }
 }
 
+// Timers that are due are requeued without memory, near and far. No other timer waits for that, and all fire in order.
+TEST_F(FoliotQueueMemory, ARequeueNeedsNoMemory) {
+  constexpr std::size_t count = 600;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    make(count);
+    fired.clear();
+    random_stream random(seed);
+    const auto some_ns = [&random](std::uint64_t digits) {
+      return duration::nanoseconds(
+          static_cast<std::int64_t>(random.below(std::uint64_t{1} << random.below(digits)) + 1));
+    };
+    for (std::size_t i = 0; i < count; ++i) queue.start(timers[i], morning + some_ns(20));
+    std::vector<int> requeues_left(count, 5);
+    instant last = instant::earliest();
+    const auto fire = [&](timer_node& due) {
+      EXPECT_GE(due.deadline(), last);
+      last = due.deadline();
+      const std::size_t number = static_cast<test::numbered&>(due).number;
+      if (requeues_left[number]-- == 0) return fired.push_back(number);
+      queue.requeue(due, due.deadline() + some_ns(40));
+    };
+    fired.reserve(count);
+    std::size_t waits_for_memory = 0;
+    for (instant now = morning;; now += some_ns(32)) {
+      bool more = true;
+      while (more) {
+        try {
+          const test::failing_allocations fail;
+          more = queue.expire(now, 100, fire).more;
+        } catch (const std::bad_alloc&) {
+          ++waits_for_memory;  // a slot has not opened
+          more = queue.expire(now, 100, fire).more;
+        }
+      }
+      expect_sound();
+      if (HasFailure() || queue.size() == 0) break;
+      now = std::max(now, queue.next_deadline());
+    }
+    EXPECT_EQ(fired.size(), count);
+    EXPECT_EQ(queue.size(), 0u) << "seed " << seed << ", " << waits_for_memory << " waits for memory";
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(FoliotQueueMemory, AWindowTakesBackWhatItHasGiven) {
+  constexpr std::size_t count = 3000;
+  for (const int put_back_at : {15, 25, 60, 100, 110}) {
+    make(count);
+    detail::open_window window;
+    const auto add = [&](std::size_t i, int deadline) {
+      timer_node_access::set_deadline(timers[i], instant::from_nanoseconds(deadline));
+      timer_node_access::sequence(timers[i]) = i;
+      window.add(timers[i]);
+    };
+    window.make_room(3);
+    add(0, 10);
+    add(1, 20);
+    add(2, 100);
+    std::size_t added = 3;
+    for (bool full = false; !full && added < count; ++added) {  // the heap: these fire before the end of the run
+      try {
+        const test::failing_allocations fail;
+        window.make_room();
+        add(added, 50);
+      } catch (const std::bad_alloc&) {
+        full = true;
+        --added;
+      }
+    }
+    ASSERT_EQ(&window.pop(), &timers[0]);
+    {
+      const test::failing_allocations fail;
+      timer_node_access::set_deadline(timers[0], instant::from_nanoseconds(put_back_at));
+      timer_node_access::sequence(timers[0]) = added;
+      window.put_back(timers[0]);
+    }
+    const check_result sound = window.check();
+    ASSERT_TRUE(sound) << sound.error();
+    EXPECT_EQ(window.size(), added);
+    for (instant last; !window.empty(); --added) {
+      const instant next = window.pop().deadline();
+      EXPECT_GE(next, last);
+      last = next;
+    }
+    EXPECT_EQ(added, 0u);
+  }
+}
+
 TEST_F(FoliotQueueMemory, ATimerThatArmsItselfForNowForEverNeedsNoMoreMemory) {
   make(1);
   queue.start(timers[0], morning);

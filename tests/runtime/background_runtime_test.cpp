@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -257,6 +258,53 @@ TEST(BackgroundRuntimeDeathTest, ATaskOfAStaticOneMayCallExit) {
   EXPECT_EXIT(end_by_exit_in(exit_later), testing::ExitedWithCode(5), "");
   EXPECT_EXIT(end_by_exit_in(exit_in_a_blocking_call), testing::ExitedWithCode(5), "");
   EXPECT_EXIT(end_by_exit_in(exit_in_a_callback), testing::ExitedWithCode(5), "");
+}
+
+/// Keeps the runtime on its virtual clock from going on.
+class broken_timeline final : public timeline {
+ public:
+  instant next_deadline() override { throw std::runtime_error("no deadline"); }
+  expiry run_due(instant /*now*/, budget /*limit*/) override { return {}; }
+};
+
+/// A runtime that cannot go on tells on_failure so, on its own thread, after it has destroyed all tasks.
+[[noreturn]] void end_by_exit_in_on_failure() {
+  alarm(250);
+  static const end_of_child destroyed_after_the_runtime;
+  static virtual_clock clock;
+  static const auto broken = std::make_shared<broken_timeline>();
+  run_options options = options_for_exit();
+  options.clock = &clock;
+  options.on_failure = [](std::string_view task, const std::exception_ptr&) {
+    std::exit(task == "background_runtime" ? 5 : 1);
+  };
+  static const background_runtime background(options);
+  clock.join(broken);
+  background.handle().spawn(seven());  // after which the runtime looks for the next deadline
+  for (;;) pause();
+}
+
+TEST(BackgroundRuntimeDeathTest, OnFailureOfAStaticOneMayCallExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_by_exit_in_on_failure(), testing::ExitedWithCode(5), "");
+}
+
+TEST(BackgroundRuntime, OnFailureMayNotStopIt) {
+  virtual_clock clock;
+  const auto broken = std::make_shared<broken_timeline>();
+  std::optional<background_runtime> background;
+  note refused;
+  run_options options;
+  options.clock = &clock;
+  options.on_failure = [&](std::string_view, const std::exception_ptr&) {
+    EXPECT_THROW(background->stop(), std::logic_error);
+    refused.wake();
+  };
+  background.emplace(options);
+  clock.join(broken);
+  background->handle().spawn(seven());
+  refused.sleep_until(instant::never());
+  background->stop();
 }
 
 #if !defined(__SANITIZE_THREAD__)

@@ -10,8 +10,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
+#include <latch>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <source_location>
@@ -433,6 +436,51 @@ TEST_P(CallbackFailures, ArePrintedWithTheirTimerWhereItIsStored) {
   const std::string text = printed(std::move(stored));
   EXPECT_TRUE(text.starts_with("foliot: a timer's callback threw: broken (timer 'fragile' armed at ")) << text;
   EXPECT_NE(text.find("stall_test.cpp:"), std::string::npos) << text;
+}
+
+/// A program that gives up when a callback hangs. The service is static: exit() destroys it, inside the report.
+[[noreturn]] void end_by_exit_in_a_report() {
+  alarm(250);  // ends a process that hangs
+  service_options options;
+  options.shards = 1;
+  options.stalls = {.longer_than = 1ms, .tell = [](const stall&) {
+                      static std::atomic_flag told;  // the destructor of the service would tell what it waits for
+                      if (!told.test_and_set()) std::exit(5);
+                    }};
+  static timer_service timers(std::move(options));
+  auto* const hangs = new timer(timers, 0ns, [] {
+    for (;;) pause();
+  });
+  for (;;) {
+    static_cast<void>(hangs->pending());
+    pause();
+  }
+}
+
+TEST(StallReportDeathTest, AReportMayCallExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_by_exit_in_a_report(), testing::ExitedWithCode(5), "");
+}
+
+/// The thread of the reports ends when the report has returned.
+TEST(StallReport, AReportOnTheirThreadMayDestroyTheService) {
+  std::latch told(1);
+  std::latch over(1);
+  const auto timers = std::make_shared<std::optional<timer_service>>();  // a report may come after the test
+  service_options options;
+  options.shards = 1;
+  options.stalls = {.longer_than = 1ms, .tell = [timers, &told](const stall& one) {
+                      if (one.kind != stall_kind::callback_runs || !*timers) return;
+                      timers->reset();
+                      told.count_down();
+                    }};
+  timers->emplace(std::move(options));
+  timer hangs(**timers, [&] { over.wait(); });
+  hangs.reset(0ns);
+  told.wait();
+  over.count_down();
+  hangs.stop_and_wait();
+  EXPECT_FALSE(hangs.pending());
 }
 
 TEST(ExceptionHandler, RefusesNullFunctions) {

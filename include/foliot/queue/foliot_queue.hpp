@@ -38,6 +38,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -194,6 +195,23 @@ class basic_foliot_queue {
     return turn;
   }
 
+  /// To be called by the sink of expire() for the node that it was given, before the queue is used otherwise: starts
+  /// that node again, and never fails. If there is no memory for the node's slot, the window keeps the node, and it
+  /// fires in the same order.
+  void requeue(node_type& node, instant deadline) noexcept {
+    try {
+      start(node, deadline);
+    } catch (const std::bad_alloc&) {
+      arm(node, deadline);
+      window_.put_back(node);
+    }
+  }
+
+  /// Any pending node, which stays pending; null if there is none.
+  [[nodiscard]] node_type* any() noexcept {
+    if (!window_.empty()) return &window_.some();
+    return wheel_.size() == 0 ? nullptr : &wheel_.some();
+  }
   /// Makes any pending node not pending and returns it; null if there is none.
   [[nodiscard]] node_type* pop_any() noexcept {
     if (!window_.empty()) return &window_.pop();

@@ -14,14 +14,15 @@
 // If the runtime cannot go on, because the system refuses it a thread, the constructor throws the error, or
 // run_options::on_failure gets it under the name `background_runtime`; the handles then throw runtime_ended.
 //
-// A static background_runtime lets a task, a timer's function or a call by blocking() end the program by exit(): its
-// destructor does not wait for the thread that it runs on. The runtime is asked to stop then, and destroys no task.
+// A static background_runtime lets a task, a timer's function, a call by blocking() or run_options::on_failure end the
+// program by exit(): its destructor does not wait for the thread that it runs on. The runtime is asked to stop then,
+// and destroys no task.
 //
 // In the child of a fork a background_runtime has ended, unless one of its own tasks has forked: its handles throw
 // runtime_ended, and its destructor leaves the memory of its tasks alone.
 //
-// Thread safety: all functions from any thread. A task of the runtime, or a call by blocking(), must not call stop(),
-// and no other thread may use the object while it is destroyed.
+// Thread safety: all functions from any thread. A task of the runtime, a call by blocking(), or on_failure must not
+// call stop(), and no other thread may use the object while it is destroyed.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -52,7 +53,7 @@ class FOLIOT_EXPORT background_runtime {
   /// Asks the runtime to end, and does not wait for that. A second request does nothing.
   void request_stop() noexcept;
   /// Asks the runtime to end, and returns when it has ended: all tasks have been destroyed, and no thread of the
-  /// runtime exists. Throws std::logic_error in a task of the runtime, and in a call by blocking().
+  /// runtime exists. Throws std::logic_error in a task of the runtime, in a call by blocking(), and in on_failure.
   void stop();
 
  private:

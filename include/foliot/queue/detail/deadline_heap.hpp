@@ -54,6 +54,8 @@ class deadline_heap {
   /// The node that is cheapest to remove. Precondition: not empty.
   [[nodiscard]] timer_node& last() const noexcept { return *entries_.back().node; }
 
+  /// Whether append() needs no memory.
+  [[nodiscard]] bool has_room() const noexcept { return entries_.size() < entries_.capacity(); }
   /// Appends a node to the array. The caller then writes the node's deadline and sequence, and calls settle_last();
   /// until then the heap may be out of order. Throws std::bad_alloc, with nothing changed.
   void append(timer_node& node, instant deadline) { entries_.push_back({deadline, &node}); }

@@ -103,6 +103,28 @@ class open_window {
       compact();
   }
 
+  /// Adds a node in the room that pop() has left: no other timer has been added since. Allocates nothing; O(n) if the
+  /// run is full.
+  [[gnu::noinline]] void put_back(timer_node& node) noexcept {
+    const entry added{node.deadline(), &node};
+    const bool is_last = first_ == run_.size() || !fires_before(added, run_.back());
+    if (is_last ? run_.size() < run_.capacity() : heap_.has_room()) return add(node);
+    if (heap_.has_room()) {
+      heap_.append(node, added.deadline);
+      return heap_.settle_last();
+    }
+    compact();  // the heap is full, so the node has left the run
+    const auto where = std::upper_bound(run_.begin(), run_.end(), added, fires_before);
+    auto index = static_cast<std::size_t>(where - run_.begin());
+    run_.insert(where, added);
+    for (; index < run_.size(); ++index) access::place(*run_[index].node) = place::at(run_region, index);
+  }
+
+  /// Any node. Precondition: not empty.
+  [[nodiscard]] timer_node& some() const noexcept {
+    return first_ != run_.size() ? *run_[first_].node : *heap_.top().node;
+  }
+
   /// Removes and returns the timer that fires next. Precondition: not empty.
   [[nodiscard]] timer_node& pop() noexcept {
     if (first_ == run_.size() || (!heap_.empty() && fires_before(heap_.top(), run_[first_]))) {
