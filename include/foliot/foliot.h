@@ -122,7 +122,7 @@ typedef struct foliot_service_counters {
   uint64_t fired;
   uint64_t skipped; /* ticks of tickers that were not called because they came too late */
   uint64_t dropped; /* timers that were pending when the service ended */
-  uint64_t refused; /* starts and sleeps that began nothing: the service was ending, or the timer was closed */
+  uint64_t refused; /* starts, sleeps and watches that began nothing: the service was ending, or the timer was closed */
   uint64_t wake_ups;
   uint64_t wakes_with_work;    /* a thread woke and a timer was due */
   uint64_t wakes_without_work; /* a thread woke and no timer was due */

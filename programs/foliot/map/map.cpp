@@ -37,10 +37,11 @@ void print_map(jobs::database_map& map) {
   if (!map.databases().empty()) fmt::print("all other tubes are in database 0\n");
 }
 
-/// A database that does not answer is waited for much longer. Wherever the program ends, a repeated move goes on.
+/// A database that is slow or does not answer is waited for much longer. Wherever the program ends, a repeated move
+/// goes on.
 constexpr unsigned patience_of_ctrl_c = 2;
-constexpr const char* interrupted_in_an_outage =
-    "foliot: interrupted while a database did not answer; to move the rest, repeat the command\n";
+constexpr const char* interrupted_in_a_long_step =
+    "foliot: interrupted in a step that took longer than 2 seconds; to move the rest, repeat the command\n";
 
 void move(jobs::database_map& map, const map_options& options) {
   const auto& [tube, to] = *options.moved;
@@ -54,7 +55,7 @@ void move(jobs::database_map& map, const map_options& options) {
   bool has_told = false;
   std::optional<interruptible> while_jobs_move;
   const auto tell = [&](const jobs::database_map::progress& now) {
-    if (!while_jobs_move) while_jobs_move.emplace(patience_of_ctrl_c, interrupted_in_an_outage);
+    if (!while_jobs_move) while_jobs_move.emplace(patience_of_ctrl_c, interrupted_in_a_long_step);
     throw_if_interrupted();  // here it has no job on its way
     so_far = now;
     shown.update(0, now.jobs);

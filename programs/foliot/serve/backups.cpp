@@ -1,6 +1,7 @@
 #include "backups.hpp"
 
 #include <exception>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -26,12 +27,16 @@ class backups::one_at_a_time {
   seam::atomic<bool>* busy_;
 };
 
-void backups::begin() {
+void backups::begin() noexcept {
   if (busy_.exchange(true, seam::relaxed)) {
     log_.warning("a backup is under way already: ask for the next one when it has been made (SIGUSR2)");
     return;
   }
-  static_cast<void>(runtime::spawn(make(one_at_a_time(busy_)), "makes a backup"));
+  try {
+    static_cast<void>(runtime::spawn(make(one_at_a_time(busy_)), "makes a backup"));
+  } catch (const std::bad_alloc&) {
+    log_.warning("there is not enough memory for a backup: ask for it again (SIGUSR2)");
+  }
 }
 
 task<> backups::make(one_at_a_time) {

@@ -18,9 +18,9 @@ class backups {
   backups(jobs::job_store& of, const serve_options& options, const server_log& log)
       : store_(of), options_(options), log_(log) {}
 
-  /// Begins one, unless one is under way. Logs its name when it has been made, or why it was not. Throws
-  /// std::bad_alloc.
-  void begin();
+  /// Begins one, unless one is under way or there is no memory for its task. Logs its name when it has been made, or
+  /// why it was not.
+  void begin() noexcept;
 
  private:
   class one_at_a_time;

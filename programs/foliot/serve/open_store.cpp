@@ -84,7 +84,7 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options& options, const
     throw failure(error.what());
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again) throw;
-    end_process("cannot open the jobs: the system refuses a thread: raise its limit (ulimit -u, TasksMax)");
+    end_process(refused_thread);
   }
 }
 #else

@@ -44,7 +44,7 @@ void end_for_lack(const std::exception_ptr& why) noexcept {
   } catch (const std::bad_alloc&) {
     end_process(lacks_memory);
   } catch (const std::system_error& error) {
-    if (error.code() == std::errc::resource_unavailable_try_again) end_process(error.what());
+    if (error.code() == std::errc::resource_unavailable_try_again) end_process(refused_thread);
   } catch (...) {  // another failure
   }
 }
@@ -56,7 +56,7 @@ void end_for_lack(const std::exception_ptr& why) noexcept {
     end_process(lacks_memory);  // also for an exception
   } else if (std::uncaught_exceptions() > 0) {
     // As where a library starts several threads, one of them cannot be started, and the others cannot be taken back.
-    end_process("the system refused a thread: raise its limit (ulimit -u, TasksMax)");
+    end_process(refused_thread);
   }
   other_handler();
   std::abort();

@@ -11,6 +11,9 @@
 namespace foliot::program {
 
 inline constexpr std::string_view lacks_memory = "there is not enough memory";
+/// A thread needs a number among the user's, and memory for its stack.
+inline constexpr std::string_view refused_thread =
+    "the system refuses a thread: raise its limit of threads (ulimit -u, TasksMax) or of memory (ulimit -v, MemoryMax)";
 
 /// Prints the sentence to standard error and ends the process at once, with exit_code::error. Calls no destructor, and
 /// needs no memory.
@@ -21,7 +24,8 @@ inline constexpr std::string_view lacks_memory = "there is not enough memory";
 void end_process_on_terminate() noexcept;
 
 /// While one lives, an operator new of this thread that fails ends the process instead of throwing: for calls of
-/// libraries that an exception leaves with locks held and counts wrong, as RocksDB. After end_process_on_terminate().
+/// libraries that an exception leaves with locks held and counts wrong, as RocksDB. So does one that would return null,
+/// new (std::nothrow), because both have the same handler. After end_process_on_terminate().
 class memory_needed {
  public:
   memory_needed() noexcept;

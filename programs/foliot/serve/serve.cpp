@@ -81,6 +81,8 @@ constexpr duration end_of_sessions = 5s;
 constexpr std::string_view lacks_memory_to_end = "there is not enough memory to end in order; start the server again";
 /// Descriptors beyond those of the connections: the store's files, the listeners, the runtime.
 constexpr rlim_t other_descriptors = 1200;
+/// So many must be left for the store when the connections have theirs.
+constexpr std::size_t spare_descriptors = 16;
 
 /// A descriptor that is readable when one of the server's signals has come. They stay blocked for the rest of the
 /// process: one that comes while the server ends must not keep it from saying what failed.
@@ -124,6 +126,39 @@ std::size_t allow_descriptors(std::size_t connections, const server_log& log) {
       fmt::format("the system allows {} open files, too few for {} connections: accept {}; raise its limit "
                   "(ulimit -n, LimitNOFILE) or lower --max-connections",
                   now.rlim_cur, connections, left));
+  return left;
+}
+
+/// How many descriptors the process may open besides those that it has; it looks for `most`. `like` is one of them.
+std::size_t free_descriptors(int like, std::size_t most) {
+  std::vector<int> made;
+  made.reserve(most);
+  while (made.size() < most) {
+    const int one = ::fcntl(like, F_DUPFD_CLOEXEC, 0);
+    if (one < 0) break;
+    made.push_back(one);
+  }
+  for (const int each : made) ::close(each);
+  return made.size();
+}
+
+/// How many of so many connections there may be, now that the store and the listener are open. Throws failure if there
+/// may be none: such a server would live and serve nobody.
+std::size_t connections_that_fit(std::size_t connections, int like, const server_log& log) {
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= connections + other_descriptors) return connections;
+  const std::size_t wanted = connections + spare_descriptors;
+  const std::size_t available = free_descriptors(like, wanted);
+  if (available <= spare_descriptors) {
+    throw failure(
+        fmt::format("the system allows {} open files, too few to serve clients: raise its limit (ulimit -n, "
+                    "LimitNOFILE)",
+                    now.rlim_cur));
+  }
+  if (available == wanted) return connections;
+  const std::size_t left = available - spare_descriptors;
+  log.warning(fmt::format("of the {} open files that the system allows, {} are left: accept {} connections",
+                          now.rlim_cur, available, left));
   return left;
 }
 
@@ -183,14 +218,17 @@ task<> expect_free(const runtime::address& at) {
 class readiness_notice {
  public:
   /// When to call try_to_tell() for the next time; never(): it is told.
+  explicit readiness_notice(const service_manager& to) noexcept : to_(to) {}
+
   [[nodiscard]] instant next() const noexcept { return next_; }
   void try_to_tell() noexcept {
     if (runtime::now() < next_) return;
-    next_ = tell_service_manager("READY=1") ? instant::never() : runtime::now() + pause_;
+    next_ = to_.tell("READY=1") ? instant::never() : runtime::now() + pause_;
     pause_ = std::min<duration>(pause_ + pause_, 1s);
   }
 
  private:
+  const service_manager& to_;
   instant next_ = instant::earliest();
   duration pause_ = 100ms;
 };
@@ -208,6 +246,7 @@ struct serving {
   backups& copies;
   const server_log& log;
   running_brokers running;
+  const service_manager manager;
   memory_return gives_back;
   held_memory memory{options.max_buffered > 0 ? options.max_buffered : default_max_buffered(usable_memory()),
                      [this](const std::string& sentence) { log.warning("--max-buffered", sentence); },
@@ -247,7 +286,7 @@ task<> until_the_end(serving& all) {
   auto watched = runtime::watched_descriptor::watch(all.come.descriptor());
   if (!watched) throw failure(fmt::format("cannot wait for signals: {}", watched.error().message()));
   const duration round = duration::nanoseconds(all.patience.count() / 4);
-  readiness_notice ready;
+  readiness_notice ready(all.manager);
   shortage lacking;
   while (!all.ends) {
     all.rounds_of_signals.fetch_add(1, seam::relaxed);
@@ -283,7 +322,7 @@ task<> feed_watchdog(serving& all) {
       works = works && (accepts != accepted || !all.options.beanstalk) && handles != handled;
       accepted = accepts;
       handled = handles;
-      if (works && all.stores.busy_for() < all.patience) static_cast<void>(tell_service_manager("WATCHDOG=1"));
+      if (works && all.stores.busy_for() < all.patience) static_cast<void>(all.manager.tell("WATCHDOG=1"));
     } catch (const std::bad_alloc&) {
       shortage().note();  // it is not told
     } catch (const std::exception&) {
@@ -307,7 +346,8 @@ task<> serve_clients(serving& all, runtime::listener& gate) {
     beanstalk::session with(state, peer);
     co_await with.run();
   };
-  all.clients.emplace(protocol, options.max_connections, std::string(beanstalk::reply::out_of_memory), all.log);
+  const std::size_t most = connections_that_fit(options.max_connections, all.come.descriptor(), all.log);
+  all.clients.emplace(protocol, most, std::string(beanstalk::reply::out_of_memory), all.log);
   connections& clients = *all.clients;
   runtime::join_handle<> accepting;
   std::exception_ptr failure;
@@ -322,7 +362,7 @@ task<> serve_clients(serving& all, runtime::listener& gate) {
   } catch (...) {
     failure = std::current_exception();
   }
-  static_cast<void>(tell_service_manager("STOPPING=1"));
+  static_cast<void>(all.manager.tell("STOPPING=1"));
   gate.close();
   try {
     if (accepting) co_await accepting.join();
@@ -361,6 +401,7 @@ task<> serve_until_the_end(serving& all) {
   std::exception_ptr failure;
   try {
     all.running.start();
+    if (shown != nullptr) shown->begin();
     co_await serve_clients(all, gate);
   } catch (...) {
     failure = std::current_exception();
@@ -389,6 +430,7 @@ void serve(const serve_options& asked) {
   const server_log log(asked.quiet);
   const signals come;             // before there are threads, which inherit the mask
   std::signal(SIGPIPE, SIG_IGN);  // the log may go to a pipe whose reader ends
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at the limit of its length fails the write, and that is told
   serve_options options = asked;
   options.max_connections = allow_descriptors(asked.max_connections, log);
   log.info("foliot " FOLIOT_VERSION);

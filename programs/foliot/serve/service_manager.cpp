@@ -5,28 +5,45 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 namespace foliot::program {
 
-bool tell_service_manager(std::string_view state) noexcept {
+namespace {
+
+/// The path of the manager's socket, or null.
+const char* path_of_manager() noexcept {
   const char* const path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): nobody changes it
-  if (path == nullptr || (path[0] != '/' && path[0] != '@')) return true;
+  if (path == nullptr || (path[0] != '/' && path[0] != '@')) return nullptr;
+  return std::strlen(path) < sizeof(sockaddr_un::sun_path) ? path : nullptr;
+}
+
+}  // namespace
+
+service_manager::service_manager() : path_(path_of_manager()) {
+  if (path_ == nullptr) return;
+  socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket_ < 0) throw std::system_error(errno, std::generic_category(), "cannot open a socket to NOTIFY_SOCKET");
+}
+
+service_manager::~service_manager() {
+  if (socket_ >= 0) ::close(socket_);
+}
+
+bool service_manager::tell(std::string_view state) const noexcept {
+  if (path_ == nullptr) return true;
   sockaddr_un to{};
-  const std::size_t length = std::strlen(path);
-  if (length >= sizeof(to.sun_path)) return true;
+  const std::size_t length = std::strlen(path_);
   to.sun_family = AF_UNIX;
-  std::memcpy(to.sun_path, path, length);
-  if (path[0] == '@') to.sun_path[0] = '\0';  // an abstract name
-  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return false;
+  std::memcpy(to.sun_path, path_, length);
+  if (path_[0] == '@') to.sun_path[0] = '\0';  // an abstract name
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
   constexpr int how = MSG_NOSIGNAL | MSG_DONTWAIT;  // a manager that does not read holds up nothing
-  const auto sent = ::sendto(socket, state.data(), state.size(), how, reinterpret_cast<const sockaddr*>(&to), size);
-  ::close(socket);
-  return sent >= 0;
+  return ::sendto(socket_, state.data(), state.size(), how, reinterpret_cast<const sockaddr*>(&to), size) >= 0;
 }
 
 duration watchdog_time() noexcept {

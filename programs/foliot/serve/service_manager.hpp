@@ -1,4 +1,6 @@
 // Tells systemd how the server is: where the environment has NOTIFY_SOCKET, one datagram for each change.
+//
+// Thread safety: any thread.
 #pragma once
 
 #include <string_view>
@@ -7,9 +9,23 @@
 
 namespace foliot::program {
 
-/// Sends `state`, such as "READY=1", to the service manager, without waiting. Returns false if that was not possible at
-/// present, as where the manager's socket is full; true also where there is no manager. The server works without it.
-[[nodiscard]] bool tell_service_manager(std::string_view state) noexcept;
+class service_manager {
+ public:
+  /// Reads the environment, and opens the socket for all messages: later there may be no descriptor for one. Throws
+  /// std::system_error.
+  service_manager();
+  ~service_manager();
+  service_manager(const service_manager&) = delete;
+  service_manager& operator=(const service_manager&) = delete;
+
+  /// Sends `state`, such as "READY=1", without waiting. Returns false if that was not possible at present, as where the
+  /// manager's socket is full; true also where there is no manager. The server works without it.
+  [[nodiscard]] bool tell(std::string_view state) const noexcept;
+
+ private:
+  const char* path_;  // of the environment, which nobody changes; null: there is no manager
+  int socket_ = -1;
+};
 
 /// Within which time the service manager wants to hear "WATCHDOG=1" again and again (WatchdogSec= of the unit); zero:
 /// it does not.

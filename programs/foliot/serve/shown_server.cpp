@@ -90,7 +90,7 @@ job_figures shown_server::figures() {
   {
     const lock held(lock_);
     const bool is_busy = counting_ && !counting_.done();
-    if (ends_ || is_busy || at_.counters().is_unavailable) return {};
+    if (!asks_ || is_busy || at_.counters().is_unavailable) return {};
     counting_ = runtime_.spawn(count(at_, store_, mine), "counts the jobs");
   }
   const bool is_there = mine->done.sleep_until(monotonic_clock::instance().now() + patience_for_jobs);
@@ -103,11 +103,16 @@ std::string shown_server::text() {
          job_figures_text(jobs);
 }
 
+void shown_server::begin() {
+  const lock held(lock_);
+  asks_ = true;
+}
+
 task<> shown_server::end() {
   runtime::join_handle<> last;
   {
     const lock held(lock_);
-    ends_ = true;
+    asks_ = false;
     last = std::move(counting_);
   }
   if (last) co_await last.join();

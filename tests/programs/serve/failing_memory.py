@@ -1,17 +1,17 @@
 """Memory and threads of a server that run out on demand: failing_memory.cpp in front of its allocations, seen from the
 test."""
 import dataclasses
-import mmap
 import os
 from pathlib import Path
 
+from control_file import FOR_EVER, ControlFile
+
 LIBRARY = os.environ.get("FOLIOT_FAILING_MEMORY_LIBRARY", "")
 
-# The numbers of the file, in the order of failing_memory.cpp.
-FIRST, COUNT, KIND, FROM_START, CALLS, FAILED = range(6)
+# The other numbers of the file, in the order of failing_memory.cpp.
+KIND, FROM_START, CALLS = 2, 3, 4
 
 ALLOCATIONS, THREADS = 1, 2
-FOR_EVER = 1 << 62
 
 
 @dataclasses.dataclass
@@ -28,36 +28,16 @@ class Shortage:
         return f"{'all' if self.count == FOR_EVER else self.count} {what}s from {self.first} on"
 
 
-class Memory:
+class Memory(ControlFile):
     """The memory of the servers that are started in its environment. `where` is the name of a new file."""
 
     def __init__(self, where):
         self.where = Path(where)
-        self.where.write_bytes(bytes(8 * 16))
-        with open(self.where, "r+b") as file:
-            self.control = memoryview(mmap.mmap(file.fileno(), 0)).cast("q")
+        super().__init__(self.where, CALLS)
 
     def environment(self):
         return {**os.environ, "LD_PRELOAD": LIBRARY, "FOLIOT_FAILING_MEMORY": str(self.where)}
 
-    def restore(self):
-        """Nothing fails any more."""
-        self.control[FIRST] = 0
-
     def fail(self, shortage, from_start=False):
         """From now on, or from the start of the next server on."""
-        self.control[FIRST] = 0
-        self.control[CALLS] = self.control[FAILED] = 0
-        self.control[COUNT] = shortage.count
-        self.control[KIND] = shortage.kind
-        self.control[FROM_START] = int(from_start)
-        self.control[FIRST] = shortage.first
-
-    @property
-    def calls(self):
-        """How many calls were counted since fail()."""
-        return self.control[CALLS]
-
-    @property
-    def failures(self):
-        return self.control[FAILED]
+        super().fail(shortage.first, shortage.count, {KIND: shortage.kind, FROM_START: int(from_start)})

@@ -2,20 +2,20 @@
 server's system calls, seen from the test."""
 import dataclasses
 import errno
-import mmap
 import os
 import random
 from pathlib import Path
 
+from control_file import FOR_EVER, ControlFile
+
 LIBRARY = os.environ.get("FOLIOT_FAULTY_DISK_LIBRARY", "")
 
-# The numbers of the file `control`, in the order of faulty_disk.cpp.
-FIRST, COUNT, ERROR, KINDS, FREE, DELAY, CALLS, FAILED, FAILED_AT = range(9)
+# The other numbers of the file `control`, in the order of faulty_disk.cpp.
+ERROR, KINDS, FREE, DELAY, CALLS, FAILED_AT = 2, 3, 4, 5, 6, 8
 
 KINDS_OF = {"open": 1, "write file": 2, "write log": 4, "sync file": 8, "sync log": 16, "name": 32, "size": 64,
             "sync folder": 128, "write manifest": 256, "sync manifest": 512, "write mark": 1024}
 ALL_KINDS = tuple(KINDS_OF)
-FOR_EVER = 1 << 62
 MUCH = 1 << 40  # bytes
 
 
@@ -32,7 +32,7 @@ class Fault:
         return f"{name} of call {self.first}, {'all' if self.count > 1 else 'once'}, of: {', '.join(self.kinds)}"
 
 
-class Disk:
+class Disk(ControlFile):
     """The disk of one folder `files`, in which the server keeps its jobs. `where` is an empty folder for the disk's own
     files, on the same file system."""
 
@@ -40,9 +40,7 @@ class Disk:
         self.where = Path(where)
         self.files = Path(files)
         (self.where / "saved").mkdir(parents=True)
-        (self.where / "control").write_bytes(bytes(8 * 16))
-        with open(self.where / "control", "r+b") as control:
-            self.control = memoryview(mmap.mmap(control.fileno(), 0)).cast("q")
+        super().__init__(self.where / "control", CALLS)
         self.synced = {}  # inode: length that is durable
         self.restart()
 
@@ -52,9 +50,9 @@ class Disk:
 
     def restart(self):
         """Nothing fails any more, and all that is there is durable."""
-        self.control[FIRST] = 0
-        self.control[FREE] = MUCH
-        self.control[DELAY] = 0
+        self.restore()
+        self.numbers[FREE] = MUCH
+        self.numbers[DELAY] = 0
         (self.where / "journal").write_bytes(b"")
         for saved in (self.where / "saved").iterdir():
             saved.unlink()
@@ -62,33 +60,20 @@ class Disk:
 
     def fail(self, fault):
         """From now on. The calls are counted from here."""
-        self.control[FIRST] = 0
-        self.control[CALLS] = self.control[FAILED] = self.control[FAILED_AT] = 0
-        self.control[COUNT] = fault.count
-        self.control[ERROR] = fault.error
-        self.control[KINDS] = sum(KINDS_OF[kind] for kind in fault.kinds)
-        self.control[FIRST] = fault.first
-
-    @property
-    def calls(self):
-        """How many calls were counted since fail()."""
-        return self.control[CALLS]
-
-    @property
-    def failures(self):
-        return self.control[FAILED]
+        kinds = sum(KINDS_OF[kind] for kind in fault.kinds)
+        super().fail(fault.first, fault.count, {FAILED_AT: 0, ERROR: fault.error, KINDS: kinds})
 
     @property
     def failed_at(self):
         """The time of the first failure, as time.monotonic() counts."""
-        return self.control[FAILED_AT] / 1e9
+        return self.numbers[FAILED_AT] / 1e9
 
     def set_free(self, size):
         """The free bytes that the file system reports; much unless this is called."""
-        self.control[FREE] = size
+        self.numbers[FREE] = size
 
     def set_delay_of_syncs(self, milliseconds):
-        self.control[DELAY] = milliseconds
+        self.numbers[DELAY] = milliseconds
 
     def _present(self):
         return [path for path in self.files.iterdir() if path.is_file()] if self.files.exists() else []

@@ -3,6 +3,7 @@ no job. Wrong command lines: the server prints one line that names the mistake, 
 
 The environment variable FOLIOT_HOSTILE_CONNECTIONS is the number of connections of ManyClients."""
 import contextlib
+import errno
 import http.client
 import os
 import re
@@ -11,6 +12,7 @@ import shutil
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 import unittest
@@ -292,10 +294,10 @@ class GreedyClients(ServeCase):
         self.assertRegex(log, r"close \d+ connections? that holds? most: .* the limit of --max-buffered")
 
     def test_a_whole_body_behind_many_halves(self):
-        """With room for a few connections a second, it would take minutes."""
-        connections = 700
+        """With room for a few connections a second, it would take minutes; it takes some seconds."""
+        connections = 900
         self.allow(connections)
-        server = self.serve("--memory", "--max-buffered", "8MB")
+        server = self.serve("--memory", "--max-buffered", "6MB")
         half = put(b"x" * 65535)[:60_000]
         other = self.connect(server)
         for _ in range(connections):
@@ -304,7 +306,9 @@ class GreedyClients(ServeCase):
         while (seen := other.numbers(b"stats\r\n"))["foliot-buffered-waiting"] == 0 == seen["foliot-buffered-closed"]:
             self.assertLess(time.monotonic(), until)
             time.sleep(0.002)
+        began = time.monotonic()
         self.assertEqual(other.ask(put(b"y" * 20_000)), b"INSERTED 1\r\n")
+        self.assertLess(time.monotonic() - began, 60)
 
     def test_tubes_that_clients_watch_have_a_bound(self):
         server = self.serve("--memory", "--max-buffered", "2MB")
@@ -643,6 +647,52 @@ class Wrong(ServeCase):
                 self.assertIn(sentence, err)
                 self.assertNotIn("secret", err)
         self.assertEqual(self.names(), [])
+
+
+class SystemLimits(ServeCase):
+    def try_open_files(self, most, *store):
+        """Whether a server that may have so many open files serves; if not, it ends with a sentence."""
+        process = self.start("serve", "--beanstalk", "unix:a.sock", *store, stdout=subprocess.DEVNULL,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        log = b""
+        while (line := process.stderr.readline()) and b"clients connect to" not in line:
+            log += line
+        if not line:
+            self.assertEqual(process.wait(beanstalk_client.PATIENCE), 2, log)
+            self.assertRegex(log.decode(errors="replace").splitlines()[-1], r"\Afoliot: \S")
+            return False
+        client = Connection(str(self.here / "a.sock"))
+        self.addCleanup(client.close)
+        self.expect_work(client)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(beanstalk_client.PATIENCE), 0)
+        return True
+
+    def test_few_open_files(self):
+        beanstalk_client.need_space(self, self.here)
+        for store in [["--memory"], ["--data", "jobs"]]:
+            serves = {most: self.try_open_files(most, *store) for most in [8, 14, 18, 20, 24, 28, 34, 40, 64]}
+            self.assertFalse(serves[8])
+            self.assertTrue(serves[64])
+            self.assertEqual(list(serves.values()), sorted(serves.values()), serves)
+
+    def test_the_limit_of_the_length_of_a_file(self):
+        server = self.serve()
+        client = self.connect(server)
+        self.assertEqual(client.ask(put(b"first")), b"INSERTED 1\r\n")
+        longest = max(path.stat().st_size for path in (self.here / "jobs").glob("*.log"))
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, 2 * [longest + 200_000])
+        with contextlib.suppress(OSError, EOFError):
+            for _ in range(100):
+                client.ask(put(os.urandom(60_000)))
+            self.fail("all is written")
+        self.assertEqual(server.process.wait(beanstalk_client.PATIENCE), 2)
+        self.assertRegex(server.process.stderr.read().decode(), r"(?m)^foliot: .*" + os.strerror(errno.EFBIG))
+        server = self.serve()
+        self.assertEqual(self.connect(server).ask(b"peek 1\r\n"), b"FOUND 1 5\r\nfirst\r\n")
 
 
 class OtherSettings(ServeCase):

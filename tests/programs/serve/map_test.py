@@ -131,7 +131,7 @@ class TwoDatabases(NodesCase):
         moving.send_signal(signal.SIGINT)
         out, err = moving.communicate()
         self.assertEqual((moving.returncode, out), (-signal.SIGINT, ""), err)
-        self.assertRegex(err, r"\Afoliot: interrupted( while a database did not answer)?; to move the rest, repeat the command\n\Z")
+        self.assertRegex(err, r"\Afoliot: interrupted( in a step that took longer than 2 seconds)?; to move the rest, repeat the command\n\Z")
 
     def test_a_check_reads_all_databases(self):
         self.map("--add", self.other.database)

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -54,6 +56,82 @@ TEST(SessionOfNode, ACommandThatIsNotExecutedGetsAnErrorAndChangesNothing) {
       EXPECT_EQ(again, "DELETED\r\nDELETED\r\n") << "the session goes on, and its client holds what it held";
     });
   }
+}
+
+/// A server with two sessions over one database, whose lines may fail each for itself.
+struct two_lines {
+  explicit two_lines(const virtual_clock& time) : wall(time), memory(jobs::store_clocks{&wall, &time}) {}
+
+  void refuse_first() {
+    first_line.before = [](std::span<jobs::operation>) {
+      throw jobs::store_unavailable(unavailable::not_executed, "the line is dead");
+    };
+  }
+
+  jobs::virtual_wall_clock wall;
+  jobs::memory_store memory;
+  test::simulated_nodes nodes_of_first;
+  test::simulated_nodes nodes_of_second;
+  test::spy_store first_line{memory, &nodes_of_first};
+  test::spy_store second_line{memory, &nodes_of_second};
+  jobs::broker first{first_line};
+  jobs::broker second{second_line};
+  server_state state{brokers({&first, &second}), 65'535, 1000};
+};
+
+struct visitor {
+  explicit visitor(two_lines& on) : ends(runtime::stream::pair().value()) {
+    serving = runtime::spawn(serve_one(on.state, ends.second), "session");
+  }
+  task<> send(std::string what) { static_cast<void>(co_await ends.first.write_all(what)); }
+
+  std::pair<runtime::stream, runtime::stream> ends;
+  runtime::join_handle<> serving;
+};
+
+// They ask one after the other, and what the one has learned is for those that waited meanwhile: not a failure of
+// another line.
+task<> list_beside_a_dead_line(two_lines& on) {
+  auto one_runs = runtime::spawn(on.first.run(), "the first broker");
+  auto other_runs = runtime::spawn(on.second.run(), "the second broker");
+  visitor before(on);
+  visitor dead(on);
+  co_await runtime::sleep(1ms);
+  on.refuse_first();
+  co_await dead.send("peek 1\r\n");
+  const std::string refused = co_await read_lines(dead.ends.first, 1);
+  EXPECT_EQ(refused, "INTERNAL_ERROR\r\n");
+  visitor living(on);
+  co_await runtime::sleep(1ms);
+  EXPECT_EQ(on.second.counters().clients, 1U);
+  for (visitor* const each : {&before, &dead, &living}) {
+    co_await each->send("list-tubes\r\n");
+    co_await runtime::sleep(1ms);
+  }
+  const std::string of_before = co_await read_lines(before.ends.first, 1);
+  EXPECT_EQ(of_before, "INTERNAL_ERROR\r\n");
+  const std::string of_dead = co_await read_lines(dead.ends.first, 1);
+  EXPECT_EQ(of_dead, "INTERNAL_ERROR\r\n");
+  const std::string of_living = co_await read_lines(living.ends.first, 4);
+  EXPECT_EQ(of_living, "OK 14\r\n---\n- default\n\r\n");
+  on.first_line.before = nullptr;
+  for (visitor* const each : {&before, &dead, &living}) {
+    static_cast<void>(each->ends.first.close_write());
+    co_await each->serving.join();
+  }
+  on.first.close();
+  on.second.close();
+  co_await one_runs.join();
+  co_await other_runs.join();
+}
+
+TEST(SessionOfNode, AListThatOneLineRefusesIsAskedForOverTheOther) {
+  virtual_clock clock;
+  two_lines on(clock);
+  runtime::run_options options;
+  options.processors = 1;
+  options.clock = &clock;
+  runtime::run(list_beside_a_dead_line(on), options);
 }
 
 TEST(SessionOfNode, AChangeInDoubtIsNotAnsweredAndNothingAfterIt) {

@@ -1,6 +1,7 @@
 """A supervisor that does not read, neither messages of the server nor its log: the server still does what signals ask."""
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -75,6 +76,31 @@ class Supervisor(ServeCase):
         while (message := manager.recv(100)) in [b"other", b"WATCHDOG=1"]:
             pass
         self.assertEqual(message, b"READY=1")
+
+    def test_the_watchdog_is_fed_without_a_descriptor_left(self):
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        path = str(self.here / "manager")
+        manager.bind(path)
+        manager.settimeout(beanstalk_client.PATIENCE)
+        environment = dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="200000")
+        environment.pop("WATCHDOG_PID", None)
+        client = self.launch(env=environment, stderr=subprocess.DEVNULL)
+        self.assertEqual(manager.recv(100), b"READY=1")
+        self.assertEqual(client.ask(b"list-tube-used\r\n"), b"USING default\r\n")  # it is accepted
+        most = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (3, most))
+        manager.setblocking(False)
+        try:
+            while True:
+                manager.recv(100)
+        except BlockingIOError:
+            manager.settimeout(beanstalk_client.PATIENCE)
+        self.assertEqual([manager.recv(100) for _ in range(3)], 3 * [b"WATCHDOG=1"])
+        self.expect_signals_to_work(client)
+        while (message := manager.recv(100)) == b"WATCHDOG=1":
+            pass
+        self.assertEqual(message, b"STOPPING=1")
 
     def full_pipe(self):
         """Both ends of a pipe without room."""

@@ -32,7 +32,8 @@ struct stored_list {
   runtime::task_mutex turn;
   std::uint64_t as_of = 0;  ///< the answer is for tickets up to this one
   std::weak_ptr<const shared_text> latest;
-  std::exception_ptr failure;  ///< why there was no answer; null: there was one
+  std::exception_ptr failure;            ///< why there was no answer; null: there was one
+  const jobs::broker* failed = nullptr;  ///< whose failure it is: another broker's store may answer
 };
 
 /// Any task may use it. The counters order nothing.

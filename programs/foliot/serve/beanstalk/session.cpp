@@ -77,7 +77,8 @@ session::session(server_state& server, const runtime::stream& peer)
     : server_(server),
       peer_(peer),
       memory_(server.memory, peer),
-      client_(server.brokers.for_next_connection()),
+      broker_(server.brokers.for_next_connection()),
+      client_(broker_),
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
       buffer_(first_buffer),
       used_(server.tubes.hold("default")) {

@@ -192,6 +192,7 @@ class session {
   server_state& server_;
   const runtime::stream& peer_;
   memory_holder memory_;
+  jobs::broker& broker_;
   jobs::client client_;
   parser commands_;
   std::vector<char> buffer_;

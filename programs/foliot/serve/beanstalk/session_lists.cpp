@@ -87,10 +87,10 @@ task<std::shared_ptr<const shared_text>> session::list_of_all_nodes() {
   stored_list& known = server_.list_of_store;
   const std::uint64_t ticket = ++known.tickets;
   const runtime::task_lock turn = co_await known.turn.lock();
-  if (known.as_of >= ticket) {
-    if (known.failure != nullptr) std::rethrow_exception(known.failure);
+  if (known.as_of >= ticket && known.failure == nullptr) {
     if (auto latest = known.latest.lock()) co_return latest;
   }
+  if (known.as_of >= ticket && known.failed == &broker_) std::rethrow_exception(known.failure);
   const std::uint64_t as_of = known.tickets;
   std::vector<std::string> names;
   try {
@@ -99,6 +99,7 @@ task<std::shared_ptr<const shared_text>> session::list_of_all_nodes() {
     // In doubt each session ends, so that is not for others.
     if (!why.is_in_doubt()) {
       known.failure = std::current_exception();
+      known.failed = &broker_;
       known.as_of = as_of;
     }
     throw;
@@ -107,6 +108,7 @@ task<std::shared_ptr<const shared_text>> session::list_of_all_nodes() {
   known.bytes.store(list->size(), seam::relaxed);
   known.latest = list;
   known.failure = nullptr;
+  known.failed = nullptr;
   known.as_of = as_of;
   co_return list;
 }
