@@ -202,6 +202,7 @@ TEST_F(InputFile, RefusesOtherPackedFormatsByName) {
   EXPECT_EQ(read("PK\x03\x04 and more"), refused("zip"));
   EXPECT_EQ(read("\x1f\x9d\x90 and more"), refused("compress"));
   EXPECT_EQ(read("\x04\x22\x4d\x18 and more"), refused("lz4"));
+  EXPECT_EQ(read(std::string("\x5d\x00\x00\x80\x00 and more", 14)), refused("lzma"));
   EXPECT_EQ(read("7z\xbc\xaf\x27\x1c and more"), refused("7z"));
   EXPECT_EQ(read("\x89LZO\0 and more"s), refused("lzop"));
 }

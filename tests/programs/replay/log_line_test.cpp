@@ -110,8 +110,13 @@ TEST(LogLine, SkipsAVirtualHost) {
     expect_request(host + " h - anna maria "s + TIME " \"GET /\" 200 5", "h");
     expect_malformed(host + " -"s + rest, malformed::no_client);
     expect_malformed(host + " 198.51.100.1 203.0.113.5"s + rest, malformed::other_fields);
-    // Three fields alone are a client with its port.
+    // Three fields alone are a client with its port, if the second one can be no client.
     expect_request(host + rest, host);
+    for (const char* const name : {" h -", " h anna", " h.example.org -"}) {
+      const std::string line = std::string(host) + name + " " + TIME " \"GET /\" 200 5";
+      expect_malformed(line, malformed::no_user);
+      expect_malformed(line, malformed::other_fields, log_format::common);
+    }
   }
   for (const char* const name : {"example.org", "::1", "a:b", "example.org:", ":80", "x:123456", "[::1]"}) {
     expect_malformed(name + " 198.51.100.1"s + rest, malformed::other_fields);
