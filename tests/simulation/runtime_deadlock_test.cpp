@@ -2,6 +2,7 @@
 // at the last moment, and always a report when none can.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +39,7 @@ runtime::run_options options_for(deadlock_reports which) {
   options.seed = choose(1'000'000);
   options.deadlocks = which;
   options.blocking_threads = 1 + choose(2);
-  options.timers = choose(2) == 0 ? "foliot" : "processor-heaps";
+  options.timers = std::array{"foliot", "processor-heaps", "processor-heaps-1.14"}[choose(3)];
   options.on_failure = [](std::string_view, const std::exception_ptr&) {};
   return options;
 }

@@ -47,10 +47,10 @@ task<ending> wait_for(Timer& from) {
   co_return ending::received;
 }
 
-/// Both kinds of timers, and tasks or threads that interfere.
+/// All kinds of timers, and tasks or threads that interfere.
 template <class Make>
 void explore_stops(Make make, std::uint64_t count = worlds) {
-  for (const char* const kind : {"foliot", "processor-heaps"}) {
+  for (const char* const kind : {"foliot", "processor-heaps", "processor-heaps-1.14"}) {
     for (const faults& with : {quiet, interrupted}) {
       explore(count, with, [&] {
         runtime::run_options options;
