@@ -38,6 +38,11 @@ inline std::size_t end_of_field(std::string_view line) noexcept {
   return at;
 }
 
+/// Whether these two characters stand at `at`. Precondition: at <= line.size().
+bool has_pair_at(std::string_view line, std::size_t at, const char (&pair)[3]) noexcept {
+  return line.size() - at >= 2 && line[at] == pair[0] && line[at + 1] == pair[1];
+}
+
 std::string_view without_mark(std::string_view line) noexcept {
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
@@ -142,7 +147,7 @@ std::optional<malformed> check_rest(std::string_view line, std::size_t request, 
     const bool ends = end == line.size();
     if (!ends && format == log_format::common) {
       reason = malformed::after_the_size;
-    } else if (ends ? format != log_format::combined : line.compare(end, 2, " \"") == 0) {
+    } else if (ends ? format != log_format::combined : has_pair_at(line, end, " \"")) {
       return std::nullopt;
     } else {
       reason = malformed::no_quoted_field;
@@ -189,7 +194,7 @@ inline std::optional<log_parser::fields> log_parser::read_usual_fields(std::stri
   const auto time = find_time(line, user);
   if (!time) return std::nullopt;
   if (time->begin > user + 1 && line.substr(user, time->begin - user).find(' ') != none) return std::nullopt;
-  return fields{line.substr(0, end), time->time, time->end};
+  return fields{std::string_view(line.data(), end), time->time, time->end};
 }
 
 std::expected<log_request, malformed> log_parser::parse(std::string_view line) noexcept {
@@ -201,7 +206,7 @@ std::expected<log_request, malformed> log_parser::parse(std::string_view line) n
     if (!other) return std::unexpected(other.error());
     found = *other;
   }
-  if (line.compare(found->end, 2, " \"") != 0) return std::unexpected(malformed::no_request);
+  if (!has_pair_at(line, found->end, " \"")) return std::unexpected(malformed::no_request);
   if (const auto reason = check_rest(line, found->end + 2, format_)) return std::unexpected(*reason);
   return log_request{found->client, found->time};
 }
@@ -246,19 +251,21 @@ std::expected<log_parser::fields, malformed> log_parser::read_fields_from(std::s
 
 std::expected<log_parser::found_time, malformed> log_parser::find_time(std::string_view line,
                                                                        std::size_t user) noexcept {
-  const std::string_view rest = line.substr(user);
-  malformed reason = rest.starts_with('[') || rest.starts_with(" [") ? malformed::no_user : malformed::no_time;
+  bool has_bracket = false;
   // The user has at least one character. Its name may contain " [", so every occurrence is tried.
   for (std::size_t space = line.find(" [", user + 1); space != none; space = line.find(" [", space + 1)) {
     const std::size_t text = space + 2;
     const std::size_t bracket = text + log_time_length;
     instant time;
-    if (bracket < line.size() && line[bracket] == ']' && read_time(line.substr(text, log_time_length), time)) {
+    if (bracket < line.size() && line[bracket] == ']' &&
+        read_time(std::string_view(line.data() + text, log_time_length), time)) {
       return found_time{time, space, bracket + 1};
     }
-    reason = malformed::impossible_time;
+    has_bracket = true;
   }
-  return std::unexpected(reason);
+  if (has_bracket) return std::unexpected(malformed::impossible_time);
+  const std::string_view rest = line.substr(user);
+  return std::unexpected(rest.starts_with('[') || rest.starts_with(" [") ? malformed::no_user : malformed::no_time);
 }
 
 bool log_parser::read_time(std::string_view text, instant& time) noexcept {
