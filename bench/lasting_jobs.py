@@ -107,10 +107,11 @@ def start_nodes(program, database, count, folder=None, sessions=None):
                                               stderr=subprocess.DEVNULL)))
     for where, process in nodes:
         while process.poll() is None:
-            try:
-                Connection((HOST, where) if folder is None else where).close()
+            try:  # a connect is not enough: at its start a node listens for a moment, to see whether it can
+                with contextlib.closing(Connection((HOST, where) if folder is None else where)) as made:
+                    made.ask(b"list-tube-used\r\n")
                 break
-            except OSError:
+            except (OSError, EOFError):
                 time.sleep(0.05)
     return nodes
 

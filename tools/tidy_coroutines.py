@@ -432,7 +432,7 @@ def main() -> int:
                         help="leave out files that are not there, such as generated ones; read nothing by default")
     parser.add_argument("-I", action="append", type=Path, default=[], dest="folders", metavar="FOLDER",
                         help="where headers are that the files include; what is wrong in them is not reported")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     places = options.places or ([] if options.skip_missing else [Path(".")])
     if options.skip_missing:
         places = [place for place in places if place.exists()]

@@ -167,7 +167,7 @@ class shard final : public shard_base,
   void add_to(slowest_callbacks& all) const noexcept override;
   const clock& time() const noexcept override { return options_.time; }
   bool runs_on_caller() const noexcept override;
-  instant report_stalls() noexcept override;
+  instant report_stalls(const bool& is_over) noexcept override;
 
   // timeline: how a virtual clock drives this shard.
 

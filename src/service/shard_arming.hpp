@@ -225,16 +225,15 @@ void shard<Design>::unqueue_if_stopped(record& r) noexcept {
 /// and the timer is not pending.
 template <class Design>
 [[gnu::noinline]] bool shard<Design>::try_admit(record& r) noexcept {
+  // The caller may have tried without the lock first: then a start that is refused was counted meanwhile.
+  if (phase_ == phase::draining) done_.notify_all();
   if (phase_ == phase::ended) stop_after_end(r);
   if (phase_ == phase::ended || r.life().closed()) return false;
   if (phase_ != phase::draining) return true;
   // Takes the word: a start without the lock, by a thread that has not seen that the shard is closing, has either
   // happened before, and then the timer is pending, or fails.
   unqueue_if_stopped(r);
-  if (is_pending(r)) return true;
-  // The caller has tried without the lock first, and its start was counted meanwhile.
-  done_.notify_all();
-  return false;
+  return is_pending(r);
 }
 
 /// The thread that drains the shard counts the pending timers again.

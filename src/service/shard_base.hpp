@@ -64,8 +64,8 @@ class shard_base : public engine {
   /// all at one moment.
   [[nodiscard]] virtual service_counters counters(const shard_list& of_service) const noexcept = 0;
   /// Reports the callbacks that have been running for too long, and returns when to look again. By one thread of the
-  /// service's own: see stall_monitor.hpp.
-  virtual instant report_stalls() noexcept = 0;
+  /// service's own: see stall_monitor.hpp. Ends when a report has set `is_over`.
+  virtual instant report_stalls(const bool& is_over) noexcept = 0;
   /// Adds this shard, and its histograms if it measures callbacks. Does not change the counters.
   virtual void add_to(service_statistics& sum) const noexcept = 0;
   /// Adds this shard's slowest callbacks.

@@ -47,9 +47,9 @@ void shard<Design>::wait_for_callbacks(stall_kind kind, const record* of, instan
 }
 
 template <class Design>
-instant shard<Design>::report_stalls() noexcept {
+instant shard<Design>::report_stalls(const bool& is_over) noexcept {
   const lock held(lock_);
-  for (;;) {
+  while (!is_over) {
     const instant now = seam::monotonic_now();
     running_callback* const one = running_.next_to_report();
     if (one == nullptr) return instant::never();
@@ -57,6 +57,7 @@ instant shard<Design>::report_stalls() noexcept {
     one->report_at = now + (now - one->began);
     tell_stall(stall_kind::callback_runs, *one, now, duration::zero());
   }
+  return instant::never();
 }
 
 /// Releases the lock meanwhile. The callback's timer exists now: its closure is in use.

@@ -25,7 +25,9 @@ void stall_monitor::run() noexcept {
   instant look = seam::monotonic_now() + limit_;
   while (!is_abandoned_ && !end_.sleep_until(look)) {
     look = seam::monotonic_now() + limit_;
-    for (const auto& each : *shards_) look = std::min(look, as_shard(*each).report_stalls());
+    for (const auto& each : *shards_) {
+      if (!is_abandoned_) look = std::min(look, as_shard(*each).report_stalls(is_abandoned_));
+    }
   }
   running_.store(nullptr, seam::relaxed);
   if (is_abandoned_) delete this;

@@ -317,15 +317,36 @@ TEST_P(PostgresqlNewTubes, OfABatchThatHasWaitedInVainAreMadeBeforeIt) {
   }
 }
 
+// An earlier build has made the schema: the node says so, keeps its connection, and waits again.
+TEST_P(PostgresqlNewTubes, AreMadeWithTheirBatchOverASchemaOfAnEarlierBuild) {
+  postgresql_connection other(first_);
+  other.sql("DROP FUNCTION foliot.make_tubes_before(bytea[])");
+  postgresql_store node(options("a"));
+  static_cast<void>(execute_one(node, count_all{}));
+  make_tubes(other, "{y}");
+  std::vector<operation> batch{put{.tube = "x", .body = "x"}, put{.tube = "y", .body = "x"}};
+  auto done = std::async(std::launch::async, [&] { return node.execute(batch).answers; });
+  while (!is_done(done) && !warnings().contains("refuses foliot.make_tubes_before()")) std::this_thread::yield();
+  EXPECT_FALSE(is_done(done));
+  other.sql("COMMIT");
+  for (const answer& each : done.get()) {
+    const put_answer* const made = std::get_if<put_answer>(&each);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made->what, put_answer::kind::inserted);
+  }
+}
+
 // Another process announces the same name: that is no refusal of what the node executes.
 TEST_F(PostgresqlAtOnce, AnAnnouncementThatMeetsAnotherOneIsAConflict) {
   first_.sql("BEGIN");
   first_.sql("SELECT foliot.announce('a', 1, 3600000000000, 0, NULL)");
   postgresql_connection second(database_);
+  const std::string pid = second.sql("SELECT pg_backend_pid()");
   second.send(
       "DO $$ BEGIN PERFORM foliot.announce('a', 2, 3600000000000, 0, NULL); "
       "EXCEPTION WHEN serialization_failure THEN RAISE EXCEPTION 'a conflict'; END $$");
-  while (sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0") std::this_thread::yield();
+  const std::string waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = " + pid;
+  while (sql(waits) == "0") std::this_thread::yield();
   first_.sql("COMMIT");
   EXPECT_NE(second.finish().find("a conflict"), std::string::npos);
   EXPECT_EQ(second.sql("SELECT foliot.announce('a', 2, 3600000000000, 0, NULL) > 0"), "t") << "it tries again";

@@ -267,6 +267,12 @@ class broken_timeline final : public timeline {
   expiry run_due(instant /*now*/, budget /*limit*/) override { return {}; }
 };
 
+/// Afterwards the runtime looks for the next deadline, and cannot go on.
+task<> break_timeline(virtual_clock& clock, std::shared_ptr<broken_timeline> broken) {
+  clock.join(std::move(broken));
+  co_return;
+}
+
 /// A runtime that cannot go on tells on_failure so, on its own thread, after it has destroyed all tasks.
 [[noreturn]] void end_by_exit_in_on_failure() {
   alarm(250);
@@ -279,8 +285,7 @@ class broken_timeline final : public timeline {
     std::exit(task == "background_runtime" ? 5 : 1);
   };
   static const background_runtime background(options);
-  clock.join(broken);
-  background.handle().spawn(seven());  // after which the runtime looks for the next deadline
+  background.handle().spawn(break_timeline(clock, broken));
   for (;;) pause();
 }
 
@@ -292,8 +297,8 @@ TEST(BackgroundRuntimeDeathTest, OnFailureOfAStaticOneMayCallExit) {
 TEST(BackgroundRuntime, OnFailureMayNotStopIt) {
   virtual_clock clock;
   const auto broken = std::make_shared<broken_timeline>();
-  std::optional<background_runtime> background;
   note refused;
+  std::optional<background_runtime> background;
   run_options options;
   options.clock = &clock;
   options.on_failure = [&](std::string_view, const std::exception_ptr&) {
@@ -301,8 +306,7 @@ TEST(BackgroundRuntime, OnFailureMayNotStopIt) {
     refused.wake();
   };
   background.emplace(options);
-  clock.join(broken);
-  background->handle().spawn(seven());
+  background->handle().spawn(break_timeline(clock, broken));
   refused.sleep_until(instant::never());
   background->stop();
 }

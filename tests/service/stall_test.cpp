@@ -483,6 +483,42 @@ TEST(StallReport, AReportOnTheirThreadMayDestroyTheService) {
   EXPECT_FALSE(hangs.pending());
 }
 
+/// What a report may use can have been destroyed with the service.
+TEST(StallReport, NothingIsToldAfterAReportThatHasDestroyedTheService) {
+  std::latch told(1);
+  std::latch over(1);
+  std::atomic<int> afterwards{0};
+  auto timers = std::make_shared<std::optional<timer_service>>();
+  const std::weak_ptr<std::optional<timer_service>> left = timers;
+  service_options options;
+  options.shards = 2;
+  options.stalls = {.longer_than = 20ms, .tell = [timers, &told, &afterwards](const stall& one) {
+                      if (one.kind != stall_kind::callback_runs) return;
+                      if (!*timers) {
+                        ++afterwards;
+                        return;
+                      }
+                      timers->reset();
+                      told.count_down();
+                    }};
+  timers->emplace(std::move(options));
+  {
+    const auto hang = [&] { over.wait(); };
+    timer first(**timers, hang);
+    std::optional<timer> second;
+    std::thread([&] { second.emplace(**timers, hang); }).join();  // which has another shard
+    first.reset(0ns);
+    second->reset(0ns);
+    told.wait();
+    timers.reset();
+    over.count_down();
+    first.stop_and_wait();
+    second->stop_and_wait();
+  }
+  while (!left.expired()) std::this_thread::yield();  // until the thread of the reports has ended
+  EXPECT_EQ(afterwards, 0);
+}
+
 TEST(ExceptionHandler, RefusesNullFunctions) {
   void (*none)(std::exception_ptr) = nullptr;
   EXPECT_THROW(exception_handler{none}, std::invalid_argument);

@@ -95,5 +95,29 @@ TEST_P(Lockless, AStartAndAResetToTheSameDeadlineAgainstADrain) {
   }
 }
 
+/// A start without the lock is counted, and finds its timer closed: meanwhile the drain has counted one pending timer,
+/// and counts again.
+TEST_P(Lockless, AStartOfATimerThatIsClosedAgainstADrain) {
+  explore(worlds, {}, [&] {
+    service_options chosen = options();
+    chosen.shards = 1;
+    timer_service timers(std::move(chosen));
+    const instant begin = timers.now();
+    timer t(timers, [] {});
+    timer u(timers, [] {});
+    t.reset_at(begin + 2h);
+    u.reset_at(begin + 2h);
+    require(t.stop() == stop_result::stopped && u.stop() == stop_result::stopped, "they were pending");
+    seam::thread one("starts", [&] { t.reset_at(begin + 3h); });
+    seam::thread two("closes", [&] { t.stop_and_wait(); });
+    const std::size_t dropped = timers.drain(1h);
+    const instant end = timers.now();
+    one.join();
+    two.join();
+    require(dropped == 0, "a drain dropped a timer that was closed");
+    require(end < begin + 1h, "a drain with nothing pending was not notified");
+  });
+}
+
 }  // namespace
 }  // namespace foliot::simulation

@@ -124,8 +124,8 @@ class FOLIOT_EXPORT timer_service {
   [[nodiscard]] instant now() const noexcept { return shards_->front()->time().now(); }
 
   /// Ends the service: drops pending timers, whose callbacks will not run, and waits for callbacks that are running;
-  /// inside a callback or a stall report of this service it waits for none. Returns how many timers it dropped; 0 when
-  /// called again.
+  /// inside a callback of this service, or a stall report on its thread `foliot-stalls`, it waits for none. Returns how
+  /// many timers it dropped; 0 when called again.
   std::size_t shut_down() noexcept;
 
   /// Ends the service in order: starts no timer any more (a reset of a timer that is not pending returns `closed`, the

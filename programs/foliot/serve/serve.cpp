@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -129,33 +131,30 @@ std::size_t allow_descriptors(std::size_t connections, const server_log& log) {
   return left;
 }
 
-/// How many descriptors the process may open besides those that it has; it looks for `most`. `like` is one of them.
-std::size_t free_descriptors(int like, std::size_t most) {
-  std::vector<int> made;
-  made.reserve(most);
-  while (made.size() < most) {
-    const int one = ::fcntl(like, F_DUPFD_CLOEXEC, 0);
-    if (one < 0) break;
-    made.push_back(one);
-  }
-  for (const int each : made) ::close(each);
-  return made.size();
+/// How many descriptors the process has: 0 where the system does not show them, and the most if it has none left to
+/// look.
+std::size_t open_descriptors() {
+  std::error_code error;
+  const std::filesystem::directory_iterator all("/proc/self/fd", error);
+  if (error == std::errc::too_many_files_open) return std::numeric_limits<std::size_t>::max();
+  const auto count = static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  return count == 0 ? 0 : count - 1;  // without that of the folder itself
 }
 
 /// How many of so many connections there may be, now that the store and the listener are open. Throws failure if there
 /// may be none: such a server would live and serve nobody.
-std::size_t connections_that_fit(std::size_t connections, int like, const server_log& log) {
+std::size_t connections_that_fit(std::size_t connections, const server_log& log) {
   rlimit now{};
   if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= connections + other_descriptors) return connections;
   const std::size_t wanted = connections + spare_descriptors;
-  const std::size_t available = free_descriptors(like, wanted);
+  const std::size_t available = now.rlim_cur - std::min<rlim_t>(now.rlim_cur, open_descriptors());
   if (available <= spare_descriptors) {
     throw failure(
         fmt::format("the system allows {} open files, too few to serve clients: raise its limit (ulimit -n, "
                     "LimitNOFILE)",
                     now.rlim_cur));
   }
-  if (available == wanted) return connections;
+  if (available >= wanted) return connections;
   const std::size_t left = available - spare_descriptors;
   log.warning(fmt::format("of the {} open files that the system allows, {} are left: accept {} connections",
                           now.rlim_cur, available, left));
@@ -346,7 +345,7 @@ task<> serve_clients(serving& all, runtime::listener& gate) {
     beanstalk::session with(state, peer);
     co_await with.run();
   };
-  const std::size_t most = connections_that_fit(options.max_connections, all.come.descriptor(), all.log);
+  const std::size_t most = connections_that_fit(options.max_connections, all.log);
   all.clients.emplace(protocol, most, std::string(beanstalk::reply::out_of_memory), all.log);
   connections& clients = *all.clients;
   runtime::join_handle<> accepting;

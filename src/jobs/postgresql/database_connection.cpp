@@ -259,8 +259,8 @@ std::vector<reply> database_connection::read_replies(std::span<const expected_re
 }
 
 bool database_connection::goes_on_after(const database_failure& failure, instant deadline) noexcept {
-  const bool is_in_order =
-      failure.is_conflict() || failure.is_for_want_of_room() || failure.is_for_want_of_rights() || failure.is_refusal();
+  const bool is_in_order = failure.is_conflict() || failure.is_for_want_of_room() || failure.is_for_want_of_rights() ||
+                           failure.is_for_want_of_a_function() || failure.is_refusal();
   if (!is_in_order || !has_refused_) return false;
   try {
     roll_back(deadline);

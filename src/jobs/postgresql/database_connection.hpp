@@ -45,6 +45,8 @@ class database_failure : public std::runtime_error {
   }
   /// The role has no right to do it.
   [[nodiscard]] bool is_for_want_of_rights() const noexcept { return is_state(lacks_rights); }
+  /// The schema lacks a function: an earlier program has made it, or an earlier build of the same version.
+  [[nodiscard]] bool is_for_want_of_a_function() const noexcept { return is_state("42883"); }
   /// The server has no room for what the statement needs, as on a full disk. Statements that need no space may
   /// still succeed.
   [[nodiscard]] bool is_for_want_of_room() const noexcept { return state_.starts_with("53"); }

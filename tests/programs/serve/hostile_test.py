@@ -306,9 +306,7 @@ class GreedyClients(ServeCase):
         while (seen := other.numbers(b"stats\r\n"))["foliot-buffered-waiting"] == 0 == seen["foliot-buffered-closed"]:
             self.assertLess(time.monotonic(), until)
             time.sleep(0.002)
-        began = time.monotonic()
         self.assertEqual(other.ask(put(b"y" * 20_000)), b"INSERTED 1\r\n")
-        self.assertLess(time.monotonic() - began, 60)
 
     def test_tubes_that_clients_watch_have_a_bound(self):
         server = self.serve("--memory", "--max-buffered", "2MB")
