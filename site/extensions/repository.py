@@ -115,7 +115,11 @@ def write_text_pages(app: Sphinx) -> list[tuple[str, dict[str, object], str]]:
 
 
 def file_text(app: Sphinx, root: Path, path: str) -> str:
-    text = (root / path).read_text(encoding="utf-8")
+    data = (root / path).read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:  # the store of an earlier version, packed
+        return f"<p>{len(data):,} bytes, which are no text.</p>"
     try:
         lexer = get_lexer_for_filename(path).aliases[0]
     except ClassNotFound:
