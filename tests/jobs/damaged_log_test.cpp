@@ -281,6 +281,27 @@ TEST(damaged_log, what_a_killed_salvage_leaves_can_be_salvaged) {
   }
 }
 
+/// Opens a store, puts a job with this key, and kills it.
+void put_and_kill(const std::string& folder, const std::string& key, bool salvage = false) {
+  const auto files = std::make_shared<foliot_test::faulty_files>();
+  const auto store =
+      jobs::detail::embedded_engine::open_on({.folder = folder, .disk_reserve = 0, .salvage = salvage}, files);
+  jobs::execute_one(*store, jobs::put{.tube = "mail", .key = key, .body = "b"});
+  files->stop_at(0);
+}
+
+TEST(damaged_log, a_salvage_of_nothing_can_be_killed) {
+  const killed_store store(4, 10);
+  for (const with_mark marked : {with_mark::no, with_mark::yes}) {
+    copied_store copy(store, marked);
+    flip(copy.log, 4, 1);  // in the first batch
+    put_and_kill(copy.path(), "0", true);
+    put_and_kill(copy.path(), "1");
+    EXPECT_EQ(copy.open(), "2");
+    EXPECT_EQ(copy.warning, "");
+  }
+}
+
 TEST(damaged_log, a_check_does_not_end_a_salvage) {
   const killed_store store(6, 10);
   copied_store copy(store);

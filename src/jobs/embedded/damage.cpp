@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -27,13 +28,21 @@ struct database_state {
   std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
 };
 
-/// Leaves out the logs.
+/// Leaves out the logs, and learns from which number on the families need them: the manifest's own least number stays
+/// as it is when an opening finds nothing in the logs.
 class no_replay final : public rocksdb::WalFilter {
  public:
+  void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& first_logs,
+                                const std::map<std::string, std::uint32_t>& /*families*/) override {
+    const auto least = std::ranges::min_element(first_logs, {}, [](const auto& each) { return each.second; });
+    if (least != first_logs.end()) first_log = least->second;
+  }
   WalProcessingOption LogRecord(const rocksdb::WriteBatch&, rocksdb::WriteBatch*, bool*) const override {
     return WalProcessingOption::kStopReplay;
   }
   const char* Name() const override { return "no_replay"; }
+
+  std::uint64_t first_log = 0;
 };
 
 enum class with_logs : bool { no, yes };
@@ -55,6 +64,7 @@ std::expected<database_state, rocksdb::Status> state_of(const std::string& folde
   for (rocksdb::ColumnFamilyHandle* each : handles) database->DestroyColumnFamilyHandle(each).PermitUncheckedError();
   database_state found{database->GetLatestSequenceNumber()};
   database->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &found.first_log);
+  found.first_log = std::max(found.first_log, filter.first_log);
   return found;
 }
 
