@@ -68,6 +68,15 @@ std::expected<database_state, rocksdb::Status> state_of(const std::string& folde
   return found;
 }
 
+/// The manifest that CURRENT names; empty if it names none, or cannot be read.
+std::string current_manifest(const std::string& folder, rocksdb::FileSystem& files) {
+  std::string current;
+  if (!rocksdb::ReadFileToString(&files, folder + "/CURRENT", &current).ok()) return {};
+  if (current.ends_with('\n')) current.pop_back();
+  const std::optional<numbered_name> name = read_name(current);
+  return name && name->kind == file_kind::manifest ? current : std::string();
+}
+
 std::string in_words(const log_contents::damage& it) {
   if (it.is_first) {
     return "changes are missing between its tables and its log " + it.file +
@@ -111,11 +120,9 @@ std::optional<opening_loss> log_shortfall(const std::string& folder, const std::
 }  // namespace
 
 std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::FileSystem& files) {
-  std::string current;
-  if (!rocksdb::ReadFileToString(&files, folder + "/CURRENT", &current).ok()) return std::nullopt;
-  if (current.ends_with('\n')) current.pop_back();
+  const std::string current = current_manifest(folder, files);
   const std::optional<numbered_name> name = read_name(current);
-  if (!name || name->kind != file_kind::manifest) return std::nullopt;
+  if (!name) return std::nullopt;
   const std::string path = folder + "/" + current;
   for (const synced_length& each : read_mark(folder, files)) {
     const std::optional<numbered_name> marked = read_name(each.file);
@@ -138,8 +145,10 @@ std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::D
   const std::expected<database_state, rocksdb::Status> tables = state_of(folder, options, with_logs::no);
   if (!tables && !tables.error().IsCorruption()) return std::nullopt;  // the opening says what is wrong
   const std::uint64_t first = tables ? tables->first_log : 0;
+  const std::optional<numbered_name> manifest = read_name(current_manifest(folder, files));
   const log_contents needed =
-      tables ? scan_logs(folder, files, first, tables->last_sequence) : scan_logs(folder, files);
+      tables ? scan_logs(folder, files, first, tables->last_sequence, manifest ? manifest->number : 0)
+             : scan_logs(folder, files);
   if (needed.repeated) {
     return opening_loss{
         .what = "its logs " + needed.repeated->earlier + " and " + needed.repeated->file + " have the same changes",
