@@ -248,6 +248,29 @@ TEST(damaged_log, a_salvage_of_a_missing_log_that_is_interrupted_goes_on) {
   expect_salvages_go_on(store, [&](copied_store& copy) { fs::remove(copy.log); });
 }
 
+TEST(damaged_log, a_salvage_that_goes_on_can_be_interrupted) {
+  const killed_store store(6, 10);
+  copied_store begun(store);
+  flip(begun.log, store.before_last() / 2, 1);
+  for (std::uint64_t call = 1; contents(begun.path() + "/SALVAGING").empty(); ++call) {
+    ASSERT_TRUE(crash_while_salvaging(begun.path(), call, loss_of_power::no));
+  }
+  // The note is written again among the first changes.
+  for (const loss_of_power power : {loss_of_power::no, loss_of_power::yes}) {
+    for (std::uint64_t call = 1; call < 9; ++call) {
+      SCOPED_TRACE(call);
+      copied_store copy(begun.path(), with_mark::no);
+      std::string note = contents(begun.path() + "/SALVAGING");
+      write(copy.path() + "/SALVAGING", note.replace(note.find(begun.path()), begun.path().size(), copy.path()));
+      ASSERT_TRUE(crash_while_opening(copy.path(), call, power));
+      const std::string left = copy.open();
+      EXPECT_EQ(left.size(), 1u) << left;
+      EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
+      EXPECT_FALSE(fs::exists(copy.path() + "/SALVAGING"));
+    }
+  }
+}
+
 TEST(damaged_log, what_a_killed_salvage_leaves_can_be_salvaged) {
   const killed_store store(6, 10);
   const std::size_t half = store.before_last() / 2;
