@@ -178,15 +178,15 @@ TEST(damaged_log, a_salvaged_store_gives_no_id_and_no_reservation_twice) {
 /// What happens to the latest changes of the disk.
 enum class loss_of_power : bool { no, yes };
 
-/// Opens a store to salvage it, on a disk that stops at the n-th change, and with a loss of power loses what was not
-/// synced. False: it was opened.
-bool crash_while_salvaging(const std::string& folder, std::uint64_t call, loss_of_power power) {
+/// Opens a store on a disk that stops at the n-th change, and with a loss of power loses what was not synced. False: it
+/// was opened.
+bool crash_while_opening(const std::string& folder, std::uint64_t call, loss_of_power power, bool salvage = false) {
   const auto files = std::make_shared<foliot_test::faulty_files>();
   files->stop_at(call);
   bool is_crash = false;
   try {
     const auto store =
-        jobs::detail::embedded_engine::open_on({.folder = folder, .disk_reserve = 0, .salvage = true}, files);
+        jobs::detail::embedded_engine::open_on({.folder = folder, .disk_reserve = 0, .salvage = salvage}, files);
     files->stop_at(0);
   } catch (const jobs::store_failure&) {
     is_crash = true;
@@ -194,6 +194,10 @@ bool crash_while_salvaging(const std::string& folder, std::uint64_t call, loss_o
   std::mt19937_64 random(call);
   if (power == loss_of_power::yes) files->crash(random);
   return is_crash;
+}
+
+bool crash_while_salvaging(const std::string& folder, std::uint64_t call, loss_of_power power) {
+  return crash_while_opening(folder, call, power, true);
 }
 
 /// Interrupts salvages at each fourth change of the disk. Each of them goes on with the next opening, or is refused
@@ -244,6 +248,29 @@ TEST(damaged_log, a_salvage_of_a_missing_log_that_is_interrupted_goes_on) {
   expect_salvages_go_on(store, [&](copied_store& copy) { fs::remove(copy.log); });
 }
 
+TEST(damaged_log, a_salvage_that_goes_on_can_be_interrupted) {
+  const killed_store store(6, 10);
+  copied_store begun(store);
+  flip(begun.log, store.before_last() / 2, 1);
+  for (std::uint64_t call = 1; contents(begun.path() + "/SALVAGING").empty(); ++call) {
+    ASSERT_TRUE(crash_while_salvaging(begun.path(), call, loss_of_power::no));
+  }
+  // The note is written again among the first changes.
+  for (const loss_of_power power : {loss_of_power::no, loss_of_power::yes}) {
+    for (std::uint64_t call = 1; call < 9; ++call) {
+      SCOPED_TRACE(call);
+      copied_store copy(begun.path(), with_mark::no);
+      std::string note = contents(begun.path() + "/SALVAGING");
+      write(copy.path() + "/SALVAGING", note.replace(note.find(begun.path()), begun.path().size(), copy.path()));
+      ASSERT_TRUE(crash_while_opening(copy.path(), call, power));
+      const std::string left = copy.open();
+      EXPECT_EQ(left.size(), 1u) << left;
+      EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
+      EXPECT_FALSE(fs::exists(copy.path() + "/SALVAGING"));
+    }
+  }
+}
+
 TEST(damaged_log, what_a_killed_salvage_leaves_can_be_salvaged) {
   const killed_store store(6, 10);
   const std::size_t half = store.before_last() / 2;
@@ -279,6 +306,121 @@ TEST(damaged_log, what_a_killed_salvage_leaves_can_be_salvaged) {
       EXPECT_EQ(copy.open(), left);
     }
   }
+}
+
+/// Opens a store, puts a job with this key, and kills it.
+void put_and_kill(const std::string& folder, const std::string& key, bool salvage = false) {
+  const auto files = std::make_shared<foliot_test::faulty_files>();
+  const auto store =
+      jobs::detail::embedded_engine::open_on({.folder = folder, .disk_reserve = 0, .salvage = salvage}, files);
+  jobs::execute_one(*store, jobs::put{.tube = "mail", .key = key, .body = "b"});
+  files->stop_at(0);
+}
+
+/// What an opening that was killed has left of a log that had not been synced, after a loss of power: the log ends
+/// before its last batch, and the next one has the number of the change that was to come.
+void lose_the_end(copied_store& copy, std::size_t kept) {
+  const std::uint64_t next = scan(copy.path()).last_sequence + 1;
+  fs::resize_file(copy.log, kept);
+  write(copy.path() + "/000900.log", forged_batch(next, 0));
+}
+
+TEST(damaged_log, numbers_that_no_change_has_are_no_damage) {
+  const killed_store store(4, 10);
+  copied_store copy(store);
+  lose_the_end(copy, store.before_last());
+  // RocksDB goes on with the number of the log without changes, so that there is a gap behind its tables.
+  for (const std::string key : {"3", "4", "5"}) put_and_kill(copy.path(), key);
+  EXPECT_EQ(copy.open(), "6");
+  EXPECT_EQ(copy.warning, "");
+}
+
+TEST(damaged_log, an_opening_that_is_interrupted_behind_numbers_that_no_change_has_is_no_damage) {
+  const killed_store store(4, 10);
+  bool was_crash = true;
+  for (std::uint64_t call = 1; was_crash; call += 4) {
+    SCOPED_TRACE(call);
+    copied_store copy(store);
+    lose_the_end(copy, store.before_last());
+    was_crash = crash_while_opening(copy.path(), call, loss_of_power::yes);
+    put_and_kill(copy.path(), "3");
+    EXPECT_EQ(copy.open(), "4");
+  }
+}
+
+TEST(damaged_log, a_salvage_that_leaves_numbers_without_changes_can_be_killed) {
+  const killed_store store(4, 10);
+  enum class end : std::uint8_t { cut, empty, missing };
+  for (const end each : {end::cut, end::empty, end::missing}) {
+    SCOPED_TRACE(static_cast<int>(each));
+    copied_store copy(store, with_mark::yes);
+    lose_the_end(copy, each == end::cut ? store.before_last() : 0);
+    if (each == end::missing) fs::remove(copy.log);
+    expect_refusal(copy, copy.log, "had been synced up to byte ");
+    const std::string first = each == end::cut ? "3" : "0";
+    put_and_kill(copy.path(), first, true);
+    EXPECT_EQ(copy.open(), each == end::cut ? "4" : "1");
+    EXPECT_EQ(copy.warning, "");
+  }
+}
+
+TEST(damaged_log, a_salvage_of_nothing_can_be_killed) {
+  const killed_store store(4, 10);
+  for (const with_mark marked : {with_mark::no, with_mark::yes}) {
+    copied_store copy(store, marked);
+    flip(copy.log, 4, 1);  // in the first batch
+    put_and_kill(copy.path(), "0", true);
+    put_and_kill(copy.path(), "1");
+    EXPECT_EQ(copy.open(), "2");
+    EXPECT_EQ(copy.warning, "");
+  }
+}
+
+TEST(damaged_log, a_salvage_of_less_than_the_tables_have_can_be_killed) {
+  using jobs::detail::family;
+  const foliot_test::temporary_folder folder;
+  const std::string path = folder.path() + "/store";
+  jobs::embedded_store({.folder = path, .disk_reserve = 0}).close();
+  std::string log;
+  std::uint64_t kept = 0;
+  {
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(
+        rocksdb::DB::Open(jobs::detail::database_options(), path, jobs::detail::family_options(), &handles, &opened)
+            .ok());
+    const std::unique_ptr<rocksdb::DB> database(opened);
+    log = foliot_test::last_file(path, "", ".log");
+    rocksdb::WriteOptions synced;
+    synced.sync = true;
+    const auto of = [&](family where) { return handles[static_cast<std::size_t>(where)]; };
+    const auto erase = [&](std::uint64_t id) {
+      const auto number = jobs::detail::number_key(id);
+      ASSERT_TRUE(database->Delete(synced, of(family::jobs), jobs::detail::view(number)).ok());
+    };
+    erase(999);  // there is none
+    kept = fs::file_size(log);
+    erase(998);
+    // The table has the last change, and the log is needed for those before it.
+    std::string ids;
+    ASSERT_TRUE(database->Get({}, of(family::meta), "ids", &ids).ok());
+    ASSERT_TRUE(database->Put(synced, of(family::meta), "ids", ids).ok());
+    ASSERT_TRUE(database->Flush({}, of(family::meta)).ok());
+    for (rocksdb::ColumnFamilyHandle* each : handles) ASSERT_TRUE(database->DestroyColumnFamilyHandle(each).ok());
+  }
+  jobs::detail::synced_mark(path, *rocksdb::FileSystem::Default())
+      .write({{fs::path(log).filename().string(), fs::file_size(log)}})
+      .PermitUncheckedError();
+  fs::resize_file(log, kept);
+  const std::string last = foliot_test::last_file(path, "", ".log");
+  ASSERT_NE(last, log);
+  // RocksDB sees a torn end, so its next log begins with a batch without changes.
+  write(last, forged_batch(1).substr(0, 15));
+  copied_store copy(path, with_mark::yes);
+  expect_refusal(copy, fs::path(log).filename().string(), "had been synced up to byte ");
+  put_and_kill(copy.path(), "0", true);
+  EXPECT_EQ(copy.open(), "1");
+  EXPECT_EQ(copy.warning, "");
 }
 
 TEST(damaged_log, a_check_does_not_end_a_salvage) {

@@ -39,6 +39,7 @@ using foliot_test::last_file;
 using foliot_test::temporary_folder;
 using foliot_test::with_mark;
 using foliot_test::write;
+using jobs::detail::between_marks;
 
 constexpr std::string_view mark_refusal = "had been synced up to byte ";
 
@@ -177,15 +178,15 @@ TEST(synced_mark, follows_the_last_batch_before_an_idle_time) {
   const std::string log = last_file(path, "", ".log");
   EXPECT_TRUE(store.next().expiry.is_never()) << "the mark covers the opening";
   EXPECT_EQ(marked(log), fs::file_size(log));
-  time.advance(1ms);
+  time.advance(between_marks);
   put();
   const std::uint64_t first = fs::file_size(log);
   EXPECT_EQ(marked(log), first);
-  time.advance(100us);
+  time.advance(between_marks / 10);
   put();
-  EXPECT_EQ(marked(log), first) << "within the millisecond";
-  EXPECT_EQ(store.next().expiry, time.now() + 900us);
-  time.advance(900us);
+  EXPECT_EQ(marked(log), first) << "too soon after it";
+  EXPECT_EQ(store.next().expiry, time.now() + between_marks * 9 / 10);
+  time.advance(between_marks * 9 / 10);
   store.execute({});
   EXPECT_GT(marked(log), first);
   EXPECT_EQ(marked(log), fs::file_size(log));
@@ -196,19 +197,20 @@ TEST(synced_mark, covers_only_what_has_been_synced) {
   const temporary_folder folder;
   const std::string path = folder.path() + "/store";
   foliot::virtual_clock time;
-  jobs::embedded_store store({.folder = path, .sync_every = 50ms, .disk_reserve = 0, .clocks = {&time, &time}});
+  jobs::embedded_store store(
+      {.folder = path, .sync_every = 5 * between_marks, .disk_reserve = 0, .clocks = {&time, &time}});
   const auto put = [&] { jobs::execute_one(store, jobs::put{.tube = "mail", .body = "b"}); };
   put();  // takes ids, which are synced at once
-  time.advance(1ms);
+  time.advance(between_marks);
   store.execute({});
   const std::string log = last_file(path, "", ".log");
   const std::uint64_t synced = fs::file_size(log);
   EXPECT_EQ(marked(log), synced);
   put();
-  time.advance(10ms);
+  time.advance(between_marks);
   store.execute({});
   EXPECT_EQ(marked(log), synced);
-  time.advance(40ms);
+  time.advance(4 * between_marks);
   store.execute({});
   EXPECT_GT(marked(log), synced);
 }
@@ -221,7 +223,7 @@ TEST(synced_mark, a_backup_has_one_that_fits_it) {
     jobs::embedded_store store({.folder = path, .disk_reserve = 0, .clocks = {&time, &time}});
     jobs::execute_one(store, jobs::put{.tube = "mail", .key = "0", .body = "b"});
     store.back_up(backup);
-    time.advance(1ms);
+    time.advance(between_marks);
     jobs::execute_one(store, jobs::put{.tube = "mail", .key = "1", .body = "b"});
     EXPECT_NE(marked(last_file(path, "", ".log")), 0u) << "the store's mark is still its own";
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -27,13 +28,21 @@ struct database_state {
   std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
 };
 
-/// Leaves out the logs.
+/// Leaves out the logs, and learns from which number on the families need them: the manifest's own least number stays
+/// as it is when an opening finds nothing in the logs.
 class no_replay final : public rocksdb::WalFilter {
  public:
+  void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& first_logs,
+                                const std::map<std::string, std::uint32_t>& /*families*/) override {
+    const auto least = std::ranges::min_element(first_logs, {}, [](const auto& each) { return each.second; });
+    if (least != first_logs.end()) first_log = least->second;
+  }
   WalProcessingOption LogRecord(const rocksdb::WriteBatch&, rocksdb::WriteBatch*, bool*) const override {
     return WalProcessingOption::kStopReplay;
   }
   const char* Name() const override { return "no_replay"; }
+
+  std::uint64_t first_log = 0;
 };
 
 enum class with_logs : bool { no, yes };
@@ -55,7 +64,17 @@ std::expected<database_state, rocksdb::Status> state_of(const std::string& folde
   for (rocksdb::ColumnFamilyHandle* each : handles) database->DestroyColumnFamilyHandle(each).PermitUncheckedError();
   database_state found{database->GetLatestSequenceNumber()};
   database->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &found.first_log);
+  found.first_log = std::max(found.first_log, filter.first_log);
   return found;
+}
+
+/// The manifest that CURRENT names; empty if it names none, or cannot be read.
+std::string current_manifest(const std::string& folder, rocksdb::FileSystem& files) {
+  std::string current;
+  if (!rocksdb::ReadFileToString(&files, folder + "/CURRENT", &current).ok()) return {};
+  if (current.ends_with('\n')) current.pop_back();
+  const std::optional<numbered_name> name = read_name(current);
+  return name && name->kind == file_kind::manifest ? current : std::string();
 }
 
 std::string in_words(const log_contents::damage& it) {
@@ -101,11 +120,9 @@ std::optional<opening_loss> log_shortfall(const std::string& folder, const std::
 }  // namespace
 
 std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::FileSystem& files) {
-  std::string current;
-  if (!rocksdb::ReadFileToString(&files, folder + "/CURRENT", &current).ok()) return std::nullopt;
-  if (current.ends_with('\n')) current.pop_back();
+  const std::string current = current_manifest(folder, files);
   const std::optional<numbered_name> name = read_name(current);
-  if (!name || name->kind != file_kind::manifest) return std::nullopt;
+  if (!name) return std::nullopt;
   const std::string path = folder + "/" + current;
   for (const synced_length& each : read_mark(folder, files)) {
     const std::optional<numbered_name> marked = read_name(each.file);
@@ -128,8 +145,10 @@ std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::D
   const std::expected<database_state, rocksdb::Status> tables = state_of(folder, options, with_logs::no);
   if (!tables && !tables.error().IsCorruption()) return std::nullopt;  // the opening says what is wrong
   const std::uint64_t first = tables ? tables->first_log : 0;
+  const std::optional<numbered_name> manifest = read_name(current_manifest(folder, files));
   const log_contents needed =
-      tables ? scan_logs(folder, files, first, tables->last_sequence) : scan_logs(folder, files);
+      tables ? scan_logs(folder, files, first, tables->last_sequence, manifest ? manifest->number : 0)
+             : scan_logs(folder, files);
   if (needed.repeated) {
     return opening_loss{
         .what = "its logs " + needed.repeated->earlier + " and " + needed.repeated->file + " have the same changes",

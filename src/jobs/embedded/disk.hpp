@@ -69,7 +69,7 @@ class disk {
   /// Moves the write-ahead log into the tables, so that the next opening has nothing to replay.
   void flush();
   /// Writes the mark of what has been synced, if there were syncs since it was written, and that was not within the
-  /// last millisecond: so it costs next to nothing under load. False: it could not be written.
+  /// last between_marks: so it costs next to nothing under load. False: it could not be written.
   bool mark(instant now) noexcept;
   /// When mark() has something to write; never if it has not.
   [[nodiscard]] instant mark_due() const noexcept { return is_mark_behind_ ? next_mark_ : instant::never(); }

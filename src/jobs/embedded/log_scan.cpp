@@ -70,7 +70,7 @@ enum class fragment_type : unsigned char { full = 1, first = 2, middle = 3, last
 /// Puts the fragments of all logs together to batches, and finds what is missing between them.
 class batch_reader {
  public:
-  explicit batch_reader(std::uint64_t in_tables) : in_tables_(in_tables) {}
+  batch_reader(std::uint64_t in_tables, std::uint64_t manifest) : in_tables_(in_tables), manifest_(manifest) {}
   void begin_file(const std::string& name, std::uint64_t number) {
     cut_off();  // the log before ended in the middle of a batch
     file_ = name;
@@ -90,7 +90,7 @@ class batch_reader {
     open_ = type == fragment_type::first || type == fragment_type::middle;
     if (!open_) end_batch(offset + fragment_head + payload.size());
   }
-  /// The sequence number of the next batch, if a batch could be read.
+  /// The sequence number of the next batch, if it is known.
   [[nodiscard]] std::optional<std::uint64_t> next() const noexcept { return next_; }
   /// Here are bytes that belong to no fragment.
   void unreadable(std::uint64_t offset) {
@@ -118,16 +118,15 @@ class batch_reader {
       return;
     }
     const bool begins_log = !std::exchange(log.has_changes, true);
-    if (begins_log && is_clean_ && !found_.damaged && !found_.repeated && next_ && sequence < *next_) {
+    if (begins_log && is_clean_ && !found_.damaged && !found_.repeated && has_changes_ && sequence < *next_) {
       found_.repeated = log_contents::repetition{file_, newest_};
     }
     if (found_.damaged) ++found_.damaged->batches_behind;
-    // Before the first batch that can be read, any damage counts: what it has destroyed is unknown.
-    const bool missing = next_ ? sequence > *next_ : bad_ || is_behind_tables(sequence);
-    if (missing && !found_.damaged) {
-      found_.damaged = bad_ ? *bad_ : log_contents::damage{file_, begin_, true, !next_};
+    if (is_missing_before(sequence) && !found_.damaged) {
+      found_.damaged = bad_ ? *bad_ : log_contents::damage{file_, begin_, true, !has_changes_};
       found_.damaged->batches_behind = 1;
     }
+    has_changes_ = true;
     bad_.reset();
     if (!next_ || *next_ < sequence + count) expect(sequence + count);
     found_.last_sequence = std::max(found_.last_sequence, sequence + count - 1);
@@ -136,12 +135,20 @@ class batch_reader {
     next_ = sequence;
     newest_ = file_;
   }
-  /// Whether changes are missing between those in the tables and this one.
+  /// Whether changes are missing between those before and a batch that begins with this one.
+  [[nodiscard]] bool is_missing_before(std::uint64_t sequence) const noexcept {
+    // Before the first batch that can be read, any damage counts: what it has destroyed is unknown.
+    if (bad_ || has_changes_) return !next_ || sequence > *next_;
+    return is_behind_tables(sequence);
+  }
+  /// Whether changes are missing between those in the tables and this one, the first one of a log.
   [[nodiscard]] bool is_behind_tables(std::uint64_t sequence) const noexcept {
-    return sequence != 0 && sequence - 1 > in_tables_;
+    const bool is_of_opening = found_.logs.back().number < manifest_;
+    return !is_of_opening && sequence != 0 && sequence - 1 > in_tables_;
   }
 
   const std::uint64_t in_tables_;
+  const std::uint64_t manifest_;
   log_contents found_;
   std::string file_;
   bool is_clean_ = true;     // all bytes of the log were readable so far
@@ -149,7 +156,8 @@ class batch_reader {
   std::uint64_t begin_ = 0;  // its offset
   std::string head_;
   std::optional<log_contents::damage> bad_;  // the first unreadable bytes since the last whole batch
-  std::optional<std::uint64_t> next_;        // the sequence number of the next batch
+  bool has_changes_ = false;                 // a whole batch with changes was there
+  std::optional<std::uint64_t> next_;        // the sequence number of the next batch; known once there were changes
   std::string newest_;                       // the log with the change before it
 };
 
@@ -253,7 +261,7 @@ void read_blocks(const std::string& folder, const std::string& name, rocksdb::Fi
 std::uint32_t log_checksum(std::string_view bytes) noexcept { return masked(crc32c(bytes)); }
 
 log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from,
-                       std::uint64_t in_tables) {
+                       std::uint64_t in_tables, std::uint64_t manifest) {
   std::vector<std::string> names;
   const rocksdb::IOStatus listed = files.GetChildren(folder, rocksdb::IOOptions{}, &names, nullptr);
   if (!listed.ok()) throw_opening_failure(folder, listed);
@@ -264,7 +272,7 @@ log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, st
       logs.emplace_back(file->number, folder + "/" + name);
   }
   std::ranges::sort(logs);
-  batch_reader found(in_tables);
+  batch_reader found(in_tables, manifest);
   for (const auto& [number, name] : logs) {
     found.begin_file(name, number);
     read_blocks(folder, name, files,

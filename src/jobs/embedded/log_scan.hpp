@@ -3,9 +3,13 @@
 // and reports neither.
 //
 // Each batch has the sequence number of its first change and the number of its changes, so that the batches of all logs
-// follow each other without a gap, and the first of them follows what the tables have. A log that RocksDB makes when it
-// opens a database begins with a batch without changes, whose number is that of the change to come. No such batch can
-// be lost or repeated.
+// follow each other without a gap, and the first of them follows what the tables have. There is one exception. If
+// RocksDB meets a torn end or damage when it opens a database, its new log begins with a batch without changes, whose
+// number is that of the change to come. If the changes before that number are lost, because they were not synced and
+// the opening had not ended, the next opening still counts on from it: no change has the numbers between, and nothing
+// is missing before the first changes of that opening's log. RocksDB makes the log of an opening before its manifest,
+// so its number is lower; a log that was made later has a higher one, as has one of another time that was copied into
+// the folder.
 //
 // A log is written in blocks of 32 KiB, a batch as one or more fragments, each with a checksum. Behind bytes that are
 // no fragment the scan looks for the next one byte by byte, but not in the torn end of a log.
@@ -59,9 +63,10 @@ struct log_contents {
 
 /// Scans the logs of the folder from the number `from` on, in the order in which they were written. RocksDB may need
 /// some of them no more, so that the damage may be of no consequence. `in_tables`: the number of the last change of
-/// which the manifest knows. Throws store_failure if a log cannot be read.
+/// which the manifest knows. `manifest`: the number of the manifest. Throws store_failure if a log cannot be read.
 [[nodiscard]] log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from = 0,
-                                     std::uint64_t in_tables = std::numeric_limits<std::uint64_t>::max());
+                                     std::uint64_t in_tables = std::numeric_limits<std::uint64_t>::max(),
+                                     std::uint64_t manifest = 0);
 
 /// Up to where a file of the logs' format, such as a manifest, has whole records. Throws store_failure if it cannot be
 /// read.

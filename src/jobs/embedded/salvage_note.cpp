@@ -19,13 +19,15 @@ std::string read_salvage_note(const std::string& folder, rocksdb::FileSystem& fi
   if (!files.FileExists(name_in(folder), {}, nullptr).ok()) return {};
   std::string what;
   const bool is_read = rocksdb::ReadFileToString(&files, name_in(folder), &what).ok();
-  // A crash may have cut it off: before it was durable, RocksDB had not opened the database.
+  // An earlier version wrote it in place: a crash may have cut it off, before RocksDB had opened the database.
   return is_read && !what.empty() ? what : "its log was damaged";
 }
 
 rocksdb::IOStatus write_salvage_note(const std::string& folder, const std::string& what, rocksdb::FileSystem& files) {
-  const rocksdb::IOStatus written = rocksdb::WriteStringToFile(&files, what, name_in(folder), true);
-  return written.ok() ? sync(folder, files) : written;
+  const std::string made = name_in(folder) + ".new";
+  rocksdb::IOStatus status = rocksdb::WriteStringToFile(&files, what, made, true);
+  if (status.ok()) status = files.RenameFile(made, name_in(folder), {}, nullptr);
+  return status.ok() ? sync(folder, files) : status;
 }
 
 void remove_salvage_note(const std::string& folder, rocksdb::FileSystem& files) {

@@ -16,7 +16,7 @@ namespace foliot::jobs::detail {
 /// What the note of the folder says; empty if it has none.
 [[nodiscard]] std::string read_salvage_note(const std::string& folder, rocksdb::FileSystem& files);
 
-/// Writes it, durably. `what` must not be empty.
+/// Writes it, durably, in place of the one that is there, which a crash leaves as it was. `what` must not be empty.
 [[nodiscard]] rocksdb::IOStatus write_salvage_note(const std::string& folder, const std::string& what,
                                                    rocksdb::FileSystem& files);
 
