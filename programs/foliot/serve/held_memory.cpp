@@ -157,7 +157,7 @@ std::vector<memory_holder*> held_memory::choose(instant now) const {
   std::vector<memory_holder*> chosen;
   std::size_t stalled = 0;
   std::size_t waiting = 0;
-  std::unordered_set<const memory_holder*> chosen_waiting;
+  std::unordered_set<const memory_holder*> settled;  // of those that wait: they are closed, or get room
   const auto choose_one = [&](const candidate& one) {
     chosen.push_back(one.who);
     goes(*one.who, one.charge);
@@ -168,22 +168,24 @@ std::vector<memory_holder*> held_memory::choose(instant now) const {
   const auto end = last == waiters_.rend() ? std::next(waiters_.begin()) : last.base();
   std::size_t helped = 0;  // by closing those that wait
   for (auto each = waiters_.begin(); each != end; ++each) {
-    if (chosen_waiting.contains(&each->who)) continue;
+    if (!settled.insert(&each->who).second) continue;
     const std::size_t chosen_before = chosen.size();
-    const std::size_t waiting_before = waiting;
+    bool is_helped = false;
     const bool may_help = each == waiters_.begin() || helped < stalled;
     while (!fits(staying, each->own, each->bytes, large)) {
+      while (waiting < found.waiting.size() && settled.contains(found.waiting[waiting].who)) ++waiting;
       if (stalled < found.stalled.size()) {
         choose_one(found.stalled[stalled++]);
-      } else if (may_help && waiting < found.waiting.size() && found.waiting[waiting].who != &each->who) {
-        chosen_waiting.insert(found.waiting[waiting].who);
+      } else if (may_help && waiting < found.waiting.size()) {
+        settled.insert(found.waiting[waiting].who);
         choose_one(found.waiting[waiting++]);
+        is_helped = true;
       } else {
         chosen.resize(chosen_before);  // to close these would not help it
         return chosen;
       }
     }
-    if (waiting > waiting_before) ++helped;
+    if (is_helped) ++helped;
     staying += each->bytes;
   }
   return chosen;

@@ -456,6 +456,69 @@ TEST(HeldMemory, IfAllWaitTheLargestIsClosedAndTold) {
   });
 }
 
+/// Waits for room, and gives all back at once: also when it is closed.
+task<room> wait_and_end(connection& one, std::size_t bytes) {
+  const room got = co_await one.memory.wait(bytes);
+  one.memory.holds(0);
+  co_return got;
+}
+
+/// One that holds 4 MB waits first, for `wanted`. The others, which hold so many megabytes each and all of the rest,
+/// make progress for 6 s, and then wait, too. Returns how many of the others are closed. All waits must end.
+task<std::size_t> closed_behind_the_first(held_memory& all, std::size_t wanted, const std::vector<std::size_t>& sizes) {
+  connection first(all);
+  EXPECT_TRUE(first.memory.take(4 * megabyte));
+  std::vector<std::unique_ptr<connection>> others;
+  for (const std::size_t each : sizes) {
+    others.push_back(std::make_unique<connection>(all));
+    EXPECT_TRUE(others.back()->memory.take(each * megabyte));
+  }
+  std::vector<runtime::join_handle<room>> waiting;
+  waiting.push_back(runtime::spawn(wait_and_end(first, wanted), "waits first"));
+  for (int i = 0; i < 12; ++i) {
+    for (const auto& each : others) each->memory.moved(megabyte);
+    co_await runtime::sleep(500ms);
+  }
+  EXPECT_FALSE(waiting.front().done());
+  EXPECT_EQ(all.closed(), 0U);
+  for (const auto& each : others) {
+    waiting.push_back(runtime::spawn(wait_and_end(*each, 4 * megabyte), "waits behind it"));
+    co_await runtime::sleep(1ms);
+  }
+  co_await runtime::sleep(60s);
+  EXPECT_EQ(all.waiting(), 0U);
+  static_cast<void>(first.ends.second.close_write());  // so that the test ends in any case
+  for (const auto& each : others) static_cast<void>(each->ends.second.close_write());
+  std::size_t closed = 0;
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const room got = co_await waiting[i].join();
+    EXPECT_NE(got, room::left) << i;
+    if (got == room::closed) ++closed;
+  }
+  EXPECT_FALSE(first.memory.is_closed());
+  EXPECT_EQ(all.closed(), closed);
+  co_return closed;
+}
+
+// It would be the first one to be closed, and is not closed for itself.
+TEST(HeldMemory, TheLargestThatWaitsFirstGetsTheRoomOfOthersThatWait) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(32 * megabyte);
+    const std::size_t closed = co_await closed_behind_the_first(all, 4 * megabyte, std::vector<std::size_t>(14, 2));
+    EXPECT_EQ(closed, 2U);
+  });
+}
+
+TEST(HeldMemory, OneThatWaitsFirstGetsTheRoomOfThoseThatHoldMoreAndOfThoseThatHoldLess) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(32 * megabyte);
+    std::vector<std::size_t> sizes(12, 2);
+    sizes[5] = 6;
+    const std::size_t closed = co_await closed_behind_the_first(all, 10 * megabyte, sizes);
+    EXPECT_EQ(closed, 3U);
+  });
+}
+
 TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomBeforeThem) {
   on_virtual_time([]() -> task<> {
     held_memory all(megabyte);
