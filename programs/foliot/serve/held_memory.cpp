@@ -78,14 +78,13 @@ void held_memory::wake() noexcept {
 }
 
 void held_memory::give_room() noexcept {
-  while (!waiters_.empty() && (give_room_to(waiters_.front()) || give_room_to(waiters_.back()))) {
+  while (!waiters_.empty() &&
+         (give_room_to(waiters_.front()) || (large_waiter_ != nullptr && give_room_to(*large_waiter_)))) {
   }
 }
 
 bool held_memory::give_room_to(const waiter& one) noexcept {
   one.who.all_.lock_.assert_held();
-  // Behind others only if they wait for what it holds.
-  if (&one != &waiters_.front() && one.own <= most_ / 2) return false;
   const std::size_t all = bytes_;
   if (!fits(all, one.own, one.bytes, large_)) return false;
   bytes_ += one.bytes;
@@ -298,6 +297,7 @@ task<room> memory_holder::wait(std::size_t more) {
         if (before.own <= own || before.since <= now - held_memory::longest_overtaking) break;
       }
       who_.place_ = waiters.insert(behind, {who_, own, bytes, now});
+      if (own > who_.all_.most_ / 2 && who_.all_.large_waiter_ == nullptr) who_.all_.large_waiter_ = &*who_.place_;
       ++who_.all_.waiting_;
       who_.wait_ = wait_state::waits;
       if (who_.is_closed()) who_.end_wait(wait_state::closed);
@@ -388,6 +388,7 @@ bool memory_holder::has_gone() const noexcept {
 void memory_holder::end_wait(wait_state how) noexcept {
   if (wait_ != wait_state::waits) return;
   wait_ = how;
+  if (all_.large_waiter_ == &*place_) all_.large_waiter_ = nullptr;
   all_.waiters_.erase(place_);
   --all_.waiting_;
   static_cast<void>(told_.try_send('\0'));

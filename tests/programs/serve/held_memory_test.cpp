@@ -536,6 +536,34 @@ TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomBeforeThem) {
   });
 }
 
+TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomWhereverItStands) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection large(all);
+    connection other(all);
+    connection before(all);
+    connection behind(all);
+    for (connection* each : {&large, &other}) each->memory.waits_for_client(false);
+    EXPECT_TRUE(large.memory.take(megabyte * 3 / 4));
+    other.memory.holds(megabyte * 5 / 8);  // replies grow without a wait
+    auto waits_before = runtime::spawn(wait_and_end(before, megabyte * 3 / 4), "stands before it");
+    co_await runtime::sleep(1ms);
+    auto waiting = runtime::spawn(wait_and_end(large, megabyte), "is waited for");
+    co_await runtime::sleep(6s);
+    auto waits_behind = runtime::spawn(wait_and_end(behind, megabyte / 4), "stands behind it");
+    co_await runtime::sleep(1ms);
+    EXPECT_EQ(all.waiting(), 3U);
+    EXPECT_EQ(all.closed(), 0U);
+    other.memory.holds(megabyte / 2);  // room for the large one, and for neither of the others
+    EXPECT_EQ(all.waiting(), 2U);
+    for (auto* each : {&waiting, &waits_before, &waits_behind}) {
+      const room got = co_await each->join();
+      EXPECT_EQ(got, room::taken);
+    }
+    EXPECT_EQ(all.closed(), 0U);
+  });
+}
+
 TEST(HeldMemory, ConnectionsThatHoldLeastGetRoomFirst) {
   on_virtual_time([]() -> task<> {
     held_memory all(megabyte);
