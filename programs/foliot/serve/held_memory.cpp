@@ -91,6 +91,7 @@ bool held_memory::give_room_to(const waiter& one) noexcept {
   one.who.counted_.store(one.own + one.bytes, seam::relaxed);
   note_size(&one.who, one.own + one.bytes);
   note_rise();
+  one.who.is_stalled_ = one.who.was_charged_ = false;  // the server did not let its client go on
   one.who.end_wait(memory_holder::wait_state::taken);
   return true;
 }

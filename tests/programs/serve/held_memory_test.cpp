@@ -589,6 +589,41 @@ TEST(HeldMemory, ConnectionsThatHoldLeastGetRoomFirst) {
   });
 }
 
+// While it waits the server reads nothing from its client, so it makes no progress.
+TEST(HeldMemory, OneThatHasWaitedIsNotClosedForThat) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection stays(all);
+    connection shrinks(all);
+    connection waits(all);
+    connection behind(all);
+    for (connection* each : {&stays, &shrinks, &behind}) each->memory.waits_for_client(false);
+    EXPECT_TRUE(stays.memory.take(megabyte * 5 / 16));
+    EXPECT_TRUE(shrinks.memory.take(megabyte * 5 / 16));
+    EXPECT_TRUE(waits.memory.take(megabyte / 8));
+    EXPECT_TRUE(behind.memory.take(megabyte * 3 / 16));
+    auto waiting = runtime::spawn(wait_for(waits, megabyte / 4), "waits");
+    co_await runtime::sleep(1ms);
+    auto next = runtime::spawn(wait_for(behind, megabyte * 3 / 4), "waits behind it");
+    co_await runtime::sleep(3s);
+    EXPECT_EQ(all.waiting(), 2U);
+    EXPECT_EQ(all.closed(), 0U);
+    shrinks.memory.holds(megabyte / 16);
+    EXPECT_EQ(all.waiting(), 1U);
+    const room got = co_await waiting.join();
+    EXPECT_EQ(got, room::taken);
+    for (int i = 0; i < 15; ++i) {  // its client goes on when the server reads again
+      co_await runtime::sleep(200ms);
+      waits.memory.moved(held_memory::least_progress / 4);
+    }
+    EXPECT_FALSE(waits.memory.is_closed());
+    EXPECT_EQ(all.closed(), 0U);
+    for (connection* each : {&stays, &shrinks, &waits}) each->memory.holds(0);
+    const room of_next = co_await next.join();
+    EXPECT_EQ(of_next, room::taken);
+  });
+}
+
 TEST(HeldMemory, AClientThatGoesEndsTheWait) {
   on_virtual_time([]() -> task<> {
     held_memory all(megabyte);
