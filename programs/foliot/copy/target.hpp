@@ -48,7 +48,8 @@ class target {
 
   task<> connect();
 
-  /// Puts the jobs of the source with this instance, in this order. The answers are in the same order.
+  /// Puts the jobs of the source with this instance, in this order. The answers are in the same order. No two jobs of
+  /// one tube may have the same key.
   task<std::vector<placement>> place(const std::vector<full_job>& jobs, const std::string& instance);
   /// Puts the job once more, because a client of the source has changed it since it was placed as `before`. The job is
   /// not at the source any more, so the old copy ends when the new one is there, or stays if a worker has it. Returns

@@ -1,6 +1,7 @@
 """`foliot copy` between Debian's beanstalkd and foliot, in both directions, and between two foliots."""
 import contextlib
 import os
+import re
 import resource
 import threading
 import time
@@ -322,6 +323,27 @@ class Busy(CopyCase):
                 result, text = self.with_change(source, target, b"it", (look, 2), b"kick-job ID\r\n")
                 self.assertEqual(result, 0, text)
                 self.assertEqual([(each.body, each.state) for each in target.jobs()], [(b"it", "ready")])
+
+    def test_two_jobs_that_have_had_one_key(self):
+        """One ends, and another one is put with its key, while a group is read: the group has both."""
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use t\r\n", *(b"x-put keep %s 0 5000000 60000 2\r\nit\r\n" % key for key in (b"k", b"other")))
+        first, second = [each.id for each in source.jobs()]
+        shown = source.connection.ask(b"x-stats-job %d\r\n" % second).split(b"\r\n", 1)[1]
+        shown = re.sub(rb'(?m)^key: .*$', b'key: "k"', shown)[:-2]
+        with_its_key = {b"x-stats-job %d\r" % second: b"OK %d\r\n%s\r\n" % (len(shown), shown)}
+
+        def before(line):
+            if line == b"delete %d\r\n" % first:
+                with contextlib.closing(source.connect()) as connection:
+                    self.assertEqual(connection.ask(line), b"DELETED\r\n")
+
+        proxy = SteppingProxy(source, Steps(), before, with_its_key)
+        text = self.copy(proxy, target)
+        proxy.close()
+        self.assertIn("moved 1 job from", text)
+        self.assertIn("took 1 job back", text)
+        self.assertEqual((source.jobs(), [each.body for each in target.jobs()]), ([], [b"it"]))
 
     def test_workers_that_do_not_stop(self):
         for name, source, target in self.pairs():
