@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -22,6 +25,21 @@ constexpr jobs::job_id farthest_gap = 1'000'000;
 /// So often in a row one job may be named as the first of its tube, and have changed when it is looked at, as workers
 /// may do it.
 constexpr std::size_t most_futile = 100;
+
+/// Takes those whose key an earlier one of the group has: a client of the source has ended that one, and put another
+/// one with its key. The target would have one job for both, and lose it with the copy of the one that has ended.
+std::vector<full_job> take_repeated_keys(std::vector<full_job>& group) {
+  std::set<std::pair<std::string, std::string>> keys;  // of the tubes
+  std::vector<full_job> first;
+  std::vector<full_job> repeated;
+  for (full_job& each : group) {
+    const std::string& key = each.record.key;
+    const bool is_first = key.empty() || keys.emplace(each.record.tube, key).second;
+    (is_first ? first : repeated).push_back(std::move(each));
+  }
+  group = std::move(first);
+  return repeated;
+}
 
 bool is_hidden(job_state state) { return state == job_state::delayed || state == job_state::buried; }
 
@@ -208,7 +226,18 @@ task<std::size_t> copier::move_near(jobs::job_id begin, jobs::job_id end) {
 /// Moves jobs, each of which its own one of the connections may delete. Returns how many of them the target has taken.
 task<std::size_t> copier::move_group(const source_links& links, std::vector<full_job> group) {
   std::erase_if(group, [this](const full_job& each) { return refused_.contains(each.record.id); });
-  if (group.empty()) co_return 0;
+  if (!group.empty()) deleted_.clear();
+  std::size_t taken = 0;
+  while (!group.empty()) {
+    std::vector<full_job> later = take_repeated_keys(group);
+    auto moving = move_at_once(links, std::move(group));
+    taken += co_await moving;
+    group = std::move(later);
+  }
+  co_return taken;
+}
+
+task<std::size_t> copier::move_at_once(const source_links& links, std::vector<full_job> group) {
   auto placing = to_.place(group, from_.facts().instance);
   const std::vector<placement> answers = co_await placing;
   std::vector<full_job> there;
@@ -276,7 +305,6 @@ task<> copier::settle(const std::vector<full_job>& group, const std::vector<plac
                       const std::vector<removal>& ends) {
   std::vector<jobs::job_id> not_ended;
   std::string problem;
-  deleted_.clear();
   for (std::size_t i = 0; i < group.size(); ++i) {
     const job_record& before = group[i].record;
     if (ends[i].what != removal::kind::deleted) {

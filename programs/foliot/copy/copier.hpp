@@ -65,6 +65,8 @@ class copier {
   task<> search_beyond(std::string tube, jobs::job_state state, jobs::job_id known);
   task<std::size_t> move_near(jobs::job_id begin, jobs::job_id end);
   task<std::size_t> move_group(const source_links& links, std::vector<full_job> group);
+  /// Moves jobs with different keys.
+  task<std::size_t> move_at_once(const source_links& links, std::vector<full_job> group);
   task<std::vector<removal>> remove(const source_links& links, const std::vector<full_job>& moved);
   task<source_links> open_links(std::size_t count);
   task<> settle(const std::vector<full_job>& group, const std::vector<placement>& copies,

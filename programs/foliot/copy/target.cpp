@@ -243,8 +243,7 @@ task<> target::check_reserved(const full_job& job, const std::string& instance, 
   const std::string request = fmt::format("x-stats-job {}\r\n", id);
   auto asking = link_.ask(request);
   const server_reply reply = co_await asking;
-  if (reply.word == "NOT_FOUND")
-    throw failure(fmt::format("{} said that a worker has job {}, and then that there is no such job", name(), id));
+  if (reply.word == "NOT_FOUND") co_return;  // the worker has ended it meanwhile
   link_.expect(reply, "OK", request);
   const auto there = parse_job(reply.body);
   if (there && there->id == id && there->tube == job.record.tube && there->key == key_of(job.record, instance))

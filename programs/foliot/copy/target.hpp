@@ -2,9 +2,9 @@
 //
 // A job that goes to foliot gets a key, if it has none: the source's instance and the id there. A copy that was killed
 // between a put and the deletion at the source is started again, and puts the same job with the same key: this replaces
-// the job that the run before has put, unless a worker has that one. The number of the instance is in the key because
-// another process of the source may give the same ids to other jobs. The key stays with the job: clients of beanstalkd
-// never see it.
+// the job that the run before has put, unless a worker has that one. If the worker has ended it when it is asked for,
+// the job is done, and counts as placed. The number of the instance is in the key because another process of the source
+// may give the same ids to other jobs. The key stays with the job: clients of beanstalkd never see it.
 //
 // A job that is buried at the source is put with a delay of 136 years, reserved by its id, and buried; the two last
 // requests leave together, so that no worker sees the job unless a server ends between them.
@@ -48,7 +48,8 @@ class target {
 
   task<> connect();
 
-  /// Puts the jobs of the source with this instance, in this order. The answers are in the same order.
+  /// Puts the jobs of the source with this instance, in this order. The answers are in the same order. No two jobs of
+  /// one tube may have the same key.
   task<std::vector<placement>> place(const std::vector<full_job>& jobs, const std::string& instance);
   /// Puts the job once more, because a client of the source has changed it since it was placed as `before`. The job is
   /// not at the source any more, so the old copy ends when the new one is there, or stays if a worker has it. Returns

@@ -78,20 +78,20 @@ void held_memory::wake() noexcept {
 }
 
 void held_memory::give_room() noexcept {
-  while (!waiters_.empty() && (give_room_to(waiters_.front()) || give_room_to(waiters_.back()))) {
+  while (!waiters_.empty() &&
+         (give_room_to(waiters_.front()) || (large_waiter_ != nullptr && give_room_to(*large_waiter_)))) {
   }
 }
 
 bool held_memory::give_room_to(const waiter& one) noexcept {
   one.who.all_.lock_.assert_held();
-  // Behind others only if they wait for what it holds.
-  if (&one != &waiters_.front() && one.own <= most_ / 2) return false;
   const std::size_t all = bytes_;
   if (!fits(all, one.own, one.bytes, large_)) return false;
   bytes_ += one.bytes;
   one.who.counted_.store(one.own + one.bytes, seam::relaxed);
   note_size(&one.who, one.own + one.bytes);
   note_rise();
+  one.who.is_stalled_ = one.who.was_charged_ = false;  // the server did not let its client go on
   one.who.end_wait(memory_holder::wait_state::taken);
   return true;
 }
@@ -157,7 +157,7 @@ std::vector<memory_holder*> held_memory::choose(instant now) const {
   std::vector<memory_holder*> chosen;
   std::size_t stalled = 0;
   std::size_t waiting = 0;
-  std::unordered_set<const memory_holder*> chosen_waiting;
+  std::unordered_set<const memory_holder*> settled;  // of those that wait: they are closed, or get room
   const auto choose_one = [&](const candidate& one) {
     chosen.push_back(one.who);
     goes(*one.who, one.charge);
@@ -168,22 +168,24 @@ std::vector<memory_holder*> held_memory::choose(instant now) const {
   const auto end = last == waiters_.rend() ? std::next(waiters_.begin()) : last.base();
   std::size_t helped = 0;  // by closing those that wait
   for (auto each = waiters_.begin(); each != end; ++each) {
-    if (chosen_waiting.contains(&each->who)) continue;
+    if (!settled.insert(&each->who).second) continue;
     const std::size_t chosen_before = chosen.size();
-    const std::size_t waiting_before = waiting;
+    bool is_helped = false;
     const bool may_help = each == waiters_.begin() || helped < stalled;
     while (!fits(staying, each->own, each->bytes, large)) {
+      while (waiting < found.waiting.size() && settled.contains(found.waiting[waiting].who)) ++waiting;
       if (stalled < found.stalled.size()) {
         choose_one(found.stalled[stalled++]);
-      } else if (may_help && waiting < found.waiting.size() && found.waiting[waiting].who != &each->who) {
-        chosen_waiting.insert(found.waiting[waiting].who);
+      } else if (may_help && waiting < found.waiting.size()) {
+        settled.insert(found.waiting[waiting].who);
         choose_one(found.waiting[waiting++]);
+        is_helped = true;
       } else {
         chosen.resize(chosen_before);  // to close these would not help it
         return chosen;
       }
     }
-    if (waiting > waiting_before) ++helped;
+    if (is_helped) ++helped;
     staying += each->bytes;
   }
   return chosen;
@@ -296,6 +298,7 @@ task<room> memory_holder::wait(std::size_t more) {
         if (before.own <= own || before.since <= now - held_memory::longest_overtaking) break;
       }
       who_.place_ = waiters.insert(behind, {who_, own, bytes, now});
+      if (own > who_.all_.most_ / 2 && who_.all_.large_waiter_ == nullptr) who_.all_.large_waiter_ = &*who_.place_;
       ++who_.all_.waiting_;
       who_.wait_ = wait_state::waits;
       if (who_.is_closed()) who_.end_wait(wait_state::closed);
@@ -386,6 +389,7 @@ bool memory_holder::has_gone() const noexcept {
 void memory_holder::end_wait(wait_state how) noexcept {
   if (wait_ != wait_state::waits) return;
   wait_ = how;
+  if (all_.large_waiter_ == &*place_) all_.large_waiter_ = nullptr;
   all_.waiters_.erase(place_);
   --all_.waiting_;
   static_cast<void>(told_.try_send('\0'));

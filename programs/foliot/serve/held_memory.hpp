@@ -168,9 +168,9 @@ class held_memory {
     return more <= most_ - std::min(all, most_) || all - std::min(own, all) <= half ||
            (large > 0 && more <= half - std::min(all - std::min(large, all), half));
   }
-  /// Ends the waits at the front for which there is room.
+  /// Ends the waits at the front for which there is room, and that of large_waiter_ if there is.
   void give_room() noexcept FOLIOT_REQUIRES(lock_);
-  /// Ends this wait, if it is its turn and there is room. Returns whether it did.
+  /// Ends this wait, if there is room. Returns whether it did.
   bool give_room_to(const waiter& one) noexcept FOLIOT_REQUIRES(lock_);
   /// Notes which connections have made progress since the last look, once for each patience.
   void look(instant now) noexcept FOLIOT_REQUIRES(lock_);
@@ -212,6 +212,8 @@ class held_memory {
   std::unordered_set<memory_holder*> holders_ FOLIOT_GUARDED_BY(lock_);
   // By what they hold, then by their arrival; behind those that have waited long.
   std::list<waiter> waiters_ FOLIOT_GUARDED_BY(lock_);
+  // The one of them that holds more than half of the bound; null: none does.
+  const waiter* large_waiter_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   instant last_look_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
   instant last_shed_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();  // that has looked at all connections
 };

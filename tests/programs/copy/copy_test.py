@@ -1,6 +1,7 @@
 """`foliot copy` between Debian's beanstalkd and foliot, in both directions, and between two foliots."""
 import contextlib
 import os
+import re
 import resource
 import threading
 import time
@@ -204,6 +205,34 @@ class Interrupted(CopyCase):
             [job] = target.jobs()
             self.expect_not_early(job, start + 9000)
 
+    def test_a_copy_that_a_worker_finishes_between_two_answers(self):
+        """The target says that a worker has the copy, and then that it is not there: the job is done."""
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use t\r\n", put(b"it"))
+
+        def cut_at_delete(line):
+            if line.startswith(b"delete "):
+                raise EOFError
+
+        proxy = SteppingProxy(source, Steps(), cut_at_delete)
+        self.copy(proxy, target, code=2)
+        proxy.close()
+        source.settle()
+        [job] = target.jobs()
+        worker = target.connect()
+        self.addCleanup(worker.close)
+        self.assertEqual(worker.ask(b"reserve-job %d\r\n" % job.id), b"RESERVED %d 2\r\nit\r\n" % job.id)
+        ends = []
+
+        def before(line):
+            if line == b"x-stats-job %d\r\n" % job.id and not ends:
+                ends.append(worker.ask(b"delete %d\r\n" % job.id))
+
+        proxy = SteppingProxy(target, Steps(), before)
+        self.assertIn("moved 1 job from", self.copy(source, proxy))
+        proxy.close()
+        self.assertEqual(ends, [b"DELETED\r\n"])
+        self.assertEqual((source.jobs(), target.jobs()), ([], []))
 
     def test_a_job_with_a_key_that_is_moved_between_two_runs(self):
         source, target = self.foliot(), self.foliot()
@@ -295,6 +324,27 @@ class Busy(CopyCase):
                 self.assertEqual(result, 0, text)
                 self.assertEqual([(each.body, each.state) for each in target.jobs()], [(b"it", "ready")])
 
+    def test_two_jobs_that_have_had_one_key(self):
+        """One ends, and another one is put with its key, while a group is read: the group has both."""
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use t\r\n", *(b"x-put keep %s 0 5000000 60000 2\r\nit\r\n" % key for key in (b"k", b"other")))
+        first, second = [each.id for each in source.jobs()]
+        shown = source.connection.ask(b"x-stats-job %d\r\n" % second).split(b"\r\n", 1)[1]
+        shown = re.sub(rb'(?m)^key: .*$', b'key: "k"', shown)[:-2]
+        with_its_key = {b"x-stats-job %d\r" % second: b"OK %d\r\n%s\r\n" % (len(shown), shown)}
+
+        def before(line):
+            if line == b"delete %d\r\n" % first:
+                with contextlib.closing(source.connect()) as connection:
+                    self.assertEqual(connection.ask(line), b"DELETED\r\n")
+
+        proxy = SteppingProxy(source, Steps(), before, with_its_key)
+        text = self.copy(proxy, target)
+        proxy.close()
+        self.assertIn("moved 1 job from", text)
+        self.assertIn("took 1 job back", text)
+        self.assertEqual((source.jobs(), [each.body for each in target.jobs()]), ([], [b"it"]))
+
     def test_workers_that_do_not_stop(self):
         for name, source, target in self.pairs():
             with self.subTest(name):
@@ -373,10 +423,11 @@ class Lies(CopyCase):
 
     def test_of_a_target(self):
         source, target = self.foliot(), self.foliot()
+        target.ask(put(b"another job"))
         bodies = self.fill(source)
         numbers = [b"", b" 0", b" -1", b" +1", b" x", b" 18446744073709551615", b" 18446744073709551616", b" 1 1"]
         to_put = [b"INSERTED" + each for each in numbers]
-        to_put += [b"REPLACED", b"REPLACED 0", b"IS_RESERVED", b"IS_RESERVED 0", b"IS_RESERVED 4000", b"KEPT 1", b"EXISTS 1",
+        to_put += [b"REPLACED", b"REPLACED 0", b"IS_RESERVED", b"IS_RESERVED 0", b"IS_RESERVED 1", b"KEPT 1", b"EXISTS 1",
                    b"BURIED", b"DELETED", b"USING t", b"TIMED_OUT", b"UNKNOWN_COMMAND", b"RESERVED 1 1\r\nx"]
         to_use = [b"USING", b"USING wrong", b"USING t t", b"WATCHING 1", b"INSERTED 1"]
         for command, replies in ((b"x-put", to_put + self.NEVER), (b"use t", to_use + self.NEVER)):

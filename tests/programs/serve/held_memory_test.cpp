@@ -456,6 +456,69 @@ TEST(HeldMemory, IfAllWaitTheLargestIsClosedAndTold) {
   });
 }
 
+/// Waits for room, and gives all back at once: also when it is closed.
+task<room> wait_and_end(connection& one, std::size_t bytes) {
+  const room got = co_await one.memory.wait(bytes);
+  one.memory.holds(0);
+  co_return got;
+}
+
+/// One that holds 4 MB waits first, for `wanted`. The others, which hold so many megabytes each and all of the rest,
+/// make progress for 6 s, and then wait, too. Returns how many of the others are closed. All waits must end.
+task<std::size_t> closed_behind_the_first(held_memory& all, std::size_t wanted, const std::vector<std::size_t>& sizes) {
+  connection first(all);
+  EXPECT_TRUE(first.memory.take(4 * megabyte));
+  std::vector<std::unique_ptr<connection>> others;
+  for (const std::size_t each : sizes) {
+    others.push_back(std::make_unique<connection>(all));
+    EXPECT_TRUE(others.back()->memory.take(each * megabyte));
+  }
+  std::vector<runtime::join_handle<room>> waiting;
+  waiting.push_back(runtime::spawn(wait_and_end(first, wanted), "waits first"));
+  for (int i = 0; i < 12; ++i) {
+    for (const auto& each : others) each->memory.moved(megabyte);
+    co_await runtime::sleep(500ms);
+  }
+  EXPECT_FALSE(waiting.front().done());
+  EXPECT_EQ(all.closed(), 0U);
+  for (const auto& each : others) {
+    waiting.push_back(runtime::spawn(wait_and_end(*each, 4 * megabyte), "waits behind it"));
+    co_await runtime::sleep(1ms);
+  }
+  co_await runtime::sleep(60s);
+  EXPECT_EQ(all.waiting(), 0U);
+  static_cast<void>(first.ends.second.close_write());  // so that the test ends in any case
+  for (const auto& each : others) static_cast<void>(each->ends.second.close_write());
+  std::size_t closed = 0;
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const room got = co_await waiting[i].join();
+    EXPECT_NE(got, room::left) << i;
+    if (got == room::closed) ++closed;
+  }
+  EXPECT_FALSE(first.memory.is_closed());
+  EXPECT_EQ(all.closed(), closed);
+  co_return closed;
+}
+
+// It would be the first one to be closed, and is not closed for itself.
+TEST(HeldMemory, TheLargestThatWaitsFirstGetsTheRoomOfOthersThatWait) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(32 * megabyte);
+    const std::size_t closed = co_await closed_behind_the_first(all, 4 * megabyte, std::vector<std::size_t>(14, 2));
+    EXPECT_EQ(closed, 2U);
+  });
+}
+
+TEST(HeldMemory, OneThatWaitsFirstGetsTheRoomOfThoseThatHoldMoreAndOfThoseThatHoldLess) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(32 * megabyte);
+    std::vector<std::size_t> sizes(12, 2);
+    sizes[5] = 6;
+    const std::size_t closed = co_await closed_behind_the_first(all, 10 * megabyte, sizes);
+    EXPECT_EQ(closed, 3U);
+  });
+}
+
 TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomBeforeThem) {
   on_virtual_time([]() -> task<> {
     held_memory all(megabyte);
@@ -469,6 +532,34 @@ TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomBeforeThem) {
     large.memory.holds(0);
     const room of_other = co_await waiting.join();
     EXPECT_EQ(of_other, room::taken);
+    EXPECT_EQ(all.closed(), 0U);
+  });
+}
+
+TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomWhereverItStands) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection large(all);
+    connection other(all);
+    connection before(all);
+    connection behind(all);
+    for (connection* each : {&large, &other}) each->memory.waits_for_client(false);
+    EXPECT_TRUE(large.memory.take(megabyte * 3 / 4));
+    other.memory.holds(megabyte * 5 / 8);  // replies grow without a wait
+    auto waits_before = runtime::spawn(wait_and_end(before, megabyte * 3 / 4), "stands before it");
+    co_await runtime::sleep(1ms);
+    auto waiting = runtime::spawn(wait_and_end(large, megabyte), "is waited for");
+    co_await runtime::sleep(6s);
+    auto waits_behind = runtime::spawn(wait_and_end(behind, megabyte / 4), "stands behind it");
+    co_await runtime::sleep(1ms);
+    EXPECT_EQ(all.waiting(), 3U);
+    EXPECT_EQ(all.closed(), 0U);
+    other.memory.holds(megabyte / 2);  // room for the large one, and for neither of the others
+    EXPECT_EQ(all.waiting(), 2U);
+    for (auto* each : {&waiting, &waits_before, &waits_behind}) {
+      const room got = co_await each->join();
+      EXPECT_EQ(got, room::taken);
+    }
     EXPECT_EQ(all.closed(), 0U);
   });
 }
@@ -495,6 +586,41 @@ TEST(HeldMemory, ConnectionsThatHoldLeastGetRoomFirst) {
     EXPECT_EQ(got, room::taken);
     const room before = co_await second.join();
     EXPECT_EQ(before, room::taken);
+  });
+}
+
+// While it waits the server reads nothing from its client, so it makes no progress.
+TEST(HeldMemory, OneThatHasWaitedIsNotClosedForThat) {
+  on_virtual_time([]() -> task<> {
+    held_memory all(megabyte);
+    connection stays(all);
+    connection shrinks(all);
+    connection waits(all);
+    connection behind(all);
+    for (connection* each : {&stays, &shrinks, &behind}) each->memory.waits_for_client(false);
+    EXPECT_TRUE(stays.memory.take(megabyte * 5 / 16));
+    EXPECT_TRUE(shrinks.memory.take(megabyte * 5 / 16));
+    EXPECT_TRUE(waits.memory.take(megabyte / 8));
+    EXPECT_TRUE(behind.memory.take(megabyte * 3 / 16));
+    auto waiting = runtime::spawn(wait_for(waits, megabyte / 4), "waits");
+    co_await runtime::sleep(1ms);
+    auto next = runtime::spawn(wait_for(behind, megabyte * 3 / 4), "waits behind it");
+    co_await runtime::sleep(3s);
+    EXPECT_EQ(all.waiting(), 2U);
+    EXPECT_EQ(all.closed(), 0U);
+    shrinks.memory.holds(megabyte / 16);
+    EXPECT_EQ(all.waiting(), 1U);
+    const room got = co_await waiting.join();
+    EXPECT_EQ(got, room::taken);
+    for (int i = 0; i < 15; ++i) {  // its client goes on when the server reads again
+      co_await runtime::sleep(200ms);
+      waits.memory.moved(held_memory::least_progress / 4);
+    }
+    EXPECT_FALSE(waits.memory.is_closed());
+    EXPECT_EQ(all.closed(), 0U);
+    for (connection* each : {&stays, &shrinks, &waits}) each->memory.holds(0);
+    const room of_next = co_await next.join();
+    EXPECT_EQ(of_next, room::taken);
   });
 }
 
