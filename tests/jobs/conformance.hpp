@@ -124,7 +124,7 @@ class AnyStore : public ::testing::TestWithParam<store_kind> {
   }
   /// What the store waits for, once it has noted for itself what it has to after a change.
   next_change next_when_settled() {
-    store_.pass(std::chrono::milliseconds(1));
+    store_.pass(std::chrono::milliseconds(10));
     settle();
     return store_->next();
   }
