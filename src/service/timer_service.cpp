@@ -167,8 +167,8 @@ std::size_t timer_service::shut_down() noexcept {
   const bool inside = runs_on_caller() || (stalls_ != nullptr && stalls_->runs_caller());
   std::size_t dropped = 0;
   for (const auto& each : *shards) dropped += as_shard(*each).end();
-  // Inside a callback, or a report on the thread of the monitor, it does not wait: the threads end when the callback has returned, and a
-  // later call from another thread waits for them.
+  // Inside a callback, or a report on the thread of the monitor, it does not wait: the threads end when the callback
+  // has returned, and a later call from another thread waits for them.
   if (inside) return dropped;
   for (const auto& each : *shards) as_shard(*each).wait_for_end();
   return dropped;

@@ -61,8 +61,8 @@ struct stall_report {
   duration longer_than{};
   /// Called without any lock: by the thread that waits, or by the service's thread `foliot-stalls`; from several
   /// threads at once. Must not destroy or shut down the service, except on the thread `foliot-stalls`: there, and so in
-  /// exit() if the service is static, the end waits neither for callbacks nor for that thread. The end of a static timer
-  /// waits for its callback as ever; std::quick_exit() waits for nothing. Its exceptions go to
+  /// exit() if the service is static, the end waits neither for callbacks nor for that thread. The end of a static
+  /// timer waits for its callback as ever; std::quick_exit() waits for nothing. Its exceptions go to
   /// service_options::on_exception.
   shared_callable<void(const stall&)> tell{};
 };
