@@ -1,4 +1,5 @@
 // Deadlines that are time points of std::chrono::steady_clock.
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 
@@ -41,7 +42,7 @@ TEST(Deadlines, OfSteadyClockAreThoseOfARuntimeOnRealTime) {
     EXPECT_FALSE(ended);
     const cancel_context within = with_deadline(background(), due);
     EXPECT_EQ(within.deadline(), same);
-    bool called = false;
+    std::atomic<bool> called = false;  // the runtime may call on another thread
     callback_timer calls([&called] { called = true; });
     calls.reset_at(due);
     while (!called) co_await sleep(1ms);
