@@ -43,7 +43,7 @@ class progress {
   bool shown_ = false;
 };
 
-/// The progress of a run whose output is not a terminal but a log, for example: a line every 10 s,
+/// The progress of a run, for an output that is no terminal, such as a log: a line every 10 s,
 ///
 ///   moved 1,234,567 jobs so far, 3,056 a second
 ///

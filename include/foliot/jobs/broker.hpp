@@ -34,9 +34,10 @@
 // of jobs that other nodes have made ready, at the latest after other_nodes::scan_every(); and the other nodes hear of
 // the jobs that the clients here leave. A batch that the store refuses ends its operations with store_unavailable,
 // which may be in doubt for those that change something; then the broker executes nothing for 250 ms and tries again,
-// with what was queued meanwhile. Pending releases are retained. A job of a claim in doubt is nobody's until its TTR
-// or the store ends the reservation; a reservation whose end or touch is in doubt counts as held. Waiting clients go on
-// waiting; if their timeout ends before the store has told whether there is a job, reserve() throws store_unavailable.
+// with the operations queued meanwhile. Pending releases are retained. If a claim is in doubt, no client has its job
+// until its TTR or the store ends the reservation. A reservation with an end or a touch in doubt counts as held.
+// Clients go on waiting; if their timeout ends before the store has told whether there is a job, reserve() throws
+// store_unavailable.
 //
 // Tubes: a tube lives while it has a job, a user or a watcher. The pause of a tube ends with the tube;
 // in a shared store it lasts its time.

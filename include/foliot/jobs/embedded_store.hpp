@@ -54,17 +54,17 @@ struct embedded_options {
   /// Opens the store also if its write-ahead log is damaged, missing, or shorter than it is known to have been: the
   /// damaged change and all behind it are lost, and `warn` gets where the damage begins. Otherwise the opening refuses
   /// such a store, until a salvage has begun: if that is interrupted, the next opening goes on with it, with this
-  /// option or without. (The torn end of a log that a crash leaves behind what was synced is no damage.) A store is
+  /// option or without. (A crash may leave a torn end behind the synced part of a log: that is no damage.) A store is
   /// refused in any case if its list of tables (the manifest) is damaged or shorter than it is known to have been, if
   /// CURRENT names an older one, or if a part of the log is missing in front of later changes.
   bool salvage = false;
-  /// Opens the store for check() alone: refuses a folder without a store, where another opening makes one, and a store
-  /// whose salvage was interrupted, which another opening ends.
+  /// Opens the store for check() alone: refuses a folder without a store, instead of making one, and a store with an
+  /// interrupted salvage, instead of going on with it.
   bool for_check = false;
   /// Gets a sentence for each thing that an operator should know: the disk is nearly full, or has room again; a damaged
-  /// store was salvaged; what is synced cannot be noted, told at most once in ten seconds; other users can enter the
-  /// folder, which is told at the opening. Called by the thread that uses the store; must not use the store, and must
-  /// not throw.
+  /// store was salvaged; the mark of the synced lengths cannot be written (at most once in 10 s); other users can enter
+  /// the folder, which is told at the opening. Called by the thread that uses the store; must not use the store, and
+  /// must not throw.
   std::function<void(std::string_view)> warn = {};
 };
 

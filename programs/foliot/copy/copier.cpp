@@ -26,8 +26,9 @@ constexpr jobs::job_id farthest_gap = 1'000'000;
 /// may do it.
 constexpr std::size_t most_futile = 100;
 
-/// Takes those whose key an earlier one of the group has: a client of the source has ended that one, and put another
-/// one with its key. The target would have one job for both, and lose it with the copy of the one that has ended.
+/// Takes each job out of the group that has the key of an earlier job in it: a client of the source has ended the
+/// earlier job, and put another with the same key. The target keeps one job for a key, so both must not be copied at
+/// once.
 std::vector<full_job> take_repeated_keys(std::vector<full_job>& group) {
   std::set<std::pair<std::string, std::string>> keys;  // of the tubes
   std::vector<full_job> first;

@@ -13,19 +13,20 @@
 //   memory.holds(what_it_is_now);                        // the rest is given back
 //
 // Room is given first to the connections that hold least, and among equal ones in the order in which they began to
-// wait; so a large wish of a connection that holds nothing is not overtaken for ever. Nor is one that holds something:
-// after `longest_overtaking` nobody that comes gets room before it. One that holds more than half of the bound gets
-// room also before others, which wait for what it holds. There is room for bytes if all that is held stays within the
-// bound; or if the others hold at most half of the bound, so that a single reply that is larger than the bound gets
-// through; or, while one connection holds more than half of the bound, if all others hold at most half of it. So at
-// most half of the bound and what one connection needs is held, where that is more.
+// wait; so a connection that holds nothing and wants much is not overtaken for ever. Nor is one that holds something:
+// after `longest_overtaking` no later connection gets room before it. A connection that holds more than half of the
+// bound may get room before all others, because they wait for its memory. There is room for bytes if all that is held
+// stays within the bound; or if the others hold at most half of the bound, so that a single reply that is larger than
+// the bound gets through; or, while one connection holds more than half of the bound, if all others hold at most half
+// of it. So at most half of the bound and what one connection needs is held, where that is more.
 //
-// While connections wait, others are closed, four times a second. For all that have waited longer than `patience`:
-// those whose clients make no progress, the largest ones first. If these are not enough for the first one that waits,
-// and those whose clients make progress hold less: also those that wait themselves. So are they if it has waited longer
-// than `longest_overtaking` and those whose clients make progress hold at most half of the bound. As many of the next
-// ones are helped in this way as others made no progress, because then it is likely that those make none either that
-// get the room. A connection that waits for the store is not closed.
+// While connections wait, the server looks four times a second whether it must close some. For all that have waited
+// longer than `patience` it closes stalled connections: those with a client that makes no progress, the largest first.
+// If their memory is not enough for the first waiter, it also closes connections that wait themselves, in two cases: if
+// the connections with progress hold less than the first waiter needs; or if that has waited longer than
+// `longest_overtaking`, and they hold at most half of the bound. It does so for as many further waiters as there were
+// stalled connections, since the ones that get the room probably stall as well. A connection that waits for the store
+// is not closed.
 //
 // What a connection keeps as long as it lasts counts, too, but is no reason to close it: so there is a limit for all
 // connections together, keep().

@@ -19,9 +19,9 @@
 //
 // A web page can have a browser send an HTTP request to any port of its machine, with a body of the page's choice. So a
 // line that begins as `GET /` does, as no command does, is an http_request before it has an end, and so is one of any
-// length that ends in a version of HTTP, in CR or in LF, and is no command. For the same reason a connection that
-// begins as one of TLS does is a tls_record: a page can choose what is in a ticket. Nothing may be parsed behind
-// either.
+// length that has a version of HTTP in front of its CR or LF, and is no command. For the same reason a connection with
+// the first byte of a TLS handshake is a tls_record: a page can choose the bytes of a session ticket. After either
+// nothing more of the connection may be parsed.
 //
 // A put's body is kept up to the limit; a larger one is discarded as it comes. Where a put's line is wrong its body is
 // not discarded, but parsed as commands.

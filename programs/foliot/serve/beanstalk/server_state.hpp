@@ -21,8 +21,8 @@
 
 namespace foliot::program::beanstalk {
 
-/// The list of the tubes of all nodes. One session at a time asks the store for it. A session that waited meanwhile
-/// takes the same list, if the store was asked for it after this session's command had come.
+/// The list of the tubes of all nodes. One client's session at a time asks the store for it. Another one that has
+/// waited takes the same list, if its command came before the store was asked.
 struct stored_list {
   /// How many sessions have asked. Sequentially consistent: who gets a ticket before a list begins is in the list.
   seam::atomic<std::uint64_t> tickets{0};

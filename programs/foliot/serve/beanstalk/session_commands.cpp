@@ -195,9 +195,9 @@ template task<> session::show(jobs::peek what);
 template task<> session::show(jobs::peek_first what);
 
 task<> session::on(const kick& what) {
-  // In pieces, so that the other clients need not wait for all of them. A kick takes buried jobs or delayed ones, never
-  // both: what is there at its beginning decides. If another client has taken all buried jobs since, that is a second
-  // look.
+  // In pieces, so that the other clients need not wait for all of them. A kick takes buried jobs if
+  // there are some, else delayed ones, never both. If another client has taken all the buried jobs after the count, the
+  // kick counts a second time.
   std::uint64_t kicked = 0;
   bool is_full = false;
   for (int look = 1; look <= 2; ++look) {
