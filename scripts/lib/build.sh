@@ -8,7 +8,7 @@ trap 'exit 130' INT
 # ccache, where it is installed, keeps what the compilers make, also with precompiled headers; without debug information
 # also for another checkout.
 if command -v ccache >/dev/null && [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER-} ]]; then
-    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_C_COMPILER_LAUNCHER=ccache
+    export CMAKE_CXX_COMPILER_LAUNCHER=$root/scripts/lib/cached_compiler CMAKE_C_COMPILER_LAUNCHER=ccache
     export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}
 fi
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
