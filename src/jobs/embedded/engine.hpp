@@ -160,6 +160,11 @@ class embedded_engine {
   tubes_answer step(list_tubes& what);
   bulk_answer step(clear_tube& what);
 
+  /// Whether the disk has what the operation needs, by its row in the table of operations.
+  template <class Operation>
+  [[nodiscard]] bool has_room_for(const Operation& /*what*/) const noexcept {
+    return space_.has(facts_of<Operation>().room);
+  }
   job_id new_id();
   /// The first ready job that nobody has, or none.
   [[nodiscard]] std::optional<ready_entry> first_ready(tube& it);
@@ -171,8 +176,8 @@ class embedded_engine {
   void set_due(record& it, const due_at& due) const;
   /// Makes a job that nobody has ready, as a kick does.
   void kick_one(record& it, tube& home, job_state state);
-  template <class Change>
-  change_answer change_waiting(const job_name& name, job_event event, Change change);
+  template <class Operation, class Change>
+  change_answer change_waiting(const Operation& what, const job_name& name, job_event event, Change change);
   void end_pause(tube& it);
 
   /// The millisecond at which the batch happens, since 1970.
@@ -217,8 +222,9 @@ class embedded_engine {
   std::unordered_map<job_id, std::string> fresh_bodies_;
 };
 
-template <class Change>
-change_answer embedded_engine::change_waiting(const job_name& name, job_event event, Change change) {
+template <class Operation, class Change>
+change_answer embedded_engine::change_waiting(const Operation& what, const job_name& name, job_event event,
+                                              Change change) {
   using enum change_answer::kind;
   const job_id id = find_name(name);
   if (id != 0 && holder(id) != nullptr) return {reserved, id};
@@ -227,7 +233,7 @@ change_answer embedded_engine::change_waiting(const job_name& name, job_event ev
   tube& home = home_of(it);
   const job_state state = waiting_state_of(it, home);
   if (transition_of(state, event) == transition::refused) return {refused, id};
-  if (event != job_event::cancel && !space_.room_for_changes()) return {no_space, id};
+  if (!has_room_for(what)) return {no_space, id};
   change(it, home, state);
   must_sync_ = must_sync_ || disk_.has_gathered();
   return {done, id};

@@ -35,7 +35,7 @@ bulk_answer embedded_engine::step(kick& what) {
   if (home == nullptr) return {};
   const job_state state = what.only.value_or(home->stored.buried != 0 ? job_state::buried : job_state::delayed);
   if ((state == job_state::buried ? home->stored.buried : home->stored.delayed) == 0) return {};
-  if (!space_.room_for_changes()) return {0, bulk_answer::kind::no_space};
+  if (!has_room_for(what)) return {0, bulk_answer::kind::no_space};
   std::vector<job_id> ids;
   if (state == job_state::buried) {
     for (const auto& [sequence, id] : first_buried(*home, what.count)) ids.push_back(id);
