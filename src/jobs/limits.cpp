@@ -70,6 +70,15 @@ problem bad_tubes(std::string_view name, const std::vector<std::string>& tubes) 
   return std::nullopt;
 }
 
+problem bad_prefix(std::string_view prefix) {
+  return prefix.empty() ? std::nullopt : bad_name("prefix", prefix, longest_tube_name);
+}
+
+problem bad_page(std::uint32_t count) {
+  if (count >= 1 && count <= most_listed_due) return std::nullopt;
+  return "page must have from 1 to " + std::to_string(most_listed_due) + " jobs, got " + std::to_string(count);
+}
+
 std::string_view name_of(job_state state) {
   constexpr std::array<std::string_view, 4> names{"delayed", "ready", "reserved", "buried"};
   return names[static_cast<std::size_t>(state)];
@@ -104,6 +113,11 @@ problem first_problem(const Operation& what, const job_limits& limits) {
   if constexpr (requires { what.due; }) check(bad_due, what.due);
   if constexpr (requires { what.ttr; }) check(bad_length, "TTR", what.ttr, milliseconds(1));
   if constexpr (requires { what.length; }) check(bad_length, "pause", what.length, milliseconds(0));
+  if constexpr (requires { what.prefix; }) check(bad_prefix, what.prefix);
+  if constexpr (requires { what.from; }) {
+    check(bad_due, due_at(what.from));
+    check(bad_page, what.count);
+  }
   return wrong;
 }
 

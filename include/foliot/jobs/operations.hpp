@@ -200,6 +200,28 @@ struct list_tubes {
   friend bool operator==(const list_tubes&, const list_tubes&) = default;
 };
 
+/// The most jobs on a page of list_due.
+inline constexpr std::uint32_t most_listed_due = 1000;
+
+/// Lists what is due next: the delayed jobs of all tubes whose names begin with `prefix`, the soonest first, and of
+/// equal times the one with the lowest id. The page begins behind the time `from` and the id `after`, and has up to
+/// `count` jobs. The next page begins behind the last job of this one: so no job is on two pages, or on none, while it
+/// stays as it is.
+///
+/// A job that is reserved, ready or buried is not due later, so it is on no page. A pause of its tube delays the claims
+/// of a job, and not the job.
+///
+/// Every store finds the page in its indexes of due times: in a memory_store and in PostgreSQL, O(log n + count)
+/// without a prefix; else a search for each tube whose name begins with the prefix and that may be on the page.
+struct list_due {
+  std::string prefix = {};  ///< empty: all tubes
+  utc_time from{};
+  job_id after = 0;  ///< of the jobs that are due at `from`, those with a greater id; 0: all of them
+  std::uint32_t count = 100;
+
+  friend bool operator==(const list_due&, const list_due&) = default;
+};
+
 /// Ends up to `count` jobs of a tube that no worker has: the ready ones, the best first; then the delayed ones, the
 /// soonest first; then the buried ones, in the order in which they were buried.
 struct clear_tube {
@@ -322,6 +344,23 @@ struct tubes_answer {
   friend bool operator==(const tubes_answer&, const tubes_answer&) = default;
 };
 
+/// A job on a page of list_due.
+struct due_job {
+  job_id id = 0;
+  std::string tube;
+  job_state state = job_state::delayed;  ///< that of all of them
+  utc_time due{};
+
+  friend bool operator==(const due_job&, const due_job&) = default;
+};
+
+/// The answer to list_due. A page with fewer jobs than were asked for is the last one.
+struct due_answer {
+  std::vector<due_job> jobs;
+
+  friend bool operator==(const due_answer&, const due_answer&) = default;
+};
+
 /// The answer to an operation that did not get its locks in time, because another program holds the job, its key or its
 /// tube in the database, or the job is on its way to another database. Nothing has changed, and the same operation may
 /// succeed later. Only a store that is not in this process gives it.
@@ -342,8 +381,9 @@ struct unavailable_answer {
 };
 
 /// One answer of a store: of the kind that the operation names, or one of the last two.
-using answer = std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer,
-                            peek_answer, count_answer, tubes_answer, passed_over_answer, unavailable_answer>;
+using answer =
+    std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer, peek_answer,
+                 count_answer, tubes_answer, due_answer, passed_over_answer, unavailable_answer>;
 
 /// Whether an operation may change something.
 enum class operation_effect : std::uint8_t { looks, changes };
@@ -450,6 +490,7 @@ inline constexpr operation_table operations(
     row<count_tube, count_answer>("count_tube", looks, by_tube, together, none),
     row<count_all, count_answer>("count_all", looks, by_store, together, none),
     row<list_tubes, tubes_answer>("list_tubes", looks, by_store, together, none),
+    row<list_due, due_answer>("list_due", looks, by_store, together, none),
     row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none));
 
 }  // namespace table

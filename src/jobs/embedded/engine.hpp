@@ -43,6 +43,8 @@
 
 namespace foliot::jobs::detail {
 
+class due_page;
+
 class embedded_engine {
  public:
   /// `files`: the file system, null for the system's. `widest_window`: see tube_table. Throws store_failure.
@@ -158,6 +160,7 @@ class embedded_engine {
   count_answer step(count_tube& what);
   count_answer step(count_all& what);
   tubes_answer step(list_tubes& what);
+  due_answer step(list_due& what);
   bulk_answer step(clear_tube& what);
 
   /// Whether the disk has what the operation needs, by its row in the table of operations.
@@ -171,6 +174,9 @@ class embedded_engine {
   /// The first `count` jobs of an index, from `from` on.
   template <class Entry>
   std::vector<Entry> first_of(tube& it, const Entry& from, std::uint64_t count);
+  /// Adds the delayed jobs of a tube from `begin` on to a page. Reads the disk only if the page goes on behind the
+  /// window.
+  void add_due(tube& it, const due_entry& begin, due_page& page);
   std::vector<std::pair<std::uint64_t, job_id>> first_buried(tube& it, std::uint64_t count);
   /// Sets the due time and the delay that an operation asks for.
   void set_due(record& it, const due_at& due) const;

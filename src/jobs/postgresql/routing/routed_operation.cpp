@@ -105,7 +105,7 @@ bool is_refusal(const answer& got) {
 /// Adds an answer of the same kind.
 class adder {
  public:
-  explicit adder(answer& all) : all_(all) {}
+  adder(answer& all, const operation& of) : all_(all), operation_(of) {}
 
   void operator()(claim_answer& more) {
     auto& all = std::get<claim_answer>(all_);
@@ -139,6 +139,14 @@ class adder {
     std::ranges::set_union(all, more.tubes, std::back_inserter(both));
     all = std::move(both);
   }
+  void operator()(due_answer& more) {
+    auto& all = std::get<due_answer>(all_).jobs;
+    const auto place = [](const due_job& each) { return std::pair(each.due, each.id); };
+    std::vector<due_job> both;  // a job that has moved between the two answers is in both
+    std::ranges::set_union(all, more.jobs, std::back_inserter(both), {}, place, place);
+    if (both.size() > std::get<list_due>(operation_).count) both.resize(std::get<list_due>(operation_).count);
+    all = std::move(both);
+  }
   /// What was passed over in one database was in all of them.
   void operator()(passed_over_answer& more) { all_ = more; }
   /// The later one counts.
@@ -146,6 +154,7 @@ class adder {
 
  private:
   answer& all_;
+  const operation& operation_;
 };
 
 }  // namespace
@@ -192,7 +201,7 @@ void routed_operation::take(int database, answer&& got, bool sends) {
   if (!result_ || (kind_ == kind::found && (is_found(got) || !is_refusal(*result_)))) {
     result_ = std::move(got);
   } else if (!is_refusal(*result_)) {
-    std::visit(adder(*result_), got);
+    std::visit(adder(*result_, what_), got);
   }
 }
 
