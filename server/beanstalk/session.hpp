@@ -159,6 +159,7 @@ class session {
   task<> on(const reschedule& what);
   task<> on(const fire_now& what);
   task<> on(const extended_stats_job& what);
+  task<> on(const list_due& what);
 
   void become_worker() noexcept;
   task<> reserve_one(std::optional<duration> timeout);

@@ -398,6 +398,18 @@ answer oracle::perform(const list_tubes&) {
   return tubes_answer{{tubes.begin(), tubes.end()}};
 }
 
+answer oracle::perform(const list_due& what) {
+  std::vector<due_job> all;
+  for (const entry& it : jobs_) {
+    const bool is_behind = it.job.due > what.from || (it.job.due == what.from && it.job.id > what.after);
+    if (it.job.state != job_state::delayed || !is_behind || it.job.tube.find(what.prefix) != 0) continue;
+    all.push_back({it.job.id, it.job.tube, job_state::delayed, it.job.due});
+  }
+  std::ranges::stable_sort(all, {}, &due_job::due);  // they came in the order of their ids
+  if (all.size() > what.count) all.resize(what.count);
+  return due_answer{all};
+}
+
 answer oracle::perform(const clear_tube& what) {
   bulk_answer result;
   for (const job_state state : {job_state::ready, job_state::delayed, job_state::buried}) {

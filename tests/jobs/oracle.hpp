@@ -69,6 +69,7 @@ class oracle {
   answer perform(const count_tube& what);
   answer perform(const count_all& what);
   answer perform(const list_tubes& what);
+  answer perform(const list_due& what);
   answer perform(const clear_tube& what);
 
   void advance();

@@ -107,6 +107,30 @@ TEST_F(PostgresqlMap, ATubeIsWhereItsMapSays) {
   EXPECT_EQ(execute_one(*node, count_all{}).counts.all(), 0U);
 }
 
+TEST_F(PostgresqlMap, WhatIsDueNextIsListedOverAllDatabases) {
+  const auto node = open("a");
+  database_map map(first_);
+  map.add(second_);
+  map.move("two", 1);
+  std::vector<job_id> expected;
+  const utc_time due(2'000'000'000'000ms);
+  for (int i = 0; i < 5; ++i) {
+    const std::string tube = i % 2 == 0 ? "one" : "two";
+    expected.push_back(execute_one(*node, put{.tube = tube, .body = "", .due = due + milliseconds(i)}).id);
+  }
+  std::vector<job_id> listed;
+  list_due next{.count = 2};
+  for (;;) {
+    const due_answer page = execute_one(*node, next);
+    for (const due_job& each : page.jobs) listed.push_back(each.id);
+    if (page.jobs.size() < next.count) break;
+    next.from = page.jobs.back().due;
+    next.after = page.jobs.back().id;
+  }
+  EXPECT_EQ(listed, expected);
+  EXPECT_EQ(execute_one(*node, list_due{.prefix = "two"}).jobs.size(), 2U);
+}
+
 TEST_F(PostgresqlMap, AJobMovesAsItIs) {
   const auto node = open("a");
   execute_one(*node, put{.tube = "t", .body = "buried", .priority = 7});

@@ -247,5 +247,30 @@ TEST_F(RoutedOperation, TheListOfTubesHasEachOnce) {
   EXPECT_EQ(std::get<tubes_answer>(it.result()).tubes, (std::vector<std::string>{"a", "moving", "one"}));
 }
 
+TEST_F(RoutedOperation, WhatIsDueNextIsMergedInOrderAndCutToThePage) {
+  const auto due_in = [](std::int64_t ms, job_id id) {
+    return due_job{id, "t", job_state::delayed, utc_time(milliseconds(ms))};
+  };
+  routed_operation it = of(list_due{.count = 4});
+  EXPECT_EQ(it.next(), (databases{0, 1, 2}));
+  it.take(2, due_answer{{due_in(1, 66), due_in(5, 2), due_in(5, 130)}}, false);
+  it.take(0, due_answer{{due_in(5, 64), due_in(6, 128)}}, false);
+  it.take(1, due_answer{{due_in(1, 65), due_in(5, 130), due_in(9, 193)}}, true);  // 130 has moved from 1 to 2
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<due_answer>(it.result()),
+            (due_answer{{due_in(1, 65), due_in(1, 66), due_in(5, 2), due_in(5, 64)}}));
+}
+
+TEST_F(RoutedOperation, WhatIsDueNextIsNotKnownIfOneDatabaseDoesNotAnswer) {
+  routed_operation it = of(list_due{});
+  it.take(0, due_answer{}, false);
+  it.take(2, due_answer{}, false);
+  refuse(it, 1, false);
+  it.go_on(map_);
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_TRUE(std::holds_alternative<unavailable_answer>(it.result()));
+}
+
 }  // namespace
 }  // namespace foliot::jobs::detail

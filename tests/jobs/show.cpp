@@ -23,10 +23,6 @@ constexpr std::array<std::string_view, 4> state_names{"delayed", "ready", "reser
 constexpr std::array<std::string_view, 6> put_names{"inserted", "kept", "replaced", "exists", "reserved", "no_space"};
 constexpr std::array<std::string_view, 3> holder_names{"done", "not_held", "no_space"};
 constexpr std::array<std::string_view, 5> change_names{"done", "reserved", "refused", "gone", "no_space"};
-constexpr std::array<std::string_view, std::variant_size_v<operation>> operation_names{
-    "put",   "claim",      "claim_job",  "finish",    "release",    "abandon",   "bury",
-    "touch", "kick",       "kick_job",   "cancel",    "reschedule", "fire_now",  "pause",
-    "peek",  "peek_first", "count_tube", "count_all", "list_tubes", "clear_tube"};
 
 std::string named(std::string_view kind, job_id id) { return std::string(kind) + " " + to_string(id); }
 
@@ -95,13 +91,22 @@ std::string show(const tubes_answer& it) {
   return text;
 }
 
+std::string show(const due_answer& it) {
+  std::string text = "due";
+  for (const due_job& each : it.jobs) {
+    text += " {id " + to_string(each.id) + ", tube " + each.tube + ", " + show(each.state) + ", due " + show(each.due) +
+            "}";
+  }
+  return text;
+}
+
 std::string show(const passed_over_answer&) { return "passed over"; }
 std::string show(const unavailable_answer& it) {
   return std::string(it.is_in_doubt ? "in doubt: " : "not executed: ") + it.why;
 }
 
 std::ostream& operator<<(std::ostream& out, const request& it) {
-  const std::string_view name = operation_names.at(it.what);
+  const std::string_view name = detail::table::operations.at(it.what).name;
   const auto among = [name](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, name) != names.end();
   };
@@ -119,7 +124,7 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
   if (among({"put", "release", "reschedule", "pause"}))
     out << " at " << it.ahead << " ms" << (it.utc ? " from now" : "");
   if (name == "peek_first") out << " " << show(it.state);
-  if (among({"claim", "kick", "clear_tube"})) out << " count " << it.count;
+  if (among({"claim", "kick", "list_due", "clear_tube"})) out << " count " << it.count;
   return out << " }";
 }
 

@@ -27,6 +27,7 @@ std::string show(const pause_answer& it);
 std::string show(const peek_answer& it);
 std::string show(const count_answer& it);
 std::string show(const tubes_answer& it);
+std::string show(const due_answer& it);
 std::string show(const passed_over_answer& it);
 std::string show(const unavailable_answer& it);
 

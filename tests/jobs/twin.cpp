@@ -189,6 +189,20 @@ twin::pair_of_operations twin::address(const request& it) const {
     case 16: return for_both(count_tube{tube});
     case 17: return for_both(count_all{});
     case 18: return for_both(list_tubes{});
+    case 19: {
+      // Behind the due time of a recent job, with or without those that are due at the same time.
+      const auto known =
+          std::ranges::find(oracle_.entries(), job, [](const oracle::entry& each) { return each.job.id; });
+      const bool is_known = known != oracle_.entries().end();
+      list_due both{.prefix = it.by_key ? "" : tube, .count = std::max(it.count, 1U)};
+      both.from = is_known ? known->job.due : std::max(store_.utc() + milliseconds(it.ahead), utc_time{});
+      list_due stores = both;
+      if (is_known && it.with_priority) {
+        both.after = job;
+        stores.after = store_id(job);
+      }
+      return {both, stores};
+    }
     default: return for_both(clear_tube{tube, it.count});
   }
 }
@@ -286,6 +300,18 @@ twin::difference twin::compare_one(const peek_answer& expected, const peek_answe
   return compare_job(*expected.job, *got.job);
 }
 
+twin::difference twin::compare_one(const due_answer& expected, const due_answer& got) {
+  if (expected.jobs.size() != got.jobs.size()) return unequal("answer", expected, got);
+  for (std::size_t i = 0; i < got.jobs.size(); ++i) {
+    due_job translated = got.jobs[i];
+    translated.id = expected.jobs[i].id;
+    if (translated != expected.jobs[i] || !same_job(expected.jobs[i].id, got.jobs[i].id)) {
+      return unequal("answer", expected, got);
+    }
+  }
+  return std::nullopt;
+}
+
 twin::difference twin::compare_job(const job& expected, const job& got) {
   if (!same_job(expected.id, got.id)) return unequal("job", expected, got);
   job translated = got;
@@ -307,7 +333,7 @@ twin::difference twin::audit() {
       return unequal("counters", oracle_.find(oracles)->job.counters, seen.job->counters);
     }
   }
-  std::vector<operation> for_oracle{list_tubes{}, count_all{}};
+  std::vector<operation> for_oracle{list_tubes{}, count_all{}, list_due{.count = 1000}};
   for (unsigned number = 0; number < 3; ++number) {
     const std::string tube = tube_name(number);
     for_oracle.emplace_back(count_tube{tube});

@@ -59,6 +59,7 @@ class twin {
   difference compare_one(const claim_answer& expected, const claim_answer& got);
   difference compare_one(const change_answer& expected, const change_answer& got);
   difference compare_one(const peek_answer& expected, const peek_answer& got);
+  difference compare_one(const due_answer& expected, const due_answer& got);
   template <class Answer>
   difference compare_one(const Answer& expected, const Answer& got);
   difference compare_job(const job& expected, const job& got);

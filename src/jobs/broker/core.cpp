@@ -43,8 +43,7 @@ constexpr std::size_t enough = 256;
 /// Whether the answer may have the body of a job, which is not bounded as those of claims are.
 bool brings_body(const operation& it) {
   const peek* const what = std::get_if<peek>(&it);
-  return (what != nullptr && what->with_body) || std::holds_alternative<peek_first>(it) ||
-         std::holds_alternative<claim_job>(it);
+  return facts_of(it).brings_body && (what == nullptr || what->with_body);
 }
 
 /// The tube in which a put makes a job ready at once, or null.

@@ -43,6 +43,8 @@
 
 namespace foliot::jobs::detail {
 
+class due_page;
+
 class embedded_engine {
  public:
   /// `files`: the file system, null for the system's. `widest_window`: see tube_table. Throws store_failure.
@@ -158,21 +160,30 @@ class embedded_engine {
   count_answer step(count_tube& what);
   count_answer step(count_all& what);
   tubes_answer step(list_tubes& what);
+  due_answer step(list_due& what);
   bulk_answer step(clear_tube& what);
 
+  /// Whether the disk has what the operation needs, by its row in the table of operations.
+  template <class Operation>
+  [[nodiscard]] bool has_room_for(const Operation& /*what*/) const noexcept {
+    return space_.has(facts_of<Operation>().room);
+  }
   job_id new_id();
   /// The first ready job that nobody has, or none.
   [[nodiscard]] std::optional<ready_entry> first_ready(tube& it);
   /// The first `count` jobs of an index, from `from` on.
   template <class Entry>
   std::vector<Entry> first_of(tube& it, const Entry& from, std::uint64_t count);
+  /// Adds the delayed jobs of a tube from `begin` on to a page. Reads the disk only if the page goes on behind the
+  /// window.
+  void add_due(tube& it, const due_entry& begin, due_page& page);
   std::vector<std::pair<std::uint64_t, job_id>> first_buried(tube& it, std::uint64_t count);
   /// Sets the due time and the delay that an operation asks for.
   void set_due(record& it, const due_at& due) const;
   /// Makes a job that nobody has ready, as a kick does.
   void kick_one(record& it, tube& home, job_state state);
-  template <class Change>
-  change_answer change_waiting(const job_name& name, job_event event, Change change);
+  template <class Operation, class Change>
+  change_answer change_waiting(const Operation& what, const job_name& name, job_event event, Change change);
   void end_pause(tube& it);
 
   /// The millisecond at which the batch happens, since 1970.
@@ -217,8 +228,9 @@ class embedded_engine {
   std::unordered_map<job_id, std::string> fresh_bodies_;
 };
 
-template <class Change>
-change_answer embedded_engine::change_waiting(const job_name& name, job_event event, Change change) {
+template <class Operation, class Change>
+change_answer embedded_engine::change_waiting(const Operation& what, const job_name& name, job_event event,
+                                              Change change) {
   using enum change_answer::kind;
   const job_id id = find_name(name);
   if (id != 0 && holder(id) != nullptr) return {reserved, id};
@@ -227,7 +239,7 @@ change_answer embedded_engine::change_waiting(const job_name& name, job_event ev
   tube& home = home_of(it);
   const job_state state = waiting_state_of(it, home);
   if (transition_of(state, event) == transition::refused) return {refused, id};
-  if (event != job_event::cancel && !space_.room_for_changes()) return {no_space, id};
+  if (!has_room_for(what)) return {no_space, id};
   change(it, home, state);
   must_sync_ = must_sync_ || disk_.has_gathered();
   return {done, id};

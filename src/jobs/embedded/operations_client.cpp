@@ -28,7 +28,7 @@ put_answer embedded_engine::step(put& what) {
     if (holder(old) != nullptr) return {reserved, old};
     answer.what = replaced;
   }
-  if (!space_.room_for_jobs() || (old == 0 && tubes_.totals().stored.all() >= options_.most_jobs)) return {no_space, 0};
+  if (!has_room_for(what) || (old == 0 && tubes_.totals().stored.all() >= options_.most_jobs)) return {no_space, 0};
   tube& home = known != nullptr ? *known : tubes_.get(what.tube);
   if (old != 0) {
     record replaced_one;
@@ -58,19 +58,19 @@ void embedded_engine::kick_one(record& it, tube& home, job_state state) {
 }
 
 change_answer embedded_engine::step(kick_job& what) {
-  return change_waiting(what.id, job_event::kick,
+  return change_waiting(what, what.id, job_event::kick,
                         [this](record& it, tube& home, job_state state) { kick_one(it, home, state); });
 }
 
 change_answer embedded_engine::step(cancel& what) {
-  return change_waiting(what.name, job_event::cancel, [this](record& it, tube& home, job_state state) {
+  return change_waiting(what, what.name, job_event::cancel, [this](record& it, tube& home, job_state state) {
     unlink(it, home, state);
     erase(it, home);
   });
 }
 
 change_answer embedded_engine::step(reschedule& what) {
-  return change_waiting(what.name, job_event::reschedule, [&](record& it, tube& home, job_state state) {
+  return change_waiting(what, what.name, job_event::reschedule, [&](record& it, tube& home, job_state state) {
     unlink(it, home, state);
     set_due(it, what.due);
     link(it, home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
@@ -79,7 +79,7 @@ change_answer embedded_engine::step(reschedule& what) {
 }
 
 change_answer embedded_engine::step(fire_now& what) {
-  return change_waiting(what.name, job_event::fire_now, [this](record& it, tube& home, job_state state) {
+  return change_waiting(what, what.name, job_event::fire_now, [this](record& it, tube& home, job_state state) {
     if (state == job_state::ready) return;
     unlink(it, home, state);
     it.due = now_ms();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine.hpp"
+#include "jobs/due_page.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -35,7 +36,7 @@ bulk_answer embedded_engine::step(kick& what) {
   if (home == nullptr) return {};
   const job_state state = what.only.value_or(home->stored.buried != 0 ? job_state::buried : job_state::delayed);
   if ((state == job_state::buried ? home->stored.buried : home->stored.delayed) == 0) return {};
-  if (!space_.room_for_changes()) return {0, bulk_answer::kind::no_space};
+  if (!has_room_for(what)) return {0, bulk_answer::kind::no_space};
   std::vector<job_id> ids;
   if (state == job_state::buried) {
     for (const auto& [sequence, id] : first_buried(*home, what.count)) ids.push_back(id);
@@ -49,6 +50,40 @@ bulk_answer embedded_engine::step(kick& what) {
   }
   must_sync_ = must_sync_ || !ids.empty();
   return {.changed = ids.size()};
+}
+
+void embedded_engine::add_due(tube& it, const due_entry& begin, due_page& page) {
+  const auto add = [&](const due_entry& entry) {
+    return page.add(utc_time(milliseconds(entry.due)), entry.id, it.name);
+  };
+  const std::set<due_entry>& front = it.due.entries();
+  for (auto at = front.lower_bound(begin); at != front.end(); ++at) {
+    if (!add(*at)) return;
+  }
+  if (it.due.complete()) return;
+  const auto end = number_key(it.number + 1);
+  for (disk::scan entries(disk_, family::due, view(std::max(begin, it.due.end()).key(it.number)), view(end));
+       entries.valid(); entries.next()) {
+    if (!add(due_entry::read(entries.key(), entries.value()))) return;
+  }
+}
+
+due_answer embedded_engine::step(list_due& what) {
+  // The tubes in the order of what they may have on the page: the rest has nothing as soon as one has nothing.
+  const due_entry begin{what.from.time_since_epoch().count(), what.after, 0};
+  std::vector<std::pair<due_entry, tube*>> tubes;
+  const auto& all = tubes_.all();
+  for (auto at = all.lower_bound(what.prefix); at != all.end() && at->first.starts_with(what.prefix); ++at) {
+    tube& it = *at->second;
+    if (it.stored.delayed != 0) tubes.emplace_back(std::max(begin, it.due_floor()), &it);
+  }
+  std::ranges::sort(tubes, {}, [](const auto& each) { return each.first; });
+  due_page page(what);
+  for (const auto& [from, it] : tubes) {
+    if (!page.has_room_for(utc_time(milliseconds(from.due)), from.id)) break;
+    add_due(*it, from, page);
+  }
+  return std::move(page).take();
 }
 
 bulk_answer embedded_engine::step(clear_tube& what) {

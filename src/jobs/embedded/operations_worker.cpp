@@ -53,7 +53,7 @@ claim_answer embedded_engine::step(claim_job& what) {
   tube& home = home_of(it);
   const job_state state = waiting_state_of(it, home);
   if (state != job_state::ready) {
-    if (!space_.room_for_changes()) {
+    if (!has_room_for(what)) {
       answer.what = claim_answer::kind::no_space;
       return answer;
     }
@@ -81,7 +81,7 @@ holder_answer embedded_engine::step(finish& what) {
 holder_answer embedded_engine::step(release& what) {
   held_job* held = holder(what.token);
   if (held == nullptr) return {holder_answer::kind::not_held};
-  if (!space_.room_for_changes()) return {holder_answer::kind::no_space};
+  if (!has_room_for(what)) return {holder_answer::kind::no_space};
   tube& home = *held->home;
   record it;
   load_known(what.token.id, it, true);
@@ -107,7 +107,7 @@ holder_answer embedded_engine::step(abandon& what) {
 holder_answer embedded_engine::step(bury& what) {
   held_job* held = holder(what.token);
   if (held == nullptr) return {holder_answer::kind::not_held};
-  if (!space_.room_for_changes()) return {holder_answer::kind::no_space};
+  if (!has_room_for(what)) return {holder_answer::kind::no_space};
   tube& home = *held->home;
   record it;
   load_known(what.token.id, it, true);

@@ -133,6 +133,19 @@ class answer_reader {
     if (!from_->is_null(0, 0)) return tubes_answer{from_->texts(0, 0)};
     return unavailable_answer{false, "foliot: the database has too many tubes to list them in time"};
   }
+  answer operator()(const list_due&) {
+    if (from_->is_null(0, 0)) {
+      return unavailable_answer{false, "foliot: the database has too many tubes to search them in time"};
+    }
+    due_answer result;
+    std::vector<std::string> tubes = from_->texts(0, 1);
+    const std::vector<std::int64_t> dues = from_->integers(0, 2);
+    for (const std::int64_t id : from_->integers(0, 0)) {
+      const std::size_t place = result.jobs.size();
+      result.jobs.push_back({from_database(id), std::move(tubes[place]), job_state::delayed, utc_of(dues[place])});
+    }
+    return result;
+  }
 
  private:
   answer is_elsewhere() {

@@ -69,6 +69,7 @@ class batch_plan::builder {
   void operator()(const count_tube& what);
   void operator()(const count_all& what);
   void operator()(const list_tubes& what);
+  void operator()(const list_due& what);
   void end();
 
  private:
@@ -353,6 +354,14 @@ void batch_plan::builder::operator()(const count_all&) {
 void batch_plan::builder::operator()(const list_tubes&) {
   close();
   alone(call(statements::list_tubes));
+}
+
+void batch_plan::builder::operator()(const list_due& what) {
+  close();
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  call made(statements::list_due);
+  made.add(what.prefix).add(std::int64_t{what.from.time_since_epoch().count()});
+  alone(std::move(made.add(to_database(std::min(what.after, most))).add(std::int64_t{what.count})));
 }
 
 batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& frame)

@@ -47,6 +47,7 @@ inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot
 inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
+inline constexpr sql_statement list_due{"list_due", "SELECT * FROM foliot.list_due($1, $2, $3, $4)"};
 // Of the first of several databases.
 inline constexpr sql_statement read_databases{"read_databases", "SELECT * FROM foliot.read_databases()"};
 inline constexpr sql_statement read_places{"read_places", "SELECT * FROM foliot.read_places()"};

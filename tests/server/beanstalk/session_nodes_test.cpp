@@ -32,8 +32,8 @@ const std::vector<std::string> changes = {"put 0 0 60 1\r\nx\r\n", "x-put keep k
                                           "kick-job 2\r\n",        "pause-tube default 5\r\n",
                                           "x-reschedule 4 5\r\n",  "x-fire 4\r\n"};
 const std::vector<std::string> looks = {
-    "peek 1\r\n",      "peek-ready\r\n", "peek-delayed\r\n",       "peek-buried\r\n",
-    "stats-job 1\r\n", "list-tubes\r\n", "stats-tube default\r\n", "x-stats-job 1\r\n"};
+    "peek 1\r\n",     "peek-ready\r\n",         "peek-delayed\r\n",  "peek-buried\r\n",    "stats-job 1\r\n",
+    "list-tubes\r\n", "stats-tube default\r\n", "x-stats-job 1\r\n", "x-due 10 @0 0 -\r\n"};
 /// These look first, and change only if the look has succeeded.
 const std::vector<std::string> looks_first = {"kick 1\r\n", "x-cancel 3\r\n", "pause-tube other 5\r\n"};
 

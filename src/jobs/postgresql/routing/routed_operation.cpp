@@ -54,20 +54,21 @@ std::vector<int> places_of(const claim& what, const tube_map& map, std::size_t f
 /// Where the operation may have to go, in this order.
 std::vector<int> route_of(const operation& it, const tube_map& map, std::size_t first) {
   return std::visit(
-      [&](const auto& what) {
-        using type = std::remove_cvref_t<decltype(what)>;
-        if constexpr (std::is_same_v<type, put>) {
+      [&]<class Operation>(const Operation& what) {
+        using enum operation_target;
+        constexpr operation_target target = facts_of<Operation>().target;
+        if constexpr (std::is_same_v<Operation, put>) {
           std::vector<int> places = places_of(what.tube, map);
           if (what.key.empty()) std::ranges::reverse(places);  // nothing there could have its key
           return places;
-        } else if constexpr (std::is_same_v<type, claim>) {
-          return places_of(what, map, first);
-        } else if constexpr (requires { what.tube; }) {
+        } else if constexpr (target == by_tube) {
           return places_of(what.tube, map);
+        } else if constexpr (target == by_tubes) {
+          return places_of(what, map, first);
+        } else if constexpr (target == by_store) {
+          return all_of(map);
         } else if constexpr (requires { what.name; }) {
           return places_of(what.name, map);
-        } else if constexpr (std::is_same_v<type, count_all> || std::is_same_v<type, list_tubes>) {
-          return all_of(map);
         } else {
           return places_of(job_named_by(it), map);
         }
@@ -104,7 +105,7 @@ bool is_refusal(const answer& got) {
 /// Adds an answer of the same kind.
 class adder {
  public:
-  explicit adder(answer& all) : all_(all) {}
+  adder(answer& all, const operation& of) : all_(all), operation_(of) {}
 
   void operator()(claim_answer& more) {
     auto& all = std::get<claim_answer>(all_);
@@ -138,6 +139,14 @@ class adder {
     std::ranges::set_union(all, more.tubes, std::back_inserter(both));
     all = std::move(both);
   }
+  void operator()(due_answer& more) {
+    auto& all = std::get<due_answer>(all_).jobs;
+    const auto place = [](const due_job& each) { return std::pair(each.due, each.id); };
+    std::vector<due_job> both;  // a job that has moved between the two answers is in both
+    std::ranges::set_union(all, more.jobs, std::back_inserter(both), {}, place, place);
+    if (both.size() > std::get<list_due>(operation_).count) both.resize(std::get<list_due>(operation_).count);
+    all = std::move(both);
+  }
   /// What was passed over in one database was in all of them.
   void operator()(passed_over_answer& more) { all_ = more; }
   /// The later one counts.
@@ -145,31 +154,13 @@ class adder {
 
  private:
   answer& all_;
+  const operation& operation_;
 };
 
 }  // namespace
 
-routed_operation::kind routed_operation::kind_of(const operation& it) {
-  return std::visit(
-      [](const auto& what) {
-        using type = std::remove_cvref_t<decltype(what)>;
-        if constexpr (std::is_same_v<type, put>) {
-          return kind::taken;
-        } else if constexpr (std::is_same_v<type, claim> || std::is_same_v<type, kick> ||
-                             std::is_same_v<type, clear_tube> || std::is_same_v<type, peek_first>) {
-          return kind::filled;
-        } else if constexpr (std::is_same_v<type, pause> || std::is_same_v<type, count_tube> ||
-                             std::is_same_v<type, count_all> || std::is_same_v<type, list_tubes>) {
-          return kind::together;
-        } else {
-          return kind::found;
-        }
-      },
-      it);
-}
-
 routed_operation::routed_operation(operation&& what, const tube_map& map, std::size_t first)
-    : what_(std::move(what)), kind_(kind_of(what_)), first_(first) {
+    : what_(std::move(what)), kind_(facts_of(what_).spread), first_(first) {
   set_next(map);
 }
 
@@ -210,7 +201,7 @@ void routed_operation::take(int database, answer&& got, bool sends) {
   if (!result_ || (kind_ == kind::found && (is_found(got) || !is_refusal(*result_)))) {
     result_ = std::move(got);
   } else if (!is_refusal(*result_)) {
-    std::visit(adder(*result_), got);
+    std::visit(adder(*result_, what_), got);
   }
 }
 

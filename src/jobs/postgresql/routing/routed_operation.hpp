@@ -53,14 +53,7 @@ class routed_operation {
   [[nodiscard]] answer result();
 
  private:
-  /// How the answers of several databases make one.
-  enum class kind : std::uint8_t {
-    taken,     ///< the first database that takes it has the answer
-    found,     ///< the first one that finds the job has it
-    filled,    ///< one after the other until there is enough
-    together,  ///< all of them
-  };
-  [[nodiscard]] static kind kind_of(const operation& what);
+  using kind = operation_spread;
   [[nodiscard]] bool is_complete() const;
   void set_next(const tube_map& map);
 
