@@ -7,7 +7,7 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 
-#include "../operation_parts.hpp"
+#include "jobs/operation_parts.hpp"
 #include "sleep_for.hpp"
 #include "sql_connection.hpp"
 
