@@ -23,18 +23,54 @@ void tally(job_counts& counts, const job& it) {
 
 execution oracle::execute(std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
                           instant now) {
+  begin(wall, now);
+  std::vector<entry*> over;
+  for (entry& it : jobs_) {
+    if (it.job.state == job_state::reserved && it.job.expires < now) over.push_back(&it);
+  }
+  std::ranges::sort(over, {}, [](const entry* it) { return std::pair(it->job.expires, it->job.id); });
+  return execute(over, batch);
+}
+
+execution oracle::execute_for(std::uint64_t opening, std::span<const reservation> over,
+                              std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
+                              instant now) {
+  begin(wall, now);
+  opening_ = opening;
+  std::vector<entry*> ended;
+  for (const reservation& each : over) {
+    entry* it = find(each.id);
+    const bool is_this = it != nullptr && it->job.state == job_state::reserved && token_of(*it) == each;
+    if (is_this && it->job.expires < now) ended.push_back(it);
+  }
+  return execute(ended, batch);
+}
+
+void oracle::begin(std::chrono::sys_time<std::chrono::nanoseconds> wall, instant now) {
   utc_ = std::chrono::floor<milliseconds>(wall);
   utc_up_ = std::chrono::ceil<milliseconds>(wall);
   now_ = now;
   made_ready_.clear();
   unpaused_.clear();
   left_.clear();
-  execution done;
-  std::vector<entry*> over;
-  for (entry& it : jobs_) {
-    if (it.job.state == job_state::reserved && it.job.expires < now) over.push_back(&it);
+}
+
+std::vector<oracle::entry> oracle::take_out(const std::string& tube) {
+  std::vector<entry> taken;
+  for (const entry& it : jobs_) {
+    if (it.job.tube == tube && it.job.state != job_state::reserved) taken.push_back(it);
   }
-  std::ranges::sort(over, {}, [](const entry* it) { return std::pair(it->job.expires, it->job.id); });
+  for (const entry& it : taken) erase(it.job.id);
+  return taken;
+}
+
+void oracle::bring_in(std::vector<entry> jobs) {
+  for (entry& it : jobs) jobs_.push_back(std::move(it));
+  std::ranges::sort(jobs_, {}, [](const entry& it) { return it.job.id; });
+}
+
+execution oracle::execute(std::span<entry* const> over, std::span<const operation> batch) {
+  execution done;
   for (entry* it : over) {
     done.expired.push_back(token_of(*it));
     it->job.counters.timeouts += 1;
@@ -139,7 +175,8 @@ oracle::entry* oracle::find(const job_name& name) {
 
 oracle::entry* oracle::held(const reservation& token) {
   entry* it = find(token.id);
-  return it != nullptr && it->job.state == job_state::reserved && token_of(*it) == token ? it : nullptr;
+  const bool is_held = it != nullptr && it->job.state == job_state::reserved && token_of(*it) == token;
+  return is_held && it->job.expires >= now_ ? it : nullptr;
 }
 
 oracle::entry* oracle::first(const std::string& tube, job_state state) {
@@ -185,6 +222,7 @@ claimed_job oracle::take(entry& it, job_event event) {
   move(it, event);
   it.job.counters.reserves += 1;
   it.attempts += 1;
+  it.opening = opening_;
   it.job.expires = now_ + it.job.ttr;
   return {token_of(it), it.job};
 }
@@ -214,7 +252,7 @@ answer oracle::perform(const put& what) {
     replaces = true;
   }
   entry it;
-  it.job.id = ++last_id_;
+  it.job.id = last_id_ += id_step_;
   it.job.tube = what.tube;
   it.job.key = what.key;
   it.job.body = what.body;

@@ -24,6 +24,8 @@ class oracle {
   struct entry {
     jobs::job job;
     std::uint64_t attempts = 0;
+    /// The opening that its present reservation belongs to.
+    std::uint64_t opening = 0;
     /// When it was buried, in the order of all burials.
     std::uint64_t burial = 0;
     /// The counters at the last write that every store must make.
@@ -36,6 +38,21 @@ class oracle {
   execution execute(std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
                     instant now);
   [[nodiscard]] next_change next() const;
+
+  // Of a store that several nodes share: the simulated database (nodes/simulated_server.hpp).
+
+  /// The same for a node of this opening: of the reservations whose time is over, it ends only these.
+  execution execute_for(std::uint64_t opening, std::span<const reservation> over, std::span<const operation> batch,
+                        std::chrono::sys_time<std::chrono::nanoseconds> wall, instant now);
+  /// The next jobs get ids from `last` + `step` on, in these steps.
+  void give_ids(job_id last, job_id step) {
+    last_id_ = last;
+    id_step_ = step;
+  }
+  /// The jobs of this tube go to another oracle.
+  [[nodiscard]] std::vector<entry> take_out(const std::string& tube);
+  void bring_in(std::vector<entry> jobs);
+
   /// The store is opened again: reservations and pauses are gone.
   void reopen();
 
@@ -74,7 +91,9 @@ class oracle {
 
   void advance();
   [[nodiscard]] entry* find(const job_name& name);
-  [[nodiscard]] reservation token_of(const entry& it) const { return {it.job.id, opening_, it.attempts}; }
+  execution execute(std::span<entry* const> over, std::span<const operation> batch);
+  void begin(std::chrono::sys_time<std::chrono::nanoseconds> wall, instant now);
+  [[nodiscard]] static reservation token_of(const entry& it) { return {it.job.id, it.opening, it.attempts}; }
   [[nodiscard]] entry* held(const reservation& token);
   /// The first job of a tube in a state: by priority, due time or burial, then by id.
   [[nodiscard]] entry* first(const std::string& tube, job_state state);
@@ -88,6 +107,7 @@ class oracle {
   std::vector<entry> jobs_;
   std::vector<std::pair<std::string, instant>> pauses_;
   job_id last_id_ = 0;
+  job_id id_step_ = 1;
   std::uint64_t opening_ = 1;
   std::uint64_t burials_ = 0;
   // Of the batch that is being executed:

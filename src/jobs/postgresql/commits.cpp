@@ -8,7 +8,6 @@
 
 #include "jobs/operation_parts.hpp"
 #include "postgresql_node.hpp"
-#include "statements.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -67,25 +66,21 @@ postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, 
 
 void postgresql_node::commit_at_primary() {
   connection_->commit(patience());
-  if (timelines::of_process().is_replaced(server_)) {
-    throw database_failure("", server_.place + " has committed, but another server has replaced it");
+  if (connection_->is_replaced()) {
+    throw database_failure("", connection_->place() + " has committed, but another server has replaced it");
   }
 }
 
 void postgresql_node::expect_commits() {
   if (committing_.empty()) return;
-  const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
-  if (connection_->execute_text(waits, patience()).bytes(0, 0) != "0") {
+  if (connection_->waits_for_standby(committing_, patience())) {
     throw database_failure("", "it waits for a standby, without which it commits nothing");
   }
   committing_.clear();
 }
 
 bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
-  call ask(statements::has_happened);
-  ask.add(session_).add(number).add(partition);
-  const auto replies = connection_->run(std::span(&ask, 1), patience());
-  const bool answer = replies.front().integer(0, 0) != 0;
+  const bool answer = connection_->has_happened(session_, number, partition, patience());
   commit_at_primary();
   return answer;
 }

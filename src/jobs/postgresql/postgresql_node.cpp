@@ -7,13 +7,9 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 
-#include "database_integers.hpp"
 #include "jobs/operation_parts.hpp"
-#include "rights.hpp"
-#include "schema.hpp"
-#include "schema_history.hpp"
 #include "sleep_for.hpp"
-#include "statements.hpp"
+#include "sql_connection.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -44,32 +40,18 @@ constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
 constexpr std::size_t ends_at_once = 2048;
 
-/// Every statement of the store is short, and knows its indexes: the planner must not think otherwise of a table that
-/// was empty when it looked. No batch waits long for a lock, which an application may hold as long as it likes. A
-/// server ends by itself what a node that was stopped or cut off has left open.
-constexpr const char* settings =
-    "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-    "SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
-    "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; "
-    "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval "
-    "= '1s'; "
-    "SET tcp_user_timeout = '10s'; "
-    "SELECT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace "
-    "WHERE s.nspname = 'foliot' AND p.proname = 'schema_version'), current_setting('fsync'), "
-    "(SELECT format('pid = %s AND extract(epoch FROM backend_start) = %s', pid, extract(epoch FROM backend_start)) "
-    "FROM pg_stat_activity WHERE pid = pg_backend_pid())";
-
 [[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
 
 std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
 
-std::string_view text_of(const reply& from, int column) { return from.bytes(0, column); }
-
 }  // namespace
 
 postgresql_node::postgresql_node(const postgresql_options& options, exchange_step at_step)
+    : postgresql_node(options, std::make_shared<sql_access>(std::move(at_step))) {}
+
+postgresql_node::postgresql_node(const postgresql_options& options, std::shared_ptr<database_access> access)
     : options_(options),
-      at_step_(std::move(at_step)),
+      access_(std::move(access)),
       process_(random_number()),
       target_(options.database),
       rotations_(rotates_every, rotates_at_least_every),
@@ -89,8 +71,7 @@ postgresql_node::postgresql_node(const postgresql_options& options, exchange_ste
   } catch (const store_unavailable& error) {
     throw store_failure(error.what());
   }
-  if (!options_.clocks)
-    listener_ = std::make_unique<notification_listener>(options_.database, duration(options_.scan_every));
+  if (!options_.clocks) listener_ = access_->listen(options_.database, duration(options_.scan_every));
 }
 
 postgresql_node::~postgresql_node() {
@@ -122,7 +103,7 @@ std::optional<std::vector<std::int64_t>> postgresql_node::given_time() const {
 }
 
 bool postgresql_node::is_connected() {
-  if (connection_ != nullptr && timelines::of_process().is_replaced(server_)) connection_.reset();
+  if (connection_ != nullptr && connection_->is_replaced()) connection_.reset();
   return connection_ != nullptr;
 }
 
@@ -146,71 +127,44 @@ void postgresql_node::connect_to(const std::string& database) {
 }
 
 void postgresql_node::connect() {
-  auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
-  const instant deadline = monotonic_clock::instance().now() + begin_patience;
-  const reply about = made->execute_text(std::string(durable_commits) + settings, deadline);
-  if (text_of(about, 0) != "t") {
-    fail("the database " + made->place() +
-         " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");
-  }
-  expect_rights(*made, deadline);
-  expect_admitted(*made, deadline);
-  if (origin_.empty() && text_of(about, 1) != "on") {
+  std::unique_ptr<node_connection> made = access_->connect(target_, options_.warn);
+  const bool is_first = origin_.empty();
+  const node_connection::description about =
+      made->prepare(is_first, monotonic_clock::instance().now() + begin_patience);
+  if (is_first && !about.is_durable) {
     warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
   }
-  const reply here = made->execute_text("SELECT foliot.recognize()", deadline);
-  has_moved_ = has_moved_ || (!origin_.empty() && origin_ != text_of(here, 0));
-  origin_ = text_of(here, 0);
+  has_moved_ = has_moved_ || (!is_first && origin_ != about.origin);
+  origin_ = about.origin;
   opening_ = random_number();
-  backend_ = text_of(about, 2);
+  backend_ = about.process;
   connection_ = std::move(made);
-  server_ = std::move(server);
   place_ = connection_->place();
   connected_at_ = monotonic_clock::instance().now();
 }
 
-void postgresql_node::expect_rights(database_connection& over, instant deadline) const {
-  const std::string missing = missing_rights(over, deadline);
-  if (missing.empty()) return;
-  const std::string role(text_of(over.execute_text("SELECT current_user", deadline), 0));
-  const std::string sentence = "the role '" + role + "' lacks rights in the database " + over.place() + ": " + missing +
-                               ". Repeat the GRANTs of docs/serve/nodes.md, \"Privileges\"";
-  if (origin_.empty()) fail(sentence);
-  throw database_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
-}
-
 void postgresql_node::end_lost(const std::string& backend) {
   if (backend.empty()) return;
-  // A pooler may have given this connection the same process.
-  const std::string it = " FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backend;
-  const std::string look = "SELECT count(*)" + it;
-  const std::string end = "SELECT count(pg_terminate_backend(pid))" + it +
-                          " AND has_function_privilege('pg_terminate_backend(integer, bigint)', 'EXECUTE')";
   const instant begin = monotonic_clock::instance().now();
   const duration end_within = std::min(end_patience, beats_every());
   const instant ends_at = begin + std::min(sight_patience, end_within / 2);
   const instant until = begin + end_within;
   for (duration pause = first_look; monotonic_clock::instance().now() < until; pause = std::min(pause * 2, last_look)) {
-    const bool only_looks = monotonic_clock::instance().now() < ends_at;
-    if (text_of(connection_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
+    const bool terminates = monotonic_clock::instance().now() >= ends_at;
+    if (connection_->ends_process(backend, terminates, patience())) return;
     sleep_for(pause);
   }
 }
 
 void postgresql_node::announce() {
-  call what(statements::announce);
-  what.add(std::string_view(options_.node)).add(process_).add(duration(options_.node_timeout).count());
-  what.add(session_before_).add(given_time());
-  // Since the connection was made, a migration may have ended.
-  std::vector<call> calls{call(statements::admit), what};
-  calls.front().add(history_of_schema().version);
-  const auto replies = connection_->run(calls, patience());
+  const node_connection::announcement who{options_.node, process_, duration(options_.node_timeout), session_before_};
+  const std::optional<std::int64_t> session = connection_->announce(who, given_time(), patience());
   connection_->commit(patience());
-  if (replies.back().is_null(0, 0)) {
+  if (!session) {
     throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
   }
-  session_ = replies.back().integer(0, 0);
+  session_ = *session;
   session_before_ = session_;
   number_ = 0;
   last_beat_ = 0;
@@ -218,20 +172,10 @@ void postgresql_node::announce() {
 
 void postgresql_node::adopt_reservations() {
   try {
-    call what(statements::reservations_of);
-    what.add(session_).add(given_time());
-    const auto replies = connection_->run(std::span(&what, 1), patience());
+    const auto all = connection_->reservations_of(session_, given_time(), patience());
     connection_->commit(patience());
-    const reply& all = replies.front();
-    const auto ids = all.integers(0, 0);
-    const auto openings = all.integers(0, 1);
-    const auto attempts = all.integers(0, 2);
-    const auto left = all.integers(0, 3);
     const instant now = steady().now();
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const reservation token{from_database(ids[i]), from_database(openings[i]), from_database(attempts[i])};
-      own_.set_in_doubt(token, now + duration::nanoseconds(left[i]));
-    }
+    for (const node_connection::held_reservation& each : all) own_.set_in_doubt(each.token, now + each.left);
   } catch (...) {
     has_moved_ = true;
     throw;
@@ -296,9 +240,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
                            : std::chrono::ceil<milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
       batch_frame frame = frame_for(batch, time.local);
       frame.turns = frame.passes_over && turns != turn_taking::end ? turn_taking::ignore : turns;
-      const batch_plan plan(batch, frame);
-      const std::vector<reply> replies = connection_->run(plan.calls(), patience());
-      batch_plan::outcome got = plan.read(replies, time);
+      batch_plan::outcome got = connection_->execute(batch, frame, time, patience());
       if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.beats) {
         next_beat_ = time.local + (got.beats_again ? duration::zero() : beats_every());
@@ -329,8 +271,9 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
 
 void postgresql_node::rotate() noexcept {
   const instant begin = monotonic_clock::instance().now();
-  const std::optional<std::int64_t> answer = run_aside(statements::rotate);
-  switch (answer.value_or(0)) {  // see sql/rotation.sql
+  std::int64_t answer = 0;
+  const bool is_done = run_aside("rotate", [&](node_connection& over) { answer = over.rotate(patience()); });
+  switch (is_done ? answer : 0) {  // see sql/rotation.sql
     case 0: rotations_.failed(); break;
     case 3: break;
     case 2: {  // there is more to do, and batches have half of the time
@@ -389,14 +332,13 @@ next_change postgresql_node::next() const noexcept {
 }
 
 tube_map postgresql_node::read_map() {
-  const std::vector<call> calls{call(statements::read_databases), call(statements::read_places)};
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   for (;;) {
     try {
       make_ready();
-      const auto replies = connection_->run(calls, patience());
+      tube_map map = connection_->read_map(patience());
       connection_->commit(patience());
-      return tube_map(replies.front(), replies.back());
+      return map;
     } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
@@ -405,15 +347,13 @@ tube_map postgresql_node::read_map() {
 
 check_result postgresql_node::check() {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
-  const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_partitions),
-                                call(statements::long_statement), call(statements::check_jobs)};
   for (;;) {
     try {
       make_ready();
-      const auto replies = connection_->run(calls, instant::never());
+      std::optional<std::string> wrong = connection_->check_jobs(instant::never());
       connection_->commit(patience());
-      if (replies.back().is_null(0, 0)) return {};
-      return std::unexpected(std::string(replies.back().bytes(0, 0)));
+      if (!wrong) return {};
+      return std::unexpected(*std::move(wrong));
     } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
@@ -424,12 +364,10 @@ void postgresql_node::close() {
   if (std::exchange(is_closed_, true) || session_ == 0) return;
   try {
     if (connection_ == nullptr) connect();
-    call what(statements::end_session);
-    what.add(session_);
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
       try {
-        is_left = connection_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
+        is_left = connection_->end_session(session_, patience());
         connection_->commit(patience());
       } catch (const database_failure& error) {
         if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;

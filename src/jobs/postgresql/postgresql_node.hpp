@@ -46,9 +46,8 @@
 #include "batch_plan.hpp"
 #include "database_connection.hpp"
 #include "deadlines.hpp"
-#include "notification_listener.hpp"
+#include "node_connection.hpp"
 #include "pause_between.hpp"
-#include "primary.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"
 
@@ -72,6 +71,7 @@ class postgresql_node {
  public:
   /// `at_step` is for tests; see database_connection.
   explicit postgresql_node(const postgresql_options& options, exchange_step at_step = {});
+  postgresql_node(const postgresql_options& options, std::shared_ptr<database_access> access);
   ~postgresql_node();
   postgresql_node(const postgresql_node&) = delete;
   postgresql_node& operator=(const postgresql_node&) = delete;
@@ -92,6 +92,7 @@ class postgresql_node {
   [[nodiscard]] other_nodes* others() noexcept { return listener_.get(); }
   [[nodiscard]] std::string place() const;
   [[nodiscard]] const postgresql_options& options() const noexcept { return options_; }
+  [[nodiscard]] database_access& access() const noexcept { return *access_; }
 
   /// What the last batch that was executed has shown of the map.
   [[nodiscard]] const map_state& map_seen() const noexcept { return map_seen_; }
@@ -108,9 +109,6 @@ class postgresql_node {
   /// process may have noticed that while this connection still works.
   [[nodiscard]] bool is_connected();
   void connect();
-  /// Throws if the role of this new connection lacks a right: store_failure when the store is opened, later
-  /// database_failure.
-  void expect_rights(database_connection& over, instant deadline) const;
   /// Waits until the server has ended the process of a lost connection, and with it the transaction that was open
   /// there: a claim would pass over the jobs that this transaction has locked. Terminates the process if the server
   /// does not notice the loss. If that takes longer than a quarter of the node's timeout, or ten seconds, those jobs
@@ -157,11 +155,10 @@ class postgresql_node {
   void session_is_over() noexcept;
   /// Has the database rotate its partitions (sql/rotation.sql).
   void rotate() noexcept;
-  /// Calls a function outside of a batch, in a transaction of its own, and returns its answer; nothing if it fails,
-  /// until the next attempt. Precondition: the node is connected; afterwards it may not be.
-  std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept { return run_aside(call(what)); }
-  std::optional<std::int64_t> run_aside(const call& it) noexcept;
-  void note_failure_aside(const sql_statement& what, const database_failure& error) noexcept;
+  /// Calls a function of this name outside of a batch, in a transaction of its own. Returns whether it was executed.
+  /// Precondition: the node is connected; afterwards it may not be.
+  bool run_aside(const char* name, const std::function<void(node_connection&)>& what) noexcept;
+  void note_failure_aside(const char* name, const database_failure& error) noexcept;
   // Locked jobs, turns, a full disk and outages (recovery.cpp).
 
   /// Makes the tubes that this batch may make, if they are several, after it has timed out on a lock: it may have
@@ -191,15 +188,14 @@ class postgresql_node {
   [[nodiscard]] const clock& steady() const noexcept;
 
   const postgresql_options options_;
-  const exchange_step at_step_;
+  const std::shared_ptr<database_access> access_;
   const std::int64_t process_;
   target target_;
-  std::unique_ptr<database_connection> connection_;
+  std::unique_ptr<node_connection> connection_;
   std::string place_;
-  std::string backend_;       // the server's process of the last connection, as a condition in SQL; empty: none to end
-  std::string committing_;    // that of a commit that was not answered, in the same way
-  reached_server server_;     // by the last connection
-  std::string origin_;        // foliot.here() of the last connection
+  std::string backend_;       // the server's process of the last connection; empty: none to end
+  std::string committing_;    // that of a commit that was not answered
+  std::string origin_;        // of the last connection
   bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
   std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
   std::int64_t session_ = 0;  // 0: the node is not announced
@@ -233,7 +229,7 @@ class postgresql_node {
   duration pause_;        // before the next attempt to connect
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
-  std::unique_ptr<notification_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
+  std::unique_ptr<node_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
 };
 
 }  // namespace foliot::jobs::detail

@@ -16,7 +16,6 @@
 
 #include "postgresql_node.hpp"
 #include "sleep_for.hpp"
-#include "statements.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -70,7 +69,9 @@ void postgresql_node::note_want_of_room(std::string_view why) {
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
 
-void postgresql_node::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
+void postgresql_node::give_up_ballast() noexcept {
+  run_aside("give_up_ballast", [this](node_connection& over) { over.give_up_ballast(patience()); });
+}
 
 void postgresql_node::make_tubes_before(std::span<const operation> batch) noexcept {
   try {
@@ -80,34 +81,33 @@ void postgresql_node::make_tubes_before(std::span<const operation> batch) noexce
       if (const auto* const made = std::get_if<pause>(&each)) tubes.insert(made->tube);
     }
     if (tubes.size() < 2) return;
-    call it(statements::make_tubes_before);
-    run_aside(it.add(sql_texts(tubes.begin(), tubes.end())));
+    run_aside("make_tubes_before", [&](node_connection& over) { over.make_tubes_before(tubes, patience()); });
   } catch (...) {  // no memory for the names: the batch waits again
   }
 }
 
-std::optional<std::int64_t> postgresql_node::run_aside(const call& it) noexcept {
+bool postgresql_node::run_aside(const char* name, const std::function<void(node_connection&)>& what) noexcept {
   try {
-    const std::int64_t answer = connection_->run(std::span(&it, 1), patience()).front().integer(0, 0);
+    what(*connection_);
     connection_->commit(patience());
-    return answer;
+    return true;
   } catch (const database_failure& error) {
-    note_failure_aside(it.what(), error);
+    note_failure_aside(name, error);
     if (!connection_->goes_on_after(error, patience())) connection_.reset();  // the next batch connects again
   } catch (...) {
     connection_.reset();
   }
-  return std::nullopt;
+  return false;
 }
 
-void postgresql_node::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
+void postgresql_node::note_failure_aside(const char* name, const database_failure& error) noexcept {
   // Conflicts are temporary, and the batches report lost connections and a full disk.
   if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
   const instant now = monotonic_clock::instance().now();
   if (now < warns_aside_at_) return;
   warns_aside_at_ = now + warns_every;
   try {
-    warn("the database " + place_ + " refuses foliot." + what.name + "(): " + error.what());
+    warn("the database " + place_ + " refuses foliot." + name + "(): " + error.what());
   } catch (...) {  // no memory for the sentence
   }
 }
@@ -119,7 +119,7 @@ void postgresql_node::note_passed_over(const std::vector<answer>& answers) noexc
 
 void postgresql_node::note_missing_news() {
   if (!listener_) return;
-  const std::optional<notification_listener::missing_connection> missing = listener_->outage();
+  const std::optional<node_listener::missing_connection> missing = listener_->outage();
   const instant now = monotonic_clock::instance().now();
   if (!missing && news_missing_since_) {
     const duration length = now - *std::exchange(news_missing_since_, std::nullopt);

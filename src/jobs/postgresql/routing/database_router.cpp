@@ -33,7 +33,7 @@ instant now() noexcept { return monotonic_clock::instance().now(); }
 }  // namespace
 
 database_router::database_router(const postgresql_options& options, std::unique_ptr<postgresql_node> first)
-    : options_(options) {
+    : options_(options), access_(first->access().of_other_databases()) {
   member& one = members_[0];
   if (other_nodes* const news = first->others()) {
     listeners_ = std::make_unique<listener_set>(news->scan_every());

@@ -148,6 +148,7 @@ class database_router {
   bool retry_unplaced(batch_state& state, instant until);
 
   const postgresql_options options_;
+  const std::shared_ptr<database_access> access_;  // of the databases besides the first one
   std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
   std::map<int, member> members_;  // the first one is always there
   std::size_t claims_begin_ = 0;

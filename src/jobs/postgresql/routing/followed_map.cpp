@@ -91,7 +91,7 @@ void database_router::open_members() {
     postgresql_options its = options_;
     its.database = connection;
     member& one = members_[number];
-    one.worker = std::make_unique<database_worker>(std::move(its));
+    one.worker = std::make_unique<database_worker>(std::move(its), access_);
     one.worker->begin({});
     one.is_up = true;  // until it turns out that it is not
     opened.insert(number);
