@@ -83,7 +83,7 @@ void postgresql_node::expect_commits() {
 
 bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
   call ask(statements::has_happened);
-  ask.add(session_).add(number).add(partition);
+  ask.add(registration_).add(number).add(partition);
   const auto replies = connection_->run(std::span(&ask, 1), patience());
   const bool answer = replies.front().integer(0, 0) != 0;
   commit_at_primary();
