@@ -61,6 +61,25 @@ BEGIN
     ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) o;
 END $$;
 
+-- The same, behind this one.
+CREATE OR REPLACE FUNCTION foliot.lock_ready_behind(of_tube integer, most bigint, last_pri bigint, last_id bigint)
+RETURNS TABLE (pri bigint, id bigint) LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  SELECT y.* FROM (
+    SELECT r.pri, r.id FROM foliot.ready r
+    WHERE r.tube = of_tube AND r.part <> foliot.lasting_partition() AND (r.pri, r.id) > (last_pri, last_id)
+    ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) y
+  UNION ALL
+  SELECT o.* FROM (
+    SELECT r.pri, r.id FROM foliot.ready r
+    WHERE r.tube = of_tube AND r.part = foliot.lasting_partition() AND (r.pri, r.id) > (last_pri, last_id)
+      AND (r.pri, r.id) >= (coalesce((SELECT f.pri FROM foliot.ready_floor f WHERE f.tube = of_tube), 0),
+                            coalesce((SELECT f.id FROM foliot.ready_floor f WHERE f.tube = of_tube), 0))
+    ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) o;
+END $$;
+
 -- How many index entries of dead rows this transaction has met in the index of claims. Only differences of two calls mean
 -- something. Without the server's setting track_counts the answer is always 0, and there are no floors. Callers give the
 -- name of the index, and no parameter has it as a default: a default would keep the index's number, and REINDEX CONCURRENTLY

@@ -76,13 +76,20 @@ END $$;
 
 -- Ends up to `most` jobs that no worker has: ready ones, then delayed ones, then buried ones. Passes over jobs that
 -- another transaction has locked, and takes the next ones. Returns how many.
+--
+-- A search begins behind the last job that the search before it has found: (last_place, last_id), in the order of the jobs'
+-- state. So jobs that others hold are met once. A search that finds only held jobs makes the next one look further, by at
+-- most 1,000 jobs: their rows stay locked until the transaction ends, and claims pass over them meanwhile.
 CREATE OR REPLACE FUNCTION foliot.clear_tube(of_name bytea, most bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
   cleared bigint := 0;
-  in_state integer := 1;
-  passed bigint := 0;  -- of the first jobs, how many others have locked: the next search meets them again
+  in_state bigint := foliot.state_ready();
+  last_place bigint := foliot.least_bigint();  -- a priority, a due time or the number of a burial
+  last_id bigint := foliot.least_bigint();
+  passed bigint := 0;  -- in this state
   wanted bigint;
+  found_places bigint[];
   found_ids bigint[];
   ids bigint[];
   ended bigint[];
@@ -90,31 +97,47 @@ BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
   PERFORM foliot.wait_for_tube(of_tube);
   WHILE cleared < most LOOP
-    wanted := most - cleared + least(passed, 9223372036854775807 - (most - cleared));
-    found_ids := CASE in_state
-      WHEN 1 THEN ARRAY(SELECT r.id FROM foliot.lock_ready(of_tube, wanted) r ORDER BY r.pri, r.id LIMIT wanted)
-      WHEN 0 THEN ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT wanted
-                        FOR UPDATE SKIP LOCKED)
-      ELSE ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT wanted
-                 FOR UPDATE SKIP LOCKED) END;
-    ids := foliot.lock_some(found_ids);
-    passed := cardinality(found_ids) - cardinality(ids);
-    ids := ids[:least(most - cleared, cardinality(ids))];
-    IF cardinality(ids) = 0 AND cardinality(found_ids) < wanted THEN  -- all that are left are locked, if any
-      EXIT WHEN in_state = 3;
-      in_state := CASE in_state WHEN 1 THEN 0 ELSE 3 END;
-      passed := 0;
-      CONTINUE;
+    wanted := most - cleared + least(passed, 1000, foliot.greatest_bigint() - (most - cleared));
+    IF in_state = foliot.state_ready() THEN
+      SELECT array_agg(f.pri), array_agg(f.id) INTO found_places, found_ids
+      FROM (SELECT r.pri, r.id FROM foliot.lock_ready_behind(of_tube, wanted, last_place, last_id) r
+            ORDER BY r.pri, r.id LIMIT wanted) f;
+    ELSIF in_state = foliot.state_delayed() THEN
+      SELECT array_agg(f.due), array_agg(f.id) INTO found_places, found_ids
+      FROM (SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND (d.due, d.id) > (last_place, last_id)
+            ORDER BY d.due, d.id LIMIT wanted FOR UPDATE SKIP LOCKED) f;
+    ELSE
+      SELECT array_agg(f.seq), array_agg(f.id) INTO found_places, found_ids
+      FROM (SELECT b.seq, b.id FROM foliot.buried b WHERE b.tube = of_tube AND b.seq > last_place
+            ORDER BY b.seq LIMIT wanted FOR UPDATE SKIP LOCKED) f;
     END IF;
-    CONTINUE WHEN cardinality(ids) = 0;
-    WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
-    SELECT array_agg(gone.id) INTO ended FROM gone;
-    WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)
-    SELECT ended || array_agg(gone.id) INTO ended FROM gone;
-    WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.id)
-    SELECT ended || array_agg(gone.id) INTO ended FROM gone;
-    DELETE FROM foliot.job j WHERE j.id = ANY (ended);
-    cleared := cleared + coalesce(cardinality(ended), 0);
+    IF found_ids IS NOT NULL THEN
+      ids := foliot.lock_some(found_ids);
+      passed := passed + cardinality(found_ids) - cardinality(ids);
+      ids := ids[:least(most - cleared, cardinality(ids))];
+    ELSE
+      ids := '{}';
+    END IF;
+    IF cardinality(ids) > 0 THEN
+      WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
+      SELECT array_agg(gone.id) INTO ended FROM gone;
+      WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)
+      SELECT ended || array_agg(gone.id) INTO ended FROM gone;
+      WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.id)
+      SELECT ended || array_agg(gone.id) INTO ended FROM gone;
+      DELETE FROM foliot.job j WHERE j.id = ANY (ended);
+      cleared := cleared + coalesce(cardinality(ended), 0);
+    END IF;
+    IF coalesce(cardinality(found_ids), 0) = wanted THEN
+      last_place := found_places[wanted];
+      last_id := found_ids[wanted];
+    ELSE  -- there are no more in this state
+      EXIT WHEN in_state = foliot.state_buried();
+      in_state := CASE in_state WHEN foliot.state_ready() THEN foliot.state_delayed() ELSE foliot.state_buried() END;
+      last_place := foliot.least_bigint();
+      last_id := foliot.least_bigint();
+      passed := 0;
+    END IF;
   END LOOP;
   IF cleared > 0 THEN
     PERFORM foliot.note_lost(ARRAY[of_tube]);
