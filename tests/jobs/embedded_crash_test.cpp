@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/jobs/embedded/core.hpp"
+#include "jobs/embedded/core.hpp"
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>

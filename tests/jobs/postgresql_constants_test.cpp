@@ -8,8 +8,8 @@
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/operations.hpp>
 
-#include "../../src/jobs/postgresql/batch_plan.hpp"
-#include "../../src/jobs/postgresql/sql_constants.hpp"
+#include "jobs/postgresql/batch_plan.hpp"
+#include "jobs/postgresql/sql_constants.hpp"
 #include "postgresql_database.hpp"
 
 namespace foliot::jobs {

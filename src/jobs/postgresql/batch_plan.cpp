@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "../operation_parts.hpp"
 #include "database_integers.hpp"
+#include "jobs/operation_parts.hpp"
 #include "sql_constants.hpp"
 #include "statements.hpp"
 

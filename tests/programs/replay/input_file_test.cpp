@@ -13,10 +13,10 @@
 #include <lzma.h>
 #include <zstd.h>
 
-#include "../temporary_directory.hpp"
-#include "failure.hpp"
 #include "output_file.hpp"
+#include "programs/temporary_directory.hpp"
 #include "sample/gzip_writer.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 namespace {
@@ -205,6 +205,14 @@ TEST_F(InputFile, RefusesOtherPackedFormatsByName) {
   EXPECT_EQ(read(std::string("\x5d\x00\x00\x80\x00 and more", 14)), refused("lzma"));
   EXPECT_EQ(read("7z\xbc\xaf\x27\x1c and more"), refused("7z"));
   EXPECT_EQ(read("\x89LZO\0 and more"s), refused("lzop"));
+}
+
+TEST_F(InputFile, RefusesUtf16WithTheCommandThatConvertsIt) {
+  using namespace std::string_literals;
+  const std::string refused = named("is text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8");
+  EXPECT_EQ(read("\xff\xfe"s + "h\0o\0s\0t\0"s), refused);
+  EXPECT_EQ(read("\xfe\xff"s + "\0h\0o\0s\0t"s), refused);
+  EXPECT_EQ(read("\xff"), "\xff");
 }
 
 TEST_F(InputFile, TextThatBeginsAlmostAsAPackedFormatIsPlain) {
