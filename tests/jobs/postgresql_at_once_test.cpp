@@ -98,7 +98,7 @@ TEST_F(PostgresqlAtOnce, AKickSeesWhatTheOneBeforeHasLeft) {
   EXPECT_EQ(kicked(), "1:1 2:1 3:1 4:1");
 }
 
-// A search locks delayed jobs of each part, more than the kick moves.
+// A search locks delayed jobs of each partition, more than the kick moves.
 TEST_F(PostgresqlAtOnce, AKickMovesWhatTheOneBeforeHasOnlyLookedAt) {
   wait_long(database_, "wait_for_tube");
   postgresql_store node(options("a"));

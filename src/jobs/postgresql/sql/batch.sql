@@ -17,7 +17,7 @@
 --   foliot.claimed_bytes        the size of the bodies that its claims have brought: claim()
 --   foliot.has_counted          for how long its counts have gone on: end_count()
 --   foliot.has_waited_for_tube  it has timed out on the lock of a tube: wait_for_tube()
--- One lasts as long as the connection: foliot.last_due_tube, where lock_due() has ended.
+-- One more setting, foliot.last_due_tube, lasts as long as the connection: the tube at which lock_due() has stopped.
 --
 -- Tables: node, heard, batch; rows of reserved, ready and pause of a registration that ends.
 -- Called by: nodes (announce(), close_session(), begin_batch(), beat(), end_batch(), has_happened()), and the other files.
