@@ -16,7 +16,7 @@
 //
 // While there is one database only, batches are executed by the caller's thread.
 //
-// Thread safety: one thread at a time, but for others().
+// Thread safety: one thread at a time, except others().
 #pragma once
 
 #include <cstddef>
