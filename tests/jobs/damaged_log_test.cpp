@@ -17,8 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include "jobs/embedded/core.hpp"
 #include "jobs/embedded/disk_options.hpp"
-#include "jobs/embedded/engine.hpp"
 #include "jobs/embedded/log_scan.hpp"
 #include "jobs/embedded/synced_mark.hpp"
 #include <foliot/core/virtual_clock.hpp>
@@ -186,7 +186,7 @@ bool crash_while_opening(const std::string& folder, std::uint64_t call, loss_of_
   bool is_crash = false;
   try {
     const auto store =
-        jobs::detail::embedded_engine::open_on({.folder = folder, .disk_reserve = 0, .salvage = salvage}, files);
+        jobs::detail::embedded_core::open_on({.folder = folder, .disk_reserve = 0, .salvage = salvage}, files);
     files->stop_at(0);
   } catch (const jobs::store_failure&) {
     is_crash = true;
@@ -312,7 +312,7 @@ TEST(damaged_log, what_a_killed_salvage_leaves_can_be_salvaged) {
 void put_and_kill(const std::string& folder, const std::string& key, bool salvage = false) {
   const auto files = std::make_shared<foliot_test::faulty_files>();
   const auto store =
-      jobs::detail::embedded_engine::open_on({.folder = folder, .disk_reserve = 0, .salvage = salvage}, files);
+      jobs::detail::embedded_core::open_on({.folder = folder, .disk_reserve = 0, .salvage = salvage}, files);
   jobs::execute_one(*store, jobs::put{.tube = "mail", .key = key, .body = "b"});
   files->stop_at(0);
 }
@@ -615,7 +615,7 @@ TEST(damaged_log, a_torn_log_that_is_followed_by_the_next_opening_is_no_damage) 
     const auto files = std::make_shared<foliot_test::faulty_files>();
     files->stop_at(call);
     try {
-      const auto unlucky = jobs::detail::embedded_engine::open_on({.folder = copy.path(), .disk_reserve = 0}, files);
+      const auto unlucky = jobs::detail::embedded_core::open_on({.folder = copy.path(), .disk_reserve = 0}, files);
       files->stop_at(0);
     } catch (const jobs::store_failure&) {
     }

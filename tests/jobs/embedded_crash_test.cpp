@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include "jobs/embedded/engine.hpp"
+#include "jobs/embedded/core.hpp"
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
@@ -78,11 +78,11 @@ class crashing_store {
  private:
   bool open() {
     try {
-      store_ = jobs::detail::embedded_engine::open_on({.folder = folder_.path() + "/store",
-                                                       .sync_every = sync_every_,
-                                                       .disk_reserve = 0,
-                                                       .clocks = {&wall_, &time_}},
-                                                      files_);
+      store_ = jobs::detail::embedded_core::open_on({.folder = folder_.path() + "/store",
+                                                     .sync_every = sync_every_,
+                                                     .disk_reserve = 0,
+                                                     .clocks = {&wall_, &time_}},
+                                                    files_);
     } catch (const jobs::store_failure&) {
       return false;
     }
@@ -232,7 +232,7 @@ TEST(embedded_crash, finds_a_store_that_acknowledges_before_the_sync) {
 class embedded_faults : public testing::Test {
  protected:
   void open(std::uint64_t reserve = 0) {
-    store = jobs::detail::embedded_engine::open_on(
+    store = jobs::detail::embedded_core::open_on(
         {.folder = folder.path() + "/store",
          .disk_reserve = reserve,
          .clocks = {&time, &time},
@@ -350,7 +350,7 @@ TEST_F(embedded_faults, a_disk_with_little_room_takes_no_jobs) {
 }
 
 TEST_F(embedded_faults, every_so_often_syncs_at_the_time_it_names) {
-  store = jobs::detail::embedded_engine::open_on(
+  store = jobs::detail::embedded_core::open_on(
       {.folder = folder.path() + "/store", .sync_every = 50ms, .disk_reserve = 0, .clocks = {&time, &time}}, files);
   EXPECT_TRUE(store->next().expiry.is_never());
   time.advance(jobs::detail::between_marks);  // so that the mark of what was synced follows at once
@@ -365,7 +365,7 @@ TEST_F(embedded_faults, every_so_often_syncs_at_the_time_it_names) {
 }
 
 TEST_F(embedded_faults, a_close_says_that_it_cannot_make_reports_durable) {
-  store = jobs::detail::embedded_engine::open_on(
+  store = jobs::detail::embedded_core::open_on(
       {.folder = folder.path() + "/store", .sync_every = 50ms, .disk_reserve = 0, .clocks = {&time, &time}}, files);
   run(jobs::put{tube, "", "first"});
   run(jobs::put{tube, "", "second"});
@@ -384,7 +384,7 @@ TEST_F(embedded_faults, a_close_that_fails_and_loses_nothing_says_nothing) {
 }
 
 TEST_F(embedded_faults, a_closed_store_has_synced_its_reports) {
-  store = jobs::detail::embedded_engine::open_on(
+  store = jobs::detail::embedded_core::open_on(
       {.folder = folder.path() + "/store", .sync_every = 50ms, .disk_reserve = 0, .clocks = {&time, &time}}, files);
   run(jobs::put{tube, "", "first"});
   run(jobs::put{tube, "", "second"});

@@ -12,7 +12,7 @@
 
 #include "conformance.hpp"
 #include "faulty_files.hpp"
-#include "jobs/embedded/engine.hpp"
+#include "jobs/embedded/core.hpp"
 #include "temporary_folder.hpp"
 
 namespace foliot::jobs::conformance {
@@ -29,8 +29,7 @@ class embedded_under_test final : public store_under_test {
     files_->restart();
     const embedded_options options{
         .folder = folder_.path() + "/store", .sync_every = sync_every_, .disk_reserve = 0, .clocks = clocks};
-    return detail::embedded_engine::as_store(
-        std::make_unique<detail::embedded_engine>(options, files_, widest_window_));
+    return detail::embedded_core::as_store(std::make_unique<detail::embedded_core>(options, files_, widest_window_));
   }
   bool durable() const override { return true; }
   void crash() override {

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "jobs/embedded/engine.hpp"
+#include "jobs/embedded/core.hpp"
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
@@ -66,7 +66,7 @@ class killed_store {
   /// Each body is `step` bytes longer than the one before. `last`: the body of one more job, unless it is empty.
   killed_store(int count, std::size_t step, const std::string& last = {}) {
     const auto files = std::make_shared<faulty_files>();
-    const auto store = foliot::jobs::detail::embedded_engine::open_on(
+    const auto store = foliot::jobs::detail::embedded_core::open_on(
         {.folder = path(), .disk_reserve = 0, .clocks = {&wall_, &time_}}, files);
     const auto put = [&](int key, std::string body) {
       before_last_ = std::filesystem::file_size(log());

@@ -15,7 +15,7 @@
 namespace foliot::jobs {
 namespace {
 
-using foliot_test::age_parts;
+using foliot_test::age_partitions;
 using foliot_test::postgresql_connection;
 
 class PostgresqlClaims : public foliot_test::postgresql_one_node {
@@ -79,7 +79,7 @@ TEST_F(PostgresqlClaims, TheBestOfThoseThatAreNotLockedAreClaimed) {
   }
   static_cast<void>(node_->execute(puts));
   other_.sql("SELECT foliot.rotate_table('ready', 0, '0 s')");
-  age_parts(other_, "ready", std::chrono::seconds(11));
+  age_partitions(other_, "ready", std::chrono::seconds(11));
   other_.sql("SELECT foliot.move_ready(), foliot.move_ready()");
   other_.sql(
       "INSERT INTO foliot.ready_floor SELECT DISTINCT ON (tube) tube, pri, id FROM foliot.ready WHERE part = 9 "

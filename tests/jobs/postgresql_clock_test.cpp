@@ -59,20 +59,20 @@ TEST_F(PostgresqlClock, AStepBackKeepsReservationsAndReadyJobs) {
 // What a node has left in the future would keep it alive until then.
 TEST_F(PostgresqlClock, ANodeThatDiesAfterAStepBackIsNoticed) {
   postgresql_store other(options("two"));
-  const auto beat = [this](const char* node) {
+  const auto send_heartbeat = [this](const char* node) {
     return sql(std::string("SELECT foliot.beat((SELECT session FROM foliot.node WHERE name = '") + node +
                "'), 0, 0, NULL)");
   };
   execute_one(other, put{.tube = "a", .body = "x", .ttr = 24h});
   ASSERT_EQ(execute_one(other, claim{.tubes = {"a"}}).jobs.size(), 1U);
   set("10 h");
-  beat("one");
-  beat("two");
+  send_heartbeat("one");
+  send_heartbeat("two");
   set("0");
   std::string ended = "f";
   for (int minutes = 0; minutes <= 160 && ended == "f"; minutes += 20) {  // the timeout is an hour
     set(std::to_string(minutes) + " min");
-    ended = beat("one");
+    ended = send_heartbeat("one");
   }
   EXPECT_EQ(ended, "t");
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.ready"), "1");

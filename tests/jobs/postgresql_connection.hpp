@@ -58,8 +58,8 @@ class postgresql_connection {
   PGconn* const connection_;
 };
 
-/// As if the parts of this table had not changed for so much longer.
-inline void age_parts(postgresql_connection& over, const std::string& table, std::chrono::milliseconds by) {
+/// As if the partitions of this table had not changed for so much longer.
+inline void age_partitions(postgresql_connection& over, const std::string& table, std::chrono::milliseconds by) {
   const std::string sequence = "foliot.part_of_" + table;
   over.sql("SELECT setval('" + sequence + "', last_value - " + std::to_string(16 * by.count()) + ") FROM " + sequence);
 }

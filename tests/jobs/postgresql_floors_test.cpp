@@ -20,7 +20,7 @@ namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::age_parts;
+using foliot_test::age_partitions;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
@@ -42,10 +42,10 @@ class PostgresqlFloors : public foliot_test::postgresql_one_node {
   job_id put_one(jobs::priority urgency) {
     return execute_one(*node_, put{.tube = "a", .body = "x", .priority = urgency}).id;
   }
-  /// All ready jobs come to the last part, as in ten seconds.
+  /// All ready jobs come to the lasting partition, as in ten seconds.
   void rest() {
     other_.sql("SELECT foliot.rotate_table('ready', 0, '0 s')");
-    age_parts(other_, "ready", 11s);
+    age_partitions(other_, "ready", 11s);
     while (other_.sql("SELECT foliot.has_row(to_regclass('foliot.ready_' || 1 - foliot.current_part('ready')))") ==
            "t") {
       other_.sql("SELECT foliot.move_ready()");
@@ -60,7 +60,7 @@ class PostgresqlFloors : public foliot_test::postgresql_one_node {
     }
     return ids;
   }
-  /// How many entries of gone jobs a search for the first job meets in the last part.
+  /// How many entries of gone jobs a search for the first job meets in the lasting partition.
   int gone_before(const std::string& tube = "a") {
     other_.sql("BEGIN");
     const int before = std::stoi(other_.sql("SELECT foliot.gone_met()"));
@@ -76,7 +76,7 @@ class PostgresqlFloors : public foliot_test::postgresql_one_node {
     while (floors() == 0 && taken < 50) taken += claim_some(1, tubes).size();
     return taken;
   }
-  /// Whether a claim has found that there are many gone jobs before those that it took in the other parts.
+  /// Whether a claim has found that there are many gone jobs before those that it took in the other partitions.
   bool claims_walk_far() { return other_.sql("SELECT last_value > 0 FROM foliot.ready_gone_met") == "t"; }
   /// Has turns move ready jobs, as while claims walk far, until this is true.
   void move_until(const std::string& condition) {
@@ -227,7 +227,7 @@ TEST_F(PostgresqlFloors, AFloorIsNeverAboveAJob) {
 
   const job_id urgent = put_one(0);
   other_.sql("SELECT foliot.rotate_table('ready', 0, '0 s')");
-  age_parts(other_, "ready", 11s);
+  age_partitions(other_, "ready", 11s);
   late.sql("BEGIN");
   late.sql("SELECT foliot.move_ready(), foliot.move_ready()");  // the first may have begun below all
   EXPECT_EQ(late.sql("SELECT count(*) FROM foliot.ready_9 WHERE id = " + std::to_string(urgent)), "1");
@@ -239,13 +239,13 @@ TEST_F(PostgresqlFloors, AFloorIsNeverAboveAJob) {
   expect_right();
 }
 
-// Beside the transaction, a part in which claims walk over gone jobs is moved at once, the youngest jobs first, while
-// claims go on.
+// Beside the transaction, a partition in which claims walk over gone jobs is moved at once, the youngest jobs first,
+// while claims go on.
 TEST_F(PostgresqlFloors, WhatIsBehindGoneJobsIsMovedSoon) {
   other_.sql("SELECT pg_advisory_lock(1718578282::bigint << 32)");  // the node takes no turn meanwhile
   put_many(14000);
   other_.sql("SELECT foliot.rotate_table('ready', 0, '0 s')");
-  age_parts(other_, "ready", 3s);
+  age_partitions(other_, "ready", 3s);
   EXPECT_EQ(other_.sql("SELECT foliot.move_ready()"), "f");
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "0");  // it may be about to be taken
   EXPECT_EQ(claim_some(10001).size(), 10001U);
@@ -273,7 +273,7 @@ TEST_F(PostgresqlFloors, WhatIsBehindGoneJobsIsMovedSoon) {
   expect_right();
 }
 
-// Older jobs may be in the part that claims do not come to: those of another tube, or less urgent ones.
+// Older jobs may be in the partition that claims do not come to: those of another tube, or less urgent ones.
 TEST_F(PostgresqlFloors, ClaimsWalkFarAlsoWhereTheOldestJobsStay) {
   other_.sql("SELECT pg_advisory_lock(1718578282::bigint << 32)");  // the node takes no turn meanwhile
   put_many(2, "idle");
@@ -282,14 +282,14 @@ TEST_F(PostgresqlFloors, ClaimsWalkFarAlsoWhereTheOldestJobsStay) {
   EXPECT_EQ(claim_some(1).size(), 1U);
   EXPECT_TRUE(claims_walk_far());
   other_.sql("SELECT foliot.rotate_table('ready', 0, '0 s')");
-  age_parts(other_, "ready", 3s);
+  age_partitions(other_, "ready", 3s);
   move_until("SELECT count(*) = 0 FROM foliot.ready WHERE part <> 9");
   EXPECT_EQ(claim_some(100, {"a", "idle"}).size(), 51U);
   expect_right();
 }
 
-// When the last part is empty, it is truncated as the others are, and to an old snapshot of an application no job is
-// lost.
+// When the lasting partition is empty, it is truncated as the others are, and to an old snapshot of an application no
+// job is lost.
 TEST_F(PostgresqlFloors, TheLastPartIsTruncatedWhenItIsEmpty) {
   put_many(7000);
   rest();
@@ -315,7 +315,7 @@ TEST_F(PostgresqlFloors, TheLastPartIsTruncatedWhenItIsEmpty) {
   while (floors() > 0) other_.sql("SELECT foliot.forget_floors()");
   EXPECT_EQ(other_.sql("SELECT last_value FROM foliot.floor_raised"), "0");
 
-  // Its worker gives the job back: to the snapshot it is in no part.
+  // Its worker gives the job back: to the snapshot it is in no partition.
   EXPECT_EQ(other_.sql(
                 "WITH gone AS (DELETE FROM foliot.reserved WHERE id = " + id +
                 " RETURNING *) INSERT INTO foliot.ready "

@@ -30,7 +30,8 @@ class PostgresqlGone : public foliot_test::postgresql_one_node {
         "SET enable_mergejoin = off; SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan");
   }
 
-  /// How many entries of gone rows this call meets in the last part, in the order of the delayed jobs of a tube.
+  /// How many entries of gone rows this call meets in the lasting partition, in the order of the delayed jobs of a
+  /// tube.
   int met_by(const std::string& call) {
     const std::string met = "SELECT foliot.gone_met_in('foliot.delayed_9_tube_due_id_idx')";
     other_.sql("BEGIN");

@@ -55,7 +55,7 @@ TEST_F(PostgresqlInDoubt, OnlyABatchWhoseCommitWasBegunIsInDoubt) {
       EXPECT_EQ(error.is_in_doubt(), breaks_at != 1) << error.what();
     }
     a.heal();
-    until_available([&] { (*a).execute({}); });  // it has found out what became of its own session
+    until_available([&] { (*a).execute({}); });  // it has found out what became of its own registration
     const std::string count = "SELECT count(*) FROM foliot.job WHERE body = '" + body + "'::bytea";
     if (breaks_at == 3) {
       while (sql(count) != "1") {  // the server may not have come to it yet
@@ -128,10 +128,11 @@ TEST_F(PostgresqlInDoubt, AJobOfAClaimInDoubtIsThereAgainWhenTheDatabaseIs) {
   }
 }
 
-// The question what has become of the claim meets a lock. Until it is settled, beats must keep the number of its batch.
+// The question what has become of the claim meets a lock. Until it is settled, heartbeats must keep the number of its
+// batch.
 TEST_F(PostgresqlInDoubt, AClaimIsAskedForAgainWhileTheNodeGoesOn) {
   postgresql_options made = impatient("a");
-  made.node_timeout = 1s;  // it beats four times as often
+  made.node_timeout = 1s;  // four heartbeats in that time
   broken_node a(made);
   put_one(*a, "body");
   a.break_from(3);
@@ -142,10 +143,10 @@ TEST_F(PostgresqlInDoubt, AClaimIsAskedForAgainWhileTheNodeGoesOn) {
   locking.sql("BEGIN");
   locking.sql("SELECT number FROM foliot.batch WHERE number = (SELECT max(number) FROM foliot.batch) FOR UPDATE");
   a.heal();
-  for (int beats = 0; beats < 3;) {
+  for (int heartbeats = 0; heartbeats < 3;) {
     const std::string before = sql("SELECT seen FROM foliot.heard");
     until_available([&] { (*a).execute({}); });
-    if (sql("SELECT seen FROM foliot.heard") != before) ++beats;
+    if (sql("SELECT seen FROM foliot.heard") != before) ++heartbeats;
   }
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.reserved"), "1");
   locking.sql("COMMIT");

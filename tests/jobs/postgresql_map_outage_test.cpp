@@ -41,7 +41,7 @@ class PostgresqlMapOutage : public foliot_test::two_databases {
     made.give_up_after = 2s;
     return made;
   }
-  [[nodiscard]] postgresql_options with_frequent_beats() const {
+  [[nodiscard]] postgresql_options with_frequent_heartbeats() const {
     postgresql_options made = options();
     made.node_timeout = 1s;
     made.give_up_after = 1h;
@@ -79,7 +79,7 @@ class PostgresqlMapOutage : public foliot_test::two_databases {
     ask(second_, "CREATE TRIGGER wait BEFORE " + event + " ON foliot.node FOR EACH ROW EXECUTE FUNCTION public.wait()");
   }
   /// Expects that a node is heard of some more times.
-  static void expect_beats_in(const std::string& database) {
+  static void expect_heartbeats_in(const std::string& database) {
     postgresql_connection watching(database);
     std::set<std::string> heard_of;
     const auto until = std::chrono::steady_clock::now() + 1min;
@@ -116,9 +116,9 @@ TEST_F(PostgresqlMapOutage, WhatWasLeftOverIsGivenBackInPieces) {
 TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromBeingHeardOfInTheOthers) {
   hold(second_);
   ask(second_, "CREATE TRIGGER wait BEFORE INSERT ON foliot.job FOR EACH ROW EXECUTE FUNCTION public.wait()");
-  postgresql_store node(with_frequent_beats());
+  postgresql_store node(with_frequent_heartbeats());
   auto putting = std::async(std::launch::async, [&] { return execute_one(node, put{.tube = "two", .body = "x"}).id; });
-  expect_beats_in(first_);
+  expect_heartbeats_in(first_);
   EXPECT_EQ(putting.wait_for(0s), std::future_status::timeout);
   ask(second_, "DELETE FROM public.hold");
   EXPECT_GT(putting.get(), 0U);
@@ -126,7 +126,7 @@ TEST_F(PostgresqlMapOutage, ASlowDatabaseDoesNotKeepTheNodeFromBeingHeardOfInThe
 
 /// The first one is asked for the map until the test lets it answer.
 TEST_F(PostgresqlMapOutage, AMapThatIsReadSlowlyDoesNotKeepTheNodeFromBeingHeardOfInTheOtherDatabases) {
-  postgresql_store node(with_frequent_beats());
+  postgresql_store node(with_frequent_heartbeats());
   execute_one(node, put{.tube = "one", .body = "x"});
   hold(first_);
   ask(first_,
@@ -135,7 +135,7 @@ TEST_F(PostgresqlMapOutage, AMapThatIsReadSlowlyDoesNotKeepTheNodeFromBeingHeard
       "array_agg(-1::bigint) INTO tubes, databases, befores FROM foliot.tube_place p; END $$");
   ask(first_, "SELECT foliot.note_change_of_map()");
   auto putting = std::async(std::launch::async, [&] { return execute_one(node, put{.tube = "one", .body = "x"}).id; });
-  expect_beats_in(second_);
+  expect_heartbeats_in(second_);
   EXPECT_EQ(putting.wait_for(0s), std::future_status::timeout);
   ask(first_, "DELETE FROM public.hold");
   EXPECT_GT(putting.get(), 0U);

@@ -16,14 +16,14 @@ namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::age_parts;
+using foliot_test::age_partitions;
 using foliot_test::postgresql_connection;
 
 class PostgresqlNeighbours : public foliot_test::postgresql_database {
  protected:
   reservation claim_one(postgresql_store& from) { return execute_one(from, claim{{"a"}}).jobs.at(0).token; }
-  /// A part of this table that has had a row, and is empty.
-  void empty_part(const std::string& table) {
+  /// A partition of this table that has had a row, and is empty.
+  void empty_partition(const std::string& table) {
     sql("INSERT INTO foliot." + table + "_0 (id, tube, part) VALUES (0, 0, 0)");
     sql("DELETE FROM foliot." + table + "_0");
   }
@@ -51,7 +51,7 @@ TEST_F(PostgresqlNeighbours, APublicationOfAllTablesIsInNobodysWay) {
   for (const char* table : {"job", "ready", "reserved"}) {  // what rests is moved, and reservations are extended
     sql("SELECT foliot.set_current_part('" + std::string(table) + "', (1 - foliot.current_part('" + table +
         "'))::smallint)");
-    age_parts(other_, table, 11s);
+    age_partitions(other_, table, 11s);
   }
   sql("SELECT foliot.move_resting()");
   sql("SELECT foliot.note_change_of_map()");
@@ -62,7 +62,7 @@ TEST_F(PostgresqlNeighbours, APublicationOfAllTablesIsInNobodysWay) {
 
 // Its snapshot may be much older than its locks.
 TEST_F(PostgresqlNeighbours, WhilePgDumpRunsNothingIsTruncated) {
-  empty_part("ready");
+  empty_partition("ready");
   {
     postgresql_connection dump(database_);
     dump.sql("SET application_name = 'pg_dump'");
@@ -74,7 +74,7 @@ TEST_F(PostgresqlNeighbours, WhilePgDumpRunsNothingIsTruncated) {
 }
 
 TEST_F(PostgresqlNeighbours, QuotedNamesDoNotMatter) {
-  empty_part("ready");
+  empty_partition("ready");
   sql("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET quote_all_identifiers = on', current_database()); END $$");
   postgresql_connection quoting(database_);
   quoting.sql("SELECT foliot.set_current_part('ready', 1::smallint)");

@@ -83,10 +83,10 @@ TEST_F(PostgresqlNodeRole, IsEnoughForTheRotation) {
     use();
     sql("SELECT pg_sleep(0.05)");
   }
-  // A part that has grown leaves the new rows to the next one.
+  // A partition that has grown leaves the new rows to the next one.
   sql("INSERT INTO foliot.ready SELECT i, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM generate_series(1000001, 1010000) i");
   sql("DELETE FROM foliot.ready WHERE id > 1000000");
-  foliot_test::age_parts(other_, "ready", 11s);
+  foliot_test::age_partitions(other_, "ready", 11s);
   while (sql("SELECT foliot.current_part('ready')") == "1") {
     use();
     sql("SELECT pg_sleep(0.05)");

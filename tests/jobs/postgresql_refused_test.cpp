@@ -238,9 +238,9 @@ TEST_F(PostgresqlRefused, AStoreThatFailsAfterHalfOfABatchDoesNotHideTheOther) {
 using PostgresqlRefusedBeats = foliot_test::postgresql_database;
 
 TEST_F(PostgresqlRefusedBeats, ADeadNodeWhoseJobsCannotBeGivenBackHoldsUpNothing) {
-  postgresql_options beating = options("living");
-  beating.node_timeout = 1s;
-  postgresql_store living(beating);
+  postgresql_options short_timeout = options("living");
+  short_timeout.node_timeout = 1s;
+  postgresql_store living(short_timeout);
   postgresql_store poisoned(options("poisoned"));
   postgresql_store dead(options("dead"));
   const auto reserve_with = [](postgresql_store& by, const std::string& tube) {
@@ -308,7 +308,7 @@ TEST_F(PostgresqlRefusedBeats, AJobThatCannotBeGivenBackIsGivenBackLater) {
   const execution done = node.execute(all);
   EXPECT_TRUE(std::holds_alternative<holder_answer>(done.answers.at(0))) << "the caller forgets it";
   EXPECT_NE(inserted(done.answers.at(1)), nullptr);
-  EXPECT_LT(node.next().expiry, monotonic_clock::instance().now() + duration(10min)) << "before its next beat";
+  EXPECT_LT(node.next().expiry, monotonic_clock::instance().now() + duration(10min)) << "before its next heartbeat";
   EXPECT_EQ(execute_one(node, peek{id}).job->state, job_state::reserved);
   sql("DROP TRIGGER refuse ON foliot.reserved");
   while (node.execute({}).ready_tubes.empty()) {

@@ -1,4 +1,4 @@
-// The parts of tables: rows that have gone leave nothing behind, and nothing else
+// The partitions of tables: rows that have gone leave nothing behind, and nothing else
 // changes.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::age_parts;
+using foliot_test::age_partitions;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
 
@@ -41,10 +41,10 @@ class PostgresqlRotation : public foliot_test::postgresql_one_node {
     for (const reservation& each : tokens_) execute_one(*node_, finish{each});
     tokens_.clear();
   }
-  /// A turn of the rotation, for parts of any size and age.
+  /// A turn of the rotation, for partitions of any size and age.
   void rotate(const std::string& table) { other_.sql("SELECT foliot.rotate_table('" + table + "', 0, '0 s')"); }
   std::string current(const std::string& table) { return other_.sql("SELECT foliot.current_part('" + table + "')"); }
-  /// The table's parts that have pages.
+  /// The table's partitions that have pages.
   std::string grown(const std::string& table) {
     return other_.sql(
         "SELECT coalesce(string_agg(n::text, ' ' ORDER BY n), '') FROM generate_series(0, 9) n "
@@ -81,7 +81,7 @@ TEST_F(PostgresqlRotation, APartThatIsEmptyIsTruncatedThoughATransactionIsOpen) 
   for (const char* table : {"ready", "reserved", "job"}) EXPECT_EQ(grown(table), "") << table;
   // The node forgets its batches by and by, and has a last one.
   other_.sql("SELECT foliot.beat(n.session, 1000, 0, NULL) FROM foliot.node n");
-  for (int i = 0; i < 3; ++i) rotate("batch");  // each clears one part
+  for (int i = 0; i < 3; ++i) rotate("batch");  // each clears one partition
   EXPECT_EQ(grown("batch"), "");
   old.sql("COMMIT");
   expect_right();
@@ -118,12 +118,12 @@ TEST_F(PostgresqlRotation, JobsComeInTheirOrderFromAllParts) {
   rotate("ready");
   EXPECT_EQ(current("ready"), "1");
   expected.push_back(put_one(1));
-  age_parts(other_, "ready", 11s);
+  age_partitions(other_, "ready", 11s);
   other_.sql("SELECT foliot.move_resting()");
   rotate("ready");
   EXPECT_EQ(current("ready"), "0");
   expected.push_back(put_one(2));
-  rotate("ready");  // no part is empty: the present one goes on
+  rotate("ready");  // no partition is empty: the present one goes on
   EXPECT_EQ(current("ready"), "0");
   expected.push_back(put_one(0));
   const job_id last = put_one(1);
@@ -154,7 +154,7 @@ TEST_F(PostgresqlRotation, WhatNobodyTakesIsMoved) {
   const auto move = [&] { other_.sql("SELECT foliot.move_resting()"); };
   move();
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.ready_9"), "0");  // it may be about to be taken
-  age_parts(other_, "ready", 11s);
+  age_partitions(other_, "ready", 11s);
   {
     postgresql_connection shop(database_);  // a job that another transaction has locked stays
     shop.sql("BEGIN");
@@ -177,7 +177,7 @@ TEST_F(PostgresqlRotation, WhatRestsIsMovedFromUnderAnApplicationAndANode) {
   const auto rest = [&] {
     for (const char* table : {"job", "reserved"}) {
       rotate(table);
-      age_parts(other_, table, 11s);
+      age_partitions(other_, table, 11s);
     }
   };
   postgresql_connection moving(database_);
@@ -261,7 +261,7 @@ TEST_F(PostgresqlRotation, AnOldSnapshotOfAnApplicationMissesNothing) {
   shop.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
   shop.sql("SELECT 1 FROM foliot.tube LIMIT 1");
   rotate("job");
-  age_parts(other_, "job", 11s);
+  age_partitions(other_, "job", 11s);
   other_.sql("SELECT foliot.move_resting()");
   rotate("job");
   EXPECT_EQ(grown("job"), "9");
@@ -271,7 +271,7 @@ TEST_F(PostgresqlRotation, AnOldSnapshotOfAnApplicationMissesNothing) {
   expect_right();
 }
 
-// A dump has its snapshot a little before its locks: so a part stays for a while after its last row has gone.
+// A dump has its snapshot a little before its locks: so a partition stays for a while after its last row has gone.
 TEST_F(PostgresqlRotation, APartThatHasJustBecomeEmptyStays) {
   other_.sql("SET lock_timeout = '50ms'");
   const auto turn = [&] { return other_.sql("SELECT foliot.rotate_table('batch', 1000000000, '10 s')"); };
@@ -279,7 +279,7 @@ TEST_F(PostgresqlRotation, APartThatHasJustBecomeEmptyStays) {
     other_.sql("SELECT setval('foliot.batch_" + part + "_empty_since', last_value - " + ms + ") FROM foliot.batch_" +
                part + "_empty_since WHERE last_value > 0");
   };
-  // Both other parts have been used.
+  // Both other partitions have been used.
   for (const char* part : {"0", "1", "2"}) {
     other_.sql(std::string("INSERT INTO foliot.batch VALUES (77, 1, false, 0, ") + part + ")");
   }
@@ -307,7 +307,7 @@ TEST_F(PostgresqlRotation, APartThatHasJustBecomeEmptyStays) {
   seen_before("1", "2000");
   EXPECT_EQ(turn(), "2");
   EXPECT_EQ(grown("batch"), "2");
-  // What a part had before it was the current one does not count.
+  // What a partition had before it was the current one does not count.
   other_.sql("SELECT setval('foliot.batch_0_empty_since', 1)");
   other_.sql("SELECT foliot.set_current_part('batch', 0::smallint)");
   other_.sql("INSERT INTO foliot.batch VALUES (77, 3, false, 0, 0)");
@@ -319,7 +319,7 @@ TEST_F(PostgresqlRotation, APartThatHasJustBecomeEmptyStays) {
 
 // The clock of the server may be set back, and calls may have one snapshot.
 TEST_F(PostgresqlRotation, ATurnTrustsNeitherTheClockNorItsCaller) {
-  age_parts(other_, "job", -1h);
+  age_partitions(other_, "job", -1h);
   EXPECT_EQ(other_.sql("SELECT foliot.age_of_part('job') < '0 s'"), "t");
   other_.sql("SELECT foliot.rotate_table('job', 1000000000, '10 s')");
   EXPECT_EQ(other_.sql("SELECT foliot.age_of_part('job') BETWEEN '0 s' AND '30 min'"), "t");
@@ -366,7 +366,7 @@ TEST_F(PostgresqlRotation, BatchesOfAClosedNodeKeepNoPart) {
   }
 }
 
-// An application that has put a job keeps its part from being truncated, and nothing waits for that.
+// An application that has put a job keeps its partition from being truncated, and nothing waits for that.
 TEST_F(PostgresqlRotation, APartInUseIsLeftForLater) {
   put_one();
   claim_all();
@@ -378,7 +378,7 @@ TEST_F(PostgresqlRotation, APartInUseIsLeftForLater) {
   const std::string present = current("ready");
   EXPECT_NE(present, "0");
   while (other_.sql("SELECT foliot.rotate() FROM pg_sleep(0.05)") !=
-         "0") {  // the part must have been empty for a while
+         "0") {  // the partition must have been empty for a while
   }
   EXPECT_EQ(grown("ready"), "0");
   shop.sql("COMMIT");
@@ -399,7 +399,7 @@ TEST_F(PostgresqlRotation, ATurnPassesOverWhatIsLocked) {
     finish_all();
     for (const char* table : {"ready", "reserved", "job"}) rotate(table);
   }
-  for (const char* table : {"ready", "reserved", "job"}) age_parts(other_, table, 11s);
+  for (const char* table : {"ready", "reserved", "job"}) age_partitions(other_, table, 11s);
   postgresql_connection looking(database_);
   looking.sql("BEGIN");
   looking.sql("LOCK TABLE foliot.ready IN ACCESS SHARE MODE");
@@ -412,7 +412,7 @@ TEST_F(PostgresqlRotation, ATurnPassesOverWhatIsLocked) {
   expect_right();
 }
 
-// The look at the whole database has one snapshot, to which a part that is truncated later would seem empty.
+// The look at the whole database has one snapshot, to which a partition that is truncated later would seem empty.
 TEST_F(PostgresqlRotation, NoPartIsTruncatedUnderACheck) {
   put_one();
   postgresql_connection checking(database_);
@@ -430,7 +430,7 @@ TEST_F(PostgresqlRotation, NoPartIsTruncatedUnderACheck) {
   checking.sql("COMMIT");
 }
 
-// A node does it by itself: whatever the size, parts that are empty are truncated.
+// A node does it by itself: whatever the size, partitions that are empty are truncated.
 TEST_F(PostgresqlRotation, ANodeTakesItsTurns) {
   put_one();
   rotate("ready");

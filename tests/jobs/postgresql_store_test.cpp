@@ -295,7 +295,7 @@ TEST_F(PostgresqlNodes, AfterAnOutageNoNodeIsTakenForDeadAtOnce) {
 TEST_F(PostgresqlNodes, AnOlderProgramsVeryLongTimeoutDoesNotHarmTheOthers) {
   const auto other = open("other");
   sql("UPDATE foliot.node SET timeout = 9223372036854775807");
-  const auto node = open("node");  // it beats at once, and looks at all nodes
+  const auto node = open("node");  // it sends a heartbeat at once, and looks at all nodes
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "2");
 }
 

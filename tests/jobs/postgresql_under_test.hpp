@@ -1,5 +1,5 @@
 // postgresql_store for the suites that reopen stores: on a database of its own, by the role that docs/serve/nodes.md
-// describes, over connections that break on demand, while the parts of its tables change all the time.
+// describes, over connections that break on demand, while the partitions of its tables change all the time.
 #pragma once
 
 #include <chrono>
@@ -58,14 +58,14 @@ class postgresql_under_test final : public store_under_test {
     }
   };
 
-  /// Rotates the parts, moves resting jobs, and truncates empty parts, also between the statements of a batch and its
-  /// commit.
+  /// Rotates the partitions, moves resting jobs, and truncates empty partitions, also between the statements of a batch
+  /// and its commit.
   class rotation {
    public:
     explicit rotation(const std::string& database) : over_(database) { over_.sql("SET lock_timeout = '1ms'"); }
     void step() {
       if (++steps_ % 2 != 0) return;
-      for (const char* table : tables) foliot_test::age_parts(over_, table, std::chrono::minutes(2));
+      for (const char* table : tables) foliot_test::age_partitions(over_, table, std::chrono::minutes(2));
       over_.sql("SELECT foliot.move_resting()");
       for (const char* table : tables) {
         // A batch under way has locks.

@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include "jobs/embedded/engine.hpp"
+#include "jobs/embedded/core.hpp"
 #include "jobs/embedded/synced_files.hpp"
 #include "jobs/embedded/synced_mark.hpp"
 #include <foliot/core/virtual_clock.hpp>
@@ -257,7 +257,7 @@ TEST(synced_mark, a_backup_has_none_of_the_logs_that_are_written_meanwhile) {
   const std::string backup = folder.path() + "/backup";
   const auto files = std::make_shared<put_while_logs_are_listed>();
   const auto store =
-      jobs::detail::embedded_engine::open_on({.folder = folder.path() + "/store", .disk_reserve = 0}, files);
+      jobs::detail::embedded_core::open_on({.folder = folder.path() + "/store", .disk_reserve = 0}, files);
   jobs::execute_one(*store, jobs::put{.tube = "mail", .key = "0", .body = "b"});
   files->store = store.get();
   store->back_up(backup);
@@ -293,7 +293,7 @@ TEST(synced_mark, a_backup_that_is_copied_into_the_folder_of_a_store_is_refused)
   }
   {
     const auto files = std::make_shared<foliot_test::faulty_files>();
-    const auto store = jobs::detail::embedded_engine::open_on({.folder = path, .disk_reserve = 0}, files);
+    const auto store = jobs::detail::embedded_core::open_on({.folder = path, .disk_reserve = 0}, files);
     put(*store, "2");
     files->stop_at(0);  // killed
   }
@@ -393,7 +393,7 @@ TEST(synced_mark, is_durable_when_a_salvage_ends) {
   fs::remove(copy.log);
   const auto files = std::make_shared<watched_mark>();
   {
-    const auto salvaged = jobs::detail::embedded_engine::open_on({.folder = copy.path(), .salvage = true}, files);
+    const auto salvaged = jobs::detail::embedded_core::open_on({.folder = copy.path(), .salvage = true}, files);
   }
   ASSERT_NE(files->when_salvaged, "");
   // As after a loss of power: an older one would name the missing log.

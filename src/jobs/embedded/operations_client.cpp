@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs::detail {
 
-void embedded_engine::set_due(record& it, const due_at& due) const {
+void embedded_core::set_due(record& it, const due_at& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
     const utc_time from = *delay > milliseconds(0) ? utc_up_ : utc_;
     it.due = (from + *delay).time_since_epoch().count();
@@ -17,7 +17,7 @@ void embedded_engine::set_due(record& it, const due_at& due) const {
   }
 }
 
-put_answer embedded_engine::step(put& what) {
+put_answer embedded_core::step(put& what) {
   using enum put_answer::kind;
   put_answer answer;
   tube* known = tubes_.find(what.tube);
@@ -49,7 +49,7 @@ put_answer embedded_engine::step(put& what) {
   return answer;
 }
 
-void embedded_engine::kick_one(record& it, tube& home, job_state state) {
+void embedded_core::kick_one(record& it, tube& home, job_state state) {
   unlink(it, home, state);
   ++it.counters.kicks;
   it.due = now_ms();
@@ -57,19 +57,19 @@ void embedded_engine::kick_one(record& it, tube& home, job_state state) {
   save(it);
 }
 
-change_answer embedded_engine::step(kick_job& what) {
+change_answer embedded_core::step(kick_job& what) {
   return change_waiting(what, what.id, job_event::kick,
                         [this](record& it, tube& home, job_state state) { kick_one(it, home, state); });
 }
 
-change_answer embedded_engine::step(cancel& what) {
+change_answer embedded_core::step(cancel& what) {
   return change_waiting(what, what.name, job_event::cancel, [this](record& it, tube& home, job_state state) {
     unlink(it, home, state);
     erase(it, home);
   });
 }
 
-change_answer embedded_engine::step(reschedule& what) {
+change_answer embedded_core::step(reschedule& what) {
   return change_waiting(what, what.name, job_event::reschedule, [&](record& it, tube& home, job_state state) {
     unlink(it, home, state);
     set_due(it, what.due);
@@ -78,7 +78,7 @@ change_answer embedded_engine::step(reschedule& what) {
   });
 }
 
-change_answer embedded_engine::step(fire_now& what) {
+change_answer embedded_core::step(fire_now& what) {
   return change_waiting(what, what.name, job_event::fire_now, [this](record& it, tube& home, job_state state) {
     if (state == job_state::ready) return;
     unlink(it, home, state);
@@ -88,7 +88,7 @@ change_answer embedded_engine::step(fire_now& what) {
   });
 }
 
-peek_answer embedded_engine::step(peek& what) {
+peek_answer embedded_core::step(peek& what) {
   const job_id id = find_name(what.name);
   const held_job* const held = id == 0 ? nullptr : holder(id);  // may write the record
   record it;

@@ -80,7 +80,7 @@ void postgresql_node::expect_commits() {
 }
 
 bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
-  const bool answer = connection_->has_happened(session_, number, partition, patience());
+  const bool answer = connection_->has_happened(registration_, number, partition, patience());
   commit_at_primary();
   return answer;
 }

@@ -48,7 +48,7 @@ class node_connection {
     std::string_view node;
     std::int64_t process = 0;  ///< a random number of this node object
     duration timeout;
-    std::int64_t before = 0;  ///< the session that the node had until now, or 0
+    std::int64_t before = 0;  ///< the registration that the node had until now, or 0
   };
   struct held_reservation {
     reservation token;
@@ -69,10 +69,10 @@ class node_connection {
   /// another version. If the role lacks a right, throws store_failure for the first connection of a node, and
   /// database_failure later: a store that is open may wait for the right.
   [[nodiscard]] virtual description prepare(bool is_first, instant deadline) = 0;
-  /// Returns the session, or nothing if another process has taken the name of the node.
+  /// Returns the registration, or nothing if another process has taken the name of the node.
   [[nodiscard]] virtual std::optional<std::int64_t> announce(const announcement& who, const given_time& time,
                                                              instant deadline) = 0;
-  /// Executes a batch of the session that the frame names. Sets the server's times of `time`.
+  /// Executes a batch of the registration that the frame names. Sets the server's times of `time`.
   [[nodiscard]] virtual batch_plan::outcome execute(std::span<const operation> batch, const batch_frame& frame,
                                                     batch_time& time, instant deadline) = 0;
   /// Commits. A warning of the server counts as a failure: the server may have stopped waiting for its standby.
@@ -82,12 +82,12 @@ class node_connection {
 
   /// Whether the batch with this number was committed; if not, it never will be. Fails with a conflict if the server is
   /// still committing it.
-  [[nodiscard]] virtual bool has_happened(std::int64_t session, std::int64_t number, std::int64_t partition,
+  [[nodiscard]] virtual bool has_happened(std::int64_t registration, std::int64_t number, std::int64_t partition,
                                           instant deadline) = 0;
-  [[nodiscard]] virtual std::vector<held_reservation> reservations_of(std::int64_t session, const given_time& time,
+  [[nodiscard]] virtual std::vector<held_reservation> reservations_of(std::int64_t registration, const given_time& time,
                                                                       instant deadline) = 0;
-  /// Ends the session, or a piece of it: returns whether more is left.
-  [[nodiscard]] virtual bool end_session(std::int64_t session, instant deadline) = 0;
+  /// Ends the registration, or a piece of it: returns whether more is left.
+  [[nodiscard]] virtual bool close_registration(std::int64_t registration, instant deadline) = 0;
   [[nodiscard]] virtual tube_map read_map(instant deadline) = 0;
   /// The first invariant of the database that does not hold.
   [[nodiscard]] virtual std::optional<std::string> check_jobs(instant deadline) = 0;

@@ -10,6 +10,7 @@
 #include "jobs/operation_parts.hpp"
 #include "sleep_for.hpp"
 #include "sql_connection.hpp"
+#include "sql_constants.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -31,14 +32,14 @@ constexpr duration tries_again_after = std::chrono::seconds(1);
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
 /// How long the server may take to see by itself that a connection is lost, and how long until its process has ended.
-/// Not longer than it is from beat to beat, or the others would take the node for dead.
+/// Not longer than the time between two heartbeats, or the others would take the node for dead.
 constexpr duration sight_patience = std::chrono::milliseconds(500);
 constexpr duration end_patience = std::chrono::seconds(10);
 /// Between two looks at that process: the first pause, which doubles, and the longest one.
 constexpr duration first_look = std::chrono::milliseconds(1);
 constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
-constexpr std::size_t ends_at_once = 2048;
+constexpr auto ends_at_once = static_cast<std::size_t>(sql_constants::most_at_once);
 
 [[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
 
@@ -77,7 +78,7 @@ postgresql_node::postgresql_node(const postgresql_options& options, std::shared_
 postgresql_node::~postgresql_node() {
   try {
     close();
-  } catch (...) {  // the session ends when its time is over
+  } catch (...) {  // the registration ends when the node has been silent for its timeout
   }
 }
 
@@ -117,7 +118,7 @@ void postgresql_node::make_ready() {
     backend_ = made;
     expect_commits();
   }
-  if (session_ == 0) announce();
+  if (registration_ == 0) announce();
   if (std::exchange(has_moved_, false)) adopt_reservations();
 }
 
@@ -146,7 +147,7 @@ void postgresql_node::connect() {
 void postgresql_node::end_lost(const std::string& backend) {
   if (backend.empty()) return;
   const instant begin = monotonic_clock::instance().now();
-  const duration end_within = std::min(end_patience, beats_every());
+  const duration end_within = std::min(end_patience, heartbeat_interval());
   const instant ends_at = begin + std::min(sight_patience, end_within / 2);
   const instant until = begin + end_within;
   for (duration pause = first_look; monotonic_clock::instance().now() < until; pause = std::min(pause * 2, last_look)) {
@@ -157,22 +158,22 @@ void postgresql_node::end_lost(const std::string& backend) {
 }
 
 void postgresql_node::announce() {
-  const node_connection::announcement who{options_.node, process_, duration(options_.node_timeout), session_before_};
-  const std::optional<std::int64_t> session = connection_->announce(who, given_time(), patience());
+  const node_connection::announcement who{options_.node, process_, duration(options_.node_timeout), registration_before_};
+  const std::optional<std::int64_t> registration = connection_->announce(who, given_time(), patience());
   connection_->commit(patience());
-  if (!session) {
+  if (!registration) {
     throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
   }
-  session_ = *session;
-  session_before_ = session_;
+  registration_ = *registration;
+  registration_before_ = registration_;
   number_ = 0;
-  last_beat_ = 0;
+  forgotten_below_ = 0;
 }
 
 void postgresql_node::adopt_reservations() {
   try {
-    const auto all = connection_->reservations_of(session_, given_time(), patience());
+    const auto all = connection_->reservations_of(registration_, given_time(), patience());
     connection_->commit(patience());
     const instant now = steady().now();
     for (const node_connection::held_reservation& each : all) own_.set_in_doubt(each.token, now + each.left);
@@ -182,8 +183,8 @@ void postgresql_node::adopt_reservations() {
   }
 }
 
-void postgresql_node::session_is_over() noexcept {
-  session_ = 0;
+void postgresql_node::note_registration_ended() noexcept {
+  registration_ = 0;
   doubts_.clear();
   unwanted_.clear();
   const auto all = own_.take_all();
@@ -192,7 +193,7 @@ void postgresql_node::session_is_over() noexcept {
 
 batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant now) {
   batch_frame frame;
-  frame.session = session_;
+  frame.registration = registration_;
   frame.opening = opening_;
   frame.number = ++number_;
   frame.time = given_time();
@@ -206,9 +207,9 @@ batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant
   }
   frame.lacks_room = lacks_room();
   frame.passes_over = frame.lacks_room || monotonic_clock::instance().now() < passes_over_until_;
-  frame.beats = !options_.clocks && next_beat_ <= now;
-  frame.last_beat = last_beat_;
-  frame.beats_until = doubts_.empty() ? frame.number : doubts_.front().number;
+  frame.sends_heartbeat = !options_.clocks && next_heartbeat_ <= now;
+  frame.forget_from = forgotten_below_;
+  frame.forget_below = doubts_.empty() ? frame.number : doubts_.front().number;
   if (!frame.lacks_room) {
     frame.unwanted.assign(unwanted_.begin(),
                           unwanted_.begin() + static_cast<std::ptrdiff_t>(std::min(unwanted_.size(), ends_at_once)));
@@ -232,7 +233,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
     try {
       make_ready();
       if (settles) settle_doubts();
-      if (next_beat_.is_never() && !options_.clocks) next_beat_ = steady().now();
+      if (next_heartbeat_.is_never() && !options_.clocks) next_heartbeat_ = steady().now();
       batch_time time;
       time.local = steady().now();
       time.local_utc = options_.clocks
@@ -242,9 +243,9 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       frame.turns = frame.passes_over && turns != turn_taking::end ? turn_taking::ignore : turns;
       batch_plan::outcome got = connection_->execute(batch, frame, time, patience());
       if (commit(frame, got) == commit_state::not_committed) continue;
-      if (frame.beats) {
-        next_beat_ = time.local + (got.beats_again ? duration::zero() : beats_every());
-        last_beat_ = frame.beats_until;
+      if (frame.sends_heartbeat) {
+        next_heartbeat_ = time.local + (got.wants_heartbeat ? duration::zero() : heartbeat_interval());
+        forgotten_below_ = frame.forget_below;
       }
       conclude(batch, got, frame);
       pause_ = first_pause;
@@ -253,7 +254,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
     } catch (const database_failure& error) {
-      if (error.is_state("FL001")) session_is_over();
+      if (error.is_state("FL001")) note_registration_ended();
       turns = turns_after(error, turns, has_keys, until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
       if (error.is_refusal()) note_refusal(error.what());
@@ -326,7 +327,7 @@ void postgresql_node::follow(const operation& of, const answer& got) {
 
 next_change postgresql_node::next() const noexcept {
   next_change next = next_;
-  next.expiry = std::min({next.expiry, own_.next(), next_beat_});
+  next.expiry = std::min({next.expiry, own_.next(), next_heartbeat_});
   if (!doubts_.empty() || !unwanted_.empty()) next.expiry = std::min(next.expiry, settles_at_);
   return next;
 }
@@ -361,13 +362,13 @@ check_result postgresql_node::check() {
 }
 
 void postgresql_node::close() {
-  if (std::exchange(is_closed_, true) || session_ == 0) return;
+  if (std::exchange(is_closed_, true) || registration_ == 0) return;
   try {
     if (connection_ == nullptr) connect();
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
       try {
-        is_left = connection_->end_session(session_, patience());
+        is_left = connection_->close_registration(registration_, patience());
         connection_->commit(patience());
       } catch (const database_failure& error) {
         if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;

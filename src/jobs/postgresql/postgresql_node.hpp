@@ -1,4 +1,5 @@
-// A node of the store in one database: its connection, its session there, and what happens when the database goes away.
+// A node of the store in one database: its connection, its registration there, and what happens when the database goes
+// away.
 //
 // One batch is one transaction. What can go wrong, and what follows:
 //   - the connection fails before the commit was sent: nothing was committed. execute() connects again and sends the
@@ -16,7 +17,8 @@
 //   for a while. Operations that only delete are executed. Due jobs and jobs of ended reservations become ready as
 //   far as there is room. If there is no room for the number of the batch either, its commit cannot be looked up, and
 //   stays in doubt if its answer is lost;
-//   - the session has ended, because the other nodes took this one for dead: its reservations have ended as well. The
+//   - the registration has ended, because the other nodes took this one for dead: its reservations have ended as well.
+//   The
 //     node announces itself again.
 //
 // A server that was replaced by another one has a lower timeline. Once a store of the process has seen a timeline of
@@ -118,8 +120,8 @@ class postgresql_node {
   /// and each of them occupies a connection of the server. Precondition: the connection has just been made.
   void expect_commits();
   void announce();
-  /// Reads the reservations that the database has for the node's session: after a failover or a restore they may differ
-  /// from those that the node knows, and no other node would end them.
+  /// Reads the reservations that the database has for the node's registration: after a failover or a restore they may
+  /// differ from those that the node knows, and no other node would end them.
   void adopt_reservations();
   [[nodiscard]] batch_frame frame_for(std::span<const operation> batch, instant now);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
@@ -152,7 +154,7 @@ class postgresql_node {
   /// Prepares the next attempt after a failed one: closes the connection, and waits. After a conflict or a lack of room
   /// it rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const database_failure& from, instant until, store_unavailable::kind known);
-  void session_is_over() noexcept;
+  void note_registration_ended() noexcept;
   /// Has the database rotate its partitions (sql/rotation.sql).
   void rotate() noexcept;
   /// Calls a function of this name outside of a batch, in a transaction of its own. Returns whether it was executed.
@@ -183,7 +185,7 @@ class postgresql_node {
   void note_missing_news();
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;
-  [[nodiscard]] duration beats_every() const { return duration(options_.node_timeout) / 4; }
+  [[nodiscard]] duration heartbeat_interval() const { return duration(options_.node_timeout) / 4; }
   /// The clock of the reservations.
   [[nodiscard]] const clock& steady() const noexcept;
 
@@ -198,24 +200,24 @@ class postgresql_node {
   std::string origin_;        // of the last connection
   bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
   std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
-  std::int64_t session_ = 0;  // 0: the node is not announced
-  std::int64_t session_before_ = 0;
+  std::int64_t registration_ = 0;  // 0: the node is not announced
+  std::int64_t registration_before_ = 0;
   std::int64_t number_ = 0;  // of the last batch
   deadlines own_;
-  std::vector<reservation> lost_;  // with a session that was over, not yet reported
+  std::vector<reservation> lost_;  // with a registration that has ended, not yet reported
   struct doubt {
     std::int64_t number;                  // of the batch
     std::int64_t partition;               // of foliot.batch, which has the number
     std::vector<reservation> claimed;     // by it, if it has happened
     std::vector<reservation> given_back;  // by it: of the unwanted ones
   };
-  std::deque<doubt> doubts_;           // of session_; the oldest first
+  std::deque<doubt> doubts_;           // of registration_; the oldest first
   std::vector<reservation> unwanted_;  // made by such batches, to be given back
   instant settles_at_ = instant::earliest();
   next_change next_;
   map_state map_seen_;
-  instant next_beat_ = instant::never();
-  std::int64_t last_beat_ = 0;  // the numbers of batches below this one are forgotten
+  instant next_heartbeat_ = instant::never();
+  std::int64_t forgotten_below_ = 0;  // the numbers of batches below this one are forgotten
   instant passes_over_until_ = instant::earliest();
   instant ignores_turns_until_ = instant::earliest();
   instant lacks_room_until_ = instant::earliest();

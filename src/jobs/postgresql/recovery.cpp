@@ -148,7 +148,8 @@ void postgresql_node::recover(const database_failure& from, instant until, store
     if (from.is_for_want_of_rights()) what = " refuses: ";
     throw store_unavailable(known, "foliot: the database " + where + what + from.what());
   }
-  if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
+  if (from.is_conflict() || from.is_state("FL001"))
+    return;  // the registration has ended: the next attempt announces the node
   sleep_for(pause_);
   pause_ = std::min(pause_ * 2, longest_pause);
 }

@@ -37,7 +37,7 @@ constexpr const char* wait_for_nodes =
     "SELECT pg_advisory_xact_lock(foliot.lock_of(n.session)) FROM foliot.node n ORDER BY n.session; "
     "SELECT pg_advisory_xact_lock(1718578282::bigint << 32)";
 /// The nodes announce themselves again; those that are not admitted are refused.
-constexpr const char* end_sessions = "UPDATE foliot.node SET name = NULL";
+constexpr const char* end_registrations = "UPDATE foliot.node SET name = NULL";
 constexpr const char* look = "SELECT foliot.schema_version(), foliot.oldest_program()";
 
 int number_of(const reply& from, int column) { return std::stoi(std::string(from.bytes(0, column))); }
@@ -56,7 +56,7 @@ void take_steps(database_connection& over, int from, const schema_history& histo
   } else if (from < history.version) {
     over.execute_text(wait_for_nodes, deadline);
     const int admitted = number_of(over.execute_text(look, deadline), 1);
-    if (admitted < history.oldest_program) over.execute_text(end_sessions, deadline);
+    if (admitted < history.oldest_program) over.execute_text(end_registrations, deadline);
   }
   for (const schema_step& each : history.steps) {
     if (each.to > from) over.execute_text(std::string(each.statements), deadline);

@@ -79,15 +79,15 @@ class sql_connection final : public node_connection {
     return over_->goes_on_after(failure, deadline);
   }
 
-  [[nodiscard]] bool has_happened(std::int64_t session, std::int64_t number, std::int64_t partition,
+  [[nodiscard]] bool has_happened(std::int64_t registration, std::int64_t number, std::int64_t partition,
                                   instant deadline) override {
     call ask(statements::has_happened);
-    return run(ask.add(session).add(number).add(partition), deadline).integer(0, 0) != 0;
+    return run(ask.add(registration).add(number).add(partition), deadline).integer(0, 0) != 0;
   }
-  [[nodiscard]] std::vector<held_reservation> reservations_of(std::int64_t session, const given_time& time,
+  [[nodiscard]] std::vector<held_reservation> reservations_of(std::int64_t registration, const given_time& time,
                                                               instant deadline) override {
     call what(statements::reservations_of);
-    const reply all = run(what.add(session).add(time), deadline);
+    const reply all = run(what.add(registration).add(time), deadline);
     const auto ids = all.integers(0, 0);
     const auto openings = all.integers(0, 1);
     const auto attempts = all.integers(0, 2);
@@ -99,9 +99,9 @@ class sql_connection final : public node_connection {
     }
     return held;
   }
-  [[nodiscard]] bool end_session(std::int64_t session, instant deadline) override {
-    call what(statements::end_session);
-    return run(what.add(session), deadline).integer(0, 0) != 0;
+  [[nodiscard]] bool close_registration(std::int64_t registration, instant deadline) override {
+    call what(statements::close_registration);
+    return run(what.add(registration), deadline).integer(0, 0) != 0;
   }
   [[nodiscard]] tube_map read_map(instant deadline) override {
     const std::vector<call> calls{call(statements::read_databases), call(statements::read_places)};

@@ -79,7 +79,7 @@ class history {
       for (const auto& one : stored.jobs.entries()) {
         breach("left: '" + one.job.body + "' in the state " + std::to_string(static_cast<int>(one.job.state)));
       }
-      if (!stored.sessions.empty()) breach("left: a session");
+      if (!stored.registrations.empty()) breach("left: a registration");
     }
     for (const auto& [body, times] : puts_) {
       if (times.now == 0) continue;

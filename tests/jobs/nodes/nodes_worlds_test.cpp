@@ -38,7 +38,7 @@ bool shows(flaw wrong, std::string_view rule) {
 }
 
 TEST(NodesCanary, RepeatsBatches) { EXPECT_TRUE(shows(flaw::repeats_batches, "once")); }
-TEST(NodesCanary, IgnoresSessions) { EXPECT_TRUE(shows(flaw::ignores_sessions, "left")); }
+TEST(NodesCanary, IgnoresSessions) { EXPECT_TRUE(shows(flaw::ignores_registrations, "left")); }
 TEST(NodesCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_reservations, "left")); }
 TEST(NodesCanary, RepeatsTokens) { EXPECT_TRUE(shows(flaw::repeats_tokens, "once")); }
 TEST(NodesCanary, AnswersBeforeTheCommit) { EXPECT_TRUE(shows(flaw::answers_before_commit, "once")); }

@@ -87,24 +87,24 @@ class simulated_connection final : public detail::node_connection {
     return true;
   }
 
-  [[nodiscard]] bool has_happened(std::int64_t session, std::int64_t number, std::int64_t, instant deadline) override {
-    const bool has = to_.has_happened(begin(deadline), session, number);
+  [[nodiscard]] bool has_happened(std::int64_t registration, std::int64_t number, std::int64_t, instant deadline) override {
+    const bool has = to_.has_happened(begin(deadline), registration, number);
     end_call();
     return has;
   }
-  [[nodiscard]] std::vector<held_reservation> reservations_of(std::int64_t session, const given_time&,
+  [[nodiscard]] std::vector<held_reservation> reservations_of(std::int64_t registration, const given_time&,
                                                               instant deadline) override {
     content& data = begin(deadline).after;
     const instant now = to_.now();
     std::vector<held_reservation> all;
-    for (const reservation& each : simulated_server::reservations_of(data, session)) {
+    for (const reservation& each : simulated_server::reservations_of(data, registration)) {
       all.push_back({each, data.jobs.find(each.id)->job.expires - now});
     }
     end_call();
     return all;
   }
-  [[nodiscard]] bool end_session(std::int64_t session, instant deadline) override {
-    to_.end_session(begin(deadline), session);
+  [[nodiscard]] bool close_registration(std::int64_t registration, instant deadline) override {
+    to_.close_registration(begin(deadline), registration);
     end_call();
     return false;
   }

@@ -173,7 +173,7 @@ std::string simulated_server::recognize(backend::transaction& in) const {
   in.changes = true;
   if (!in.after.origin.empty()) {
     in.after.jobs.give_ids(in.after.jobs.last_id() + static_cast<job_id>(skipped) * id_step, id_step);
-    in.after.last_session += skipped;
+    in.after.last_registration += skipped;
   } else {
     in.after.jobs.give_ids(number_, id_step);
   }
@@ -185,22 +185,22 @@ std::optional<std::int64_t> simulated_server::announce(backend::transaction& in,
                                                        const detail::node_connection::announcement& who) {
   const instant time = now();
   const auto older =
-      std::ranges::find_if(in.after.sessions, [&](const auto& each) { return each.second.name == who.node; });
-  if (older != in.after.sessions.end()) {
+      std::ranges::find_if(in.after.registrations, [&](const auto& each) { return each.second.name == who.node; });
+  if (older != in.after.registrations.end()) {
     if (who.before != 0 && older->first > who.before && older->second.process != who.process) return std::nullopt;
-    end_session(in, older->first);
+    close_registration(in, older->first);
   }
   in.changes = true;
-  in.after.sessions[++in.after.last_session] = {std::string(who.node), who.process, who.timeout, time, time};
-  return in.after.last_session;
+  in.after.registrations[++in.after.last_registration] = {std::string(who.node), who.process, who.timeout, time, time};
+  return in.after.last_registration;
 }
 
-std::vector<reservation> simulated_server::reservations_of(const content& stored, std::int64_t session) {
+std::vector<reservation> simulated_server::reservations_of(const content& stored, std::int64_t registration) {
   std::vector<reservation> all;
   for (const auto& each : stored.jobs.entries()) {
     if (each.job.state != job_state::reserved) continue;
     const auto holder = stored.holders.find(each.job.id);
-    if (holder != stored.holders.end() && holder->second == session) {
+    if (holder != stored.holders.end() && holder->second == registration) {
       all.push_back({each.job.id, each.opening, each.attempts});
     }
   }
@@ -214,45 +214,45 @@ void simulated_server::abandon_all(backend::transaction& in, std::span<const ope
   in.changes = in.changes || std::ranges::any_of(done.answers, has_changed);
 }
 
-void simulated_server::end_session(backend::transaction& in, std::int64_t session) {
+void simulated_server::close_registration(backend::transaction& in, std::int64_t registration) {
   in.changes = true;
   std::vector<operation> ends;
-  for (const reservation& each : reservations_of(in.after, session)) ends.emplace_back(abandon{each});
+  for (const reservation& each : reservations_of(in.after, registration)) ends.emplace_back(abandon{each});
   if (wrong_ != flaw::keeps_reservations) abandon_all(in, ends);
-  in.after.sessions.erase(session);
+  in.after.registrations.erase(registration);
 }
 
-bool simulated_server::has_happened(backend::transaction& in, std::int64_t session, std::int64_t number) const {
+bool simulated_server::has_happened(backend::transaction& in, std::int64_t registration, std::int64_t number) const {
   if (wrong_ == flaw::repeats_batches) return false;
   in.changes = true;
-  return !in.after.numbers.try_emplace({session, number}, true).first->second;
+  return !in.after.numbers.try_emplace({registration, number}, true).first->second;
 }
 
-bool simulated_server::beat(backend::transaction& in, const detail::batch_frame& frame, instant time) {
+bool simulated_server::heartbeat(backend::transaction& in, const detail::batch_frame& frame, instant time) {
   content& data = in.after;
   in.changes = true;
-  for (auto& [session, row] : data.sessions) {
+  for (auto& [registration, row] : data.registrations) {
     if (row.seen > time + row.timeout) row.seen = time;  // the clock has been set back
   }
-  const auto own = data.sessions.find(frame.session);
-  if (own == data.sessions.end()) return false;
+  const auto own = data.registrations.find(frame.registration);
+  if (own == data.registrations.end()) return false;
   node_row& row = own->second;
   if (row.seen < time - row.timeout / 2 || row.since > time) row.since = time;
   row.seen = time;
   std::erase_if(data.numbers, [&](const auto& each) {
-    const auto& [session, number] = each.first;
-    return session == frame.session && number >= frame.last_beat && number < frame.beats_until;
+    const auto& [registration, number] = each.first;
+    return registration == frame.registration && number >= frame.forget_from && number < frame.forget_below;
   });
-  for (const auto& [session, other] : data.sessions) {
+  for (const auto& [registration, other] : data.registrations) {
     if (row.since >= time - other.timeout || other.seen >= time - other.timeout) continue;
-    end_session(in, session);
+    close_registration(in, registration);
     return true;
   }
   return false;
 }
 
 void simulated_server::note(backend::transaction& in, const operation& what, const answer& got,
-                            std::int64_t session) const {
+                            std::int64_t registration) const {
   if (!has_changed(got)) return;
   in.changes = true;
   const auto add = [&](effect::kind kind, std::string body, const reservation& token) {
@@ -262,7 +262,7 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
     add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0});
   } else if (const auto* const claimed = std::get_if<claim_answer>(&got)) {
     for (const claimed_job& each : claimed->jobs) {
-      in.after.holders[each.token.id] = session;
+      in.after.holders[each.token.id] = registration;
       add(effect::kind::claim, each.job.body, each.token);
     }
   } else if (const auto* const done = std::get_if<finish>(&what)) {
@@ -296,8 +296,8 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
   const auto wall_time = wall();
   const instant clock = instant::from_nanoseconds(wall_time.time_since_epoch().count());
   content& data = in.after;
-  if (!data.sessions.contains(frame.session) && wrong_ != flaw::ignores_sessions) {
-    throw database_failure("FL001", "simulated: the session of the node is over");
+  if (!data.registrations.contains(frame.registration) && wrong_ != flaw::ignores_registrations) {
+    throw database_failure("FL001", "simulated: the registration of the node is over");
   }
   if (std::ranges::any_of(batch, is_poison)) throw database_failure("P0001", "simulated: a trigger refuses this");
   if (is_full && !frame.lacks_room && std::ranges::any_of(batch, needs_room)) {
@@ -306,7 +306,7 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
   detail::batch_plan::outcome result;
   time.now_ms = std::chrono::floor<milliseconds>(wall_time).time_since_epoch().count();
   time.now_ns = clock.nanoseconds();
-  if (frame.beats) result.beats_again = beat(in, frame, clock);
+  if (frame.sends_heartbeat) result.wants_heartbeat = heartbeat(in, frame, clock);
   std::vector<operation> unwanted;
   for (const reservation& each : frame.unwanted) unwanted.emplace_back(abandon{each});
   abandon_all(in, unwanted);
@@ -333,7 +333,7 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
       continue;
     }
     answer& one = got.answers[next++];
-    note(in, batch[i], one, frame.session);
+    note(in, batch[i], one, frame.registration);
     to_local(one, time);
     result.done.answers.push_back(std::move(one));
   }
@@ -352,7 +352,7 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
   if (in.changes) {
     const bool has_room = !is_full || simulation::choose(2) == 0;
     result.partition = has_room ? 0 : detail::batch_plan::outcome::no_partition;
-    if (has_room && !data.numbers.try_emplace({frame.session, frame.number}, false).second) {
+    if (has_room && !data.numbers.try_emplace({frame.registration, frame.number}, false).second) {
       throw database_failure("40001", "simulated: the batch was given up");
     }
   }

@@ -1,5 +1,5 @@
 // A simulated database server: one transaction at a time, whose content is the oracle of the conformance suite, with
-// what a database adds to it: the sessions of nodes, the numbers of batches, connections that the server takes for
+// what a database adds to it: the registrations of nodes, the numbers of batches, connections that the server takes for
 // alive, and commits that happen late.
 //
 // It follows sql/batch.sql in what a node can observe, and knows no locks of jobs: a transaction that finds another one
@@ -33,8 +33,8 @@ namespace foliot::jobs::nodes {
 enum class flaw : std::uint8_t {
   none,
   repeats_batches,          ///< a batch whose answer was lost is executed again, without asking for its number
-  ignores_sessions,         ///< a batch is executed for a session that is over
-  keeps_reservations,       ///< a session ends, and its reservations do not
+  ignores_registrations,         ///< a batch is executed for a registration that is over
+  keeps_reservations,       ///< a registration ends, and its reservations do not
   repeats_tokens,           ///< the attempts of a job begin again with each reservation
   answers_before_commit,    ///< a commit is answered before the standby has it
   trusts_notifications,     ///< a node whose clients wait does not look by itself
@@ -62,9 +62,9 @@ struct node_row {
 /// What the database has stored.
 struct content {
   conformance::oracle jobs;
-  std::map<std::int64_t, node_row> sessions;
-  std::int64_t last_session = 0;
-  std::map<job_id, std::int64_t> holders;                         ///< the sessions of reservations
+  std::map<std::int64_t, node_row> registrations;
+  std::int64_t last_registration = 0;
+  std::map<job_id, std::int64_t> holders;                         ///< the registrations of reservations
   std::map<std::pair<std::int64_t, std::int64_t>, bool> numbers;  ///< of batches; whether one was given up
   std::string origin;
   std::int64_t map_version = 1;
@@ -124,9 +124,9 @@ class simulated_server {
   std::optional<std::int64_t> announce(backend::transaction& in, const detail::node_connection::announcement& who);
   detail::batch_plan::outcome execute(backend::transaction& in, std::span<const operation> batch,
                                       const detail::batch_frame& frame, detail::batch_time& time);
-  bool has_happened(backend::transaction& in, std::int64_t session, std::int64_t number) const;
-  [[nodiscard]] static std::vector<reservation> reservations_of(const content& stored, std::int64_t session);
-  void end_session(backend::transaction& in, std::int64_t session);
+  bool has_happened(backend::transaction& in, std::int64_t registration, std::int64_t number) const;
+  [[nodiscard]] static std::vector<reservation> reservations_of(const content& stored, std::int64_t registration);
+  void close_registration(backend::transaction& in, std::int64_t registration);
 
   /// The wall clock of this machine.
   [[nodiscard]] std::chrono::sys_time<std::chrono::nanoseconds> wall() const;
@@ -146,8 +146,8 @@ class simulated_server {
 
  private:
   static void abandon_all(backend::transaction& in, std::span<const operation> which);
-  bool beat(backend::transaction& in, const detail::batch_frame& frame, instant now);
-  void note(backend::transaction& in, const operation& what, const answer& got, std::int64_t session) const;
+  bool heartbeat(backend::transaction& in, const detail::batch_frame& frame, instant now);
+  void note(backend::transaction& in, const operation& what, const answer& got, std::int64_t registration) const;
   void finish_commit(backend& by);
 
   const std::string host_;

@@ -27,7 +27,7 @@ constexpr milliseconds node_timeout = 2s;
 constexpr milliseconds scan_every = 500ms;
 /// Of a job that clients may hold for too long.
 constexpr milliseconds longest_ttr = 3s;
-/// After this time without troubles each reservation that nobody has is over, and each dead session has ended.
+/// After this time without troubles each reservation that nobody has is over, and each dead registration has ended.
 constexpr duration quiet_time = 10s;
 
 bool one_in(std::uint64_t count) { return choose(count) == 0; }

@@ -7,7 +7,7 @@
 //   - once: what was answered is committed exactly once, what was refused is not, and what is in doubt is at most once;
 //   - held: a client that has lost a job to another one cannot end it;
 //   - early: no client gets a job before it is due;
-//   - left: once all is well again, each job that is there comes to a client, and no session stays;
+//   - left: once all is well again, each job that is there comes to a client, and no registration stays;
 //   - late: news that are lost delay a job by the time of a scan only.
 #pragma once
 

@@ -238,12 +238,12 @@ void database_router::execute_round(batch_state& state) {
       refuse(number, of, false, "foliot: the database " + std::to_string(number) + " does not answer", state);
     }
   }
-  conclude_beats(got, state);  // those of a database came after its share
+  conclude_heartbeats(got, state);  // those of a database came after its share
 }
 
 database_router::round_outcome database_router::wait_for(std::set<int> awaited) {
   round_outcome got;
-  std::set<int> beating;
+  std::set<int> with_heartbeat;
   std::set<int> failed;
   const auto conclude = [&](int number, member& one) {
     share_outcome made = one.worker->take();
@@ -255,28 +255,28 @@ database_router::round_outcome database_router::wait_for(std::set<int> awaited) 
     if (awaited.erase(number) != 0) {
       got.shares[number] = std::move(made);
     } else {
-      beating.erase(number);
-      got.beats.emplace_back(number, std::move(made));
+      with_heartbeat.erase(number);
+      got.heartbeats.emplace_back(number, std::move(made));
     }
   };
   for (;;) {
     for (auto& [number, one] : members_) {
-      if (awaited.contains(number) || beating.contains(number)) {
+      if (awaited.contains(number) || with_heartbeat.contains(number)) {
         if (one.worker->is_idle()) conclude(number, one);
       } else if (!awaited.empty() && one.is_up && !failed.contains(number) && is_due(one.next)) {
         one.worker->begin({});
-        beating.insert(number);
+        with_heartbeat.insert(number);
       }
     }
-    if (awaited.empty() && beating.empty()) return got;
-    members_.at(awaited.empty() ? *beating.begin() : *awaited.begin()).worker->wait_until(now() + looks_every);
+    if (awaited.empty() && with_heartbeat.empty()) return got;
+    members_.at(awaited.empty() ? *with_heartbeat.begin() : *awaited.begin()).worker->wait_until(now() + looks_every);
   }
 }
 
-void database_router::conclude_beats(round_outcome& of, batch_state& state) {
-  for (auto& [number, beat] : of.beats) {
+void database_router::conclude_heartbeats(round_outcome& of, batch_state& state) {
+  for (auto& [number, heartbeat] : of.heartbeats) {
     share none;
-    take(number, none, std::move(beat), state);
+    take(number, none, std::move(heartbeat), state);
   }
 }
 

@@ -16,7 +16,7 @@
 //
 // While there is one database only, batches are executed by the caller's thread.
 //
-// Thread safety: one thread at a time, but for others().
+// Thread safety: one thread at a time, except others().
 #pragma once
 
 #include <cstddef>
@@ -83,10 +83,11 @@ class database_router {
     std::vector<operation> operations;
     std::vector<std::size_t> of;  // by operation: its index in batch_state::routed
   };
-  /// The outcomes of one round: of the shares, and of the empty shares (beats) while other databases were not ready.
+  /// The outcomes of one round: of the shares, and of the empty shares (heartbeats) while other databases were not
+  /// ready.
   struct round_outcome {
     std::map<int, share_outcome> shares;
-    std::vector<std::pair<int, share_outcome>> beats;
+    std::vector<std::pair<int, share_outcome>> heartbeats;
   };
   /// A batch that is being executed.
   struct batch_state {
@@ -121,7 +122,7 @@ class database_router {
   void execute_round(batch_state& state);
   /// Waits for the shares that these databases execute, and keeps the other databases going meanwhile.
   [[nodiscard]] round_outcome wait_for(std::set<int> awaited);
-  void conclude_beats(round_outcome& of, batch_state& state);
+  void conclude_heartbeats(round_outcome& of, batch_state& state);
   void take(int number, share& of, share_outcome&& got, batch_state& state);
   static void refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state);
   void note_down(int number, member& one, std::string_view why);

@@ -38,7 +38,7 @@ tube_map database_router::map_now() {
   members_.at(0).worker->begin_to_read_map();
   round_outcome got = wait_for({0});
   batch_state none;
-  conclude_beats(got, none);
+  conclude_heartbeats(got, none);
   add_news(aside_, none.done);
   share_outcome& read = got.shares.at(0);
   if (read.failure != nullptr) std::rethrow_exception(read.failure);
@@ -102,7 +102,7 @@ void database_router::open_members() {
   for (auto& [number, outcome] : got.shares) {
     conclude_attempt(number, members_.at(number), std::move(outcome), none);
   }
-  conclude_beats(got, none);
+  conclude_heartbeats(got, none);
   add_news(aside_, none.done);
 }
 

@@ -1,4 +1,4 @@
-// The beats of nodes: what they leave in the database, and where.
+// The heartbeats of nodes: what they leave in the database, and where.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,20 +13,20 @@ namespace {
 
 using foliot_test::postgresql_connection;
 
-class PostgresqlBeats : public foliot_test::postgresql_one_node {
+class PostgresqlHeartbeats : public foliot_test::postgresql_one_node {
  protected:
-  void beat() { other_.sql("SELECT foliot.beat(n.session, 0, 0, NULL) FROM foliot.node n"); }
+  void send_heartbeat() { other_.sql("SELECT foliot.beat(n.session, 0, 0, NULL) FROM foliot.node n"); }
 };
 
-// A batch looks its session up, and would walk over all versions of the row.
-TEST_F(PostgresqlBeats, LeaveNothingBehindThatABatchReads) {
+// A batch looks its registration up, and would walk over all versions of the row.
+TEST_F(PostgresqlHeartbeats, LeaveNothingBehindThatABatchReads) {
   postgresql_connection old(database_);
   old.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
   old.sql("SELECT 1");  // from now on PostgreSQL keeps all rows that go
   const char* const version = "SELECT format('%s %s', ctid, xmin) FROM foliot.node";
   const std::string before = other_.sql(version);
   for (int i = 0; i < 20; ++i) {
-    beat();
+    send_heartbeat();
     other_.sql("SELECT foliot.rotate_table('heard', 0, '0 s')");
   }
   EXPECT_EQ(other_.sql(version), before);
@@ -35,7 +35,7 @@ TEST_F(PostgresqlBeats, LeaveNothingBehindThatABatchReads) {
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.heard"), "1");
 }
 
-TEST_F(PostgresqlBeats, WithoutRoomInTheNewPartStayInTheOldOne) {
+TEST_F(PostgresqlHeartbeats, WithoutRoomInTheNewPartitionStayInTheOldOne) {
   other_.sql(
       "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS "
       "$$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$");
@@ -43,12 +43,12 @@ TEST_F(PostgresqlBeats, WithoutRoomInTheNewPartStayInTheOldOne) {
   ASSERT_EQ(other_.sql("SELECT foliot.current_part('heard')"), "0");
   other_.sql("SELECT foliot.set_current_part('heard', 1::smallint)");
   other_.sql("UPDATE foliot.heard SET seen = 1");
-  beat();
+  send_heartbeat();
   EXPECT_EQ(other_.sql("SELECT part FROM foliot.heard WHERE seen > 1"), "0");
 }
 
-// A dump may lack what its snapshot did not see of a part that was truncated.
-TEST_F(PostgresqlBeats, ASessionOfWhichNothingSaysWhenItWasHeardOfIsOver) {
+// A dump may lack what its snapshot did not see of a partition that was truncated.
+TEST_F(PostgresqlHeartbeats, ARegistrationOfWhichNothingSaysWhenItWasHeardOfHasEnded) {
   other_.sql("DELETE FROM foliot.heard");
   const std::string made = other_.sql("SELECT foliot.announce('other', 1, 3600000000000, 0, NULL)");
   other_.sql("UPDATE foliot.heard SET since = 0");

@@ -1,4 +1,4 @@
-// How the reservations of a node end: all together with its session, or one by one when their time is over.
+// How the reservations of a node end: all together with its registration, or one by one when their time is over.
 #include <gtest/gtest.h>
 
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ namespace {
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
 
-class PostgresqlSessions : public foliot_test::postgresql_database {
+class PostgresqlRegistrations : public foliot_test::postgresql_database {
  protected:
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
     return std::make_unique<postgresql_store>(options(node));
@@ -38,7 +38,7 @@ class PostgresqlSessions : public foliot_test::postgresql_database {
 };
 
 // One statement for all of them could take longer than an answer is waited for, and would never succeed.
-TEST_F(PostgresqlSessions, ASessionWithManyReservationsEndsInPieces) {
+TEST_F(PostgresqlRegistrations, ARegistrationWithManyReservationsEndsInPieces) {
   constexpr std::size_t many = 7000;
   const auto first = open("same");
   std::vector<operation> puts(many, put{.tube = "a", .body = "x", .ttr = 1h});
@@ -63,8 +63,8 @@ TEST_F(PostgresqlSessions, ASessionWithManyReservationsEndsInPieces) {
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "0");
 }
 
-// The reservations of a session that is over have ended, also while their rows are still there.
-TEST_F(PostgresqlSessions, AReservationOfASessionThatIsBeingEndedHoldsNothing) {
+// The reservations of a registration that has ended are over, also while their rows are still there.
+TEST_F(PostgresqlRegistrations, AReservationOfARegistrationThatIsBeingEndedHoldsNothing) {
   constexpr std::size_t many = 10'000;  // each batch of the second node ends 2048
   const auto first = open("same");
   std::vector<operation> puts(many, put{.tube = "a", .body = "x", .ttr = 1h});
@@ -74,11 +74,11 @@ TEST_F(PostgresqlSessions, AReservationOfASessionThatIsBeingEndedHoldsNothing) {
   const std::string row = "SELECT count(*) FROM foliot.reserved WHERE id = " + std::to_string(last.id);
   EXPECT_EQ(execute_one(*second, finish{last}).what, holder_answer::kind::not_held);
   EXPECT_EQ(execute_one(*second, touch{last}).what, holder_answer::kind::not_held);
-  EXPECT_EQ(sql(row), "1") << "the session was over before it was asked";
+  EXPECT_EQ(sql(row), "1") << "the registration had ended before it was asked";
 }
 
 // By the database's clock a reservation is over a little earlier than by its node's.
-TEST_F(PostgresqlSessions, AReservationThatIsOverByTheDatabaseAloneEndsLater) {
+TEST_F(PostgresqlRegistrations, AReservationThatIsOverByTheDatabaseAloneEndsLater) {
   const auto a = open("a");
   execute_one(*a, put{.tube = "a", .body = "x", .ttr = 200ms});
   const reservation old = execute_one(*a, claim{{"a"}}).jobs.at(0).token;
@@ -110,7 +110,7 @@ class unseen_cut {
 };
 
 /// A node that meets something in its next exchange.
-class PostgresqlLostConnection : public PostgresqlSessions {
+class PostgresqlLostConnection : public PostgresqlRegistrations {
  protected:
   PostgresqlLostConnection() { execute_one(*node_, put{.tube = "a", .body = "x", .ttr = 1h}); }
 

@@ -1,4 +1,4 @@
-#include "engine.hpp"
+#include "core.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -19,8 +19,8 @@ constexpr milliseconds between_looks{100};
 constexpr milliseconds between_mark_warnings{10'000};
 }  // namespace
 
-embedded_engine::embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
-                                 std::size_t widest_window)
+embedded_core::embedded_core(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
+                             std::size_t widest_window)
     : options_(options),
       disk_(prepared_folder(options.folder, files, options.for_check), files, options.salvage, options.for_check),
       space_(disk_, options.disk_reserve),
@@ -33,7 +33,7 @@ embedded_engine::embedded_engine(const embedded_options& options, std::shared_pt
   }
 }
 
-embedded_engine::~embedded_engine() {
+embedded_core::~embedded_core() {
   stop_timers();
   try {
     close();
@@ -42,7 +42,7 @@ embedded_engine::~embedded_engine() {
   }
 }
 
-void embedded_engine::close() {
+void embedded_core::close() {
   if (!std::exchange(is_usable_, false)) return;
   try {
     failure_ = "foliot: the job store " + disk_.folder() + " has been closed";
@@ -56,7 +56,7 @@ void embedded_engine::close() {
   }
 }
 
-void embedded_engine::back_up(const std::string& to) {
+void embedded_core::back_up(const std::string& to) {
   const std::optional<std::uint64_t> free = disk_.free_space();
   if (free && *free < options_.disk_reserve) {
     throw store_failure("foliot: cannot make the backup " + to + ": the disk has " + std::to_string(*free) +
@@ -66,14 +66,14 @@ void embedded_engine::back_up(const std::string& to) {
   disk_.back_up(to);
 }
 
-void embedded_engine::stop_timers() noexcept {
+void embedded_core::stop_timers() noexcept {
   while (due_timers_.pop_any() != nullptr) {
   }
   while (pause_timers_.pop_any() != nullptr) {
   }
 }
 
-void embedded_engine::open() {
+void embedded_core::open() {
   const opened_format format = open_format(disk_);
   opening_ = format.opening;
   next_id_ = id_limit_ = format.next_id;
@@ -88,7 +88,7 @@ void embedded_engine::open() {
   if (!disk_.damage().empty()) end_salvage();
 }
 
-void embedded_engine::end_salvage() {
+void embedded_core::end_salvage() {
   // Tables that were written from changes behind the damage, in some families only, contradict the others.
   if (const check_result whole = check(); !whole) {
     throw store_failure("foliot: cannot salvage the job store " + disk_.folder() + ": " + disk_.damage() +
@@ -99,7 +99,7 @@ void embedded_engine::end_salvage() {
        ": what had been changed from there on is lost");
 }
 
-execution embedded_engine::execute(std::span<operation> batch) {
+execution embedded_core::execute(std::span<operation> batch) {
   if (!is_usable_)
     throw store_failure(failure_.empty() ? "foliot: the job store cannot go on: open it again" : failure_);
   is_usable_ = false;  // until all of the batch has been done
@@ -119,7 +119,7 @@ execution embedded_engine::execute(std::span<operation> batch) {
   }
 }
 
-execution embedded_engine::execute_steps(std::span<operation> batch) {
+execution embedded_core::execute_steps(std::span<operation> batch) {
   disk_.check_background();
   const std::chrono::sys_time<std::chrono::nanoseconds> wall = options_.clocks.wall_time();
   utc_ = std::chrono::floor<milliseconds>(wall);
@@ -155,11 +155,11 @@ execution embedded_engine::execute_steps(std::span<operation> batch) {
   return done;
 }
 
-void embedded_engine::warn(const std::string& sentence) const {
+void embedded_core::warn(const std::string& sentence) const {
   if (options_.warn) options_.warn(sentence);
 }
 
-void embedded_engine::commit() {
+void embedded_core::commit() {
   // A limit of ids that a crash took back would give ids again that clients have seen.
   const bool sync_now = std::exchange(ids_raised_, false) ||
                         (options_.sync_every ? unsynced_ && sync_at_ <= now_ : must_sync_ || unsynced_);
@@ -183,14 +183,14 @@ void embedded_engine::commit() {
   mark(now_);
 }
 
-void embedded_engine::mark(instant now) {
+void embedded_core::mark(instant now) {
   if (disk_.mark(now) || disk_.mark_failure().empty() || now < next_mark_warning_) return;
   next_mark_warning_ = now + between_mark_warnings;
   warn("cannot write the file SYNCED of the job store " + disk_.folder() + " (" + disk_.mark_failure() +
        "): without it damage at the end of the log would not be noticed");
 }
 
-void embedded_engine::end_step() {
+void embedded_core::end_step() {
   for (tube* each : due_changed_) {
     each->due_changed = false;
     set_due_timer(*each);
@@ -198,7 +198,7 @@ void embedded_engine::end_step() {
   due_changed_.clear();
 }
 
-job_id embedded_engine::new_id() {
+job_id embedded_core::new_id() {
   if (next_id_ == id_limit_) {
     id_limit_ += ids_at_once;
     disk_.put(family::meta, "ids", view(number_key(id_limit_)));
@@ -207,7 +207,7 @@ job_id embedded_engine::new_id() {
   return next_id_++;
 }
 
-next_change embedded_engine::next() const noexcept {
+next_change embedded_core::next() const noexcept {
   next_change next;
   const instant due = due_timers_.next_deadline();
   if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));

@@ -45,21 +45,21 @@ namespace foliot::jobs::detail {
 
 class due_page;
 
-class embedded_engine {
+class embedded_core {
  public:
   /// `files`: the file system, null for the system's. `widest_window`: see tube_table. Throws store_failure.
-  embedded_engine(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
-                  std::size_t widest_window = std::size_t{1} << 14);
-  ~embedded_engine();
+  embedded_core(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
+                std::size_t widest_window = std::size_t{1} << 14);
+  ~embedded_core();
 
-  /// The store of an engine, for tests.
-  [[nodiscard]] static std::unique_ptr<embedded_store> as_store(std::unique_ptr<embedded_engine> engine) {
-    return std::unique_ptr<embedded_store>(new embedded_store(std::move(engine)));
+  /// The store of a core, for tests.
+  [[nodiscard]] static std::unique_ptr<embedded_store> as_store(std::unique_ptr<embedded_core> core) {
+    return std::unique_ptr<embedded_store>(new embedded_store(std::move(core)));
   }
   /// A store on this file system, for tests.
   [[nodiscard]] static std::unique_ptr<embedded_store> open_on(const embedded_options& options,
                                                                std::shared_ptr<rocksdb::FileSystem> files) {
-    return as_store(std::make_unique<embedded_engine>(options, std::move(files)));
+    return as_store(std::make_unique<embedded_core>(options, std::move(files)));
   }
 
   execution execute(std::span<operation> batch);
@@ -70,7 +70,7 @@ class embedded_engine {
   void back_up(const std::string& to);
 
  private:
-  // ---- the batch: engine.cpp
+  // ---- the batch: core.cpp
   void open();
   /// Checks a store that was salvaged. Throws store_failure if it cannot be.
   void end_salvage();
@@ -229,7 +229,7 @@ class embedded_engine {
 };
 
 template <class Operation, class Change>
-change_answer embedded_engine::change_waiting(const Operation& what, const job_name& name, job_event event,
+change_answer embedded_core::change_waiting(const Operation& what, const job_name& name, job_event event,
                                               Change change) {
   using enum change_answer::kind;
   const job_id id = find_name(name);
