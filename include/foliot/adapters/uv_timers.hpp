@@ -13,8 +13,8 @@
 // run(), or rethrow() after a uv_run, throws the exception. No timer is lost: the next run continues.
 //
 // In the child of a fork the timers are a copy of the parent's, pending as there, with a descriptor of their own, and
-// go on as libuv's own timers do: after uv_loop_fork. If the system has no descriptor for the child, no timer fires
-// there, and run() and rethrow() throw std::runtime_error.
+// go on as libuv's own timers do: after uv_loop_fork. If the system has no descriptor for the child, the timers do not
+// go on there, and run() and rethrow() throw std::runtime_error.
 //
 // Thread safety: none. They belong to the loop's thread: see loop_timers.hpp.
 // Lifetime: they must be destroyed before their loop is closed, and not in a callback of theirs. The destructor closes
