@@ -230,7 +230,7 @@ class embedded_core {
 
 template <class Operation, class Change>
 change_answer embedded_core::change_waiting(const Operation& what, const job_name& name, job_event event,
-                                              Change change) {
+                                            Change change) {
   using enum change_answer::kind;
   const job_id id = find_name(name);
   if (id != 0 && holder(id) != nullptr) return {reserved, id};

@@ -158,7 +158,8 @@ void postgresql_node::end_lost(const std::string& backend) {
 }
 
 void postgresql_node::announce() {
-  const node_connection::announcement who{options_.node, process_, duration(options_.node_timeout), registration_before_};
+  const node_connection::announcement who{options_.node, process_, duration(options_.node_timeout),
+                                          registration_before_};
   const std::optional<std::int64_t> registration = connection_->announce(who, given_time(), patience());
   connection_->commit(patience());
   if (!registration) {

@@ -195,11 +195,11 @@ class postgresql_node {
   target target_;
   std::unique_ptr<node_connection> connection_;
   std::string place_;
-  std::string backend_;       // the server's process of the last connection; empty: none to end
-  std::string committing_;    // that of a commit that was not answered
-  std::string origin_;        // of the last connection
-  bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
-  std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
+  std::string backend_;            // the server's process of the last connection; empty: none to end
+  std::string committing_;         // that of a commit that was not answered
+  std::string origin_;             // of the last connection
+  bool has_moved_ = false;         // it was another one before, and the reservations were not adopted since
+  std::int64_t opening_ = 0;       // of the tokens that this connection gives: a random number, which no other one has
   std::int64_t registration_ = 0;  // 0: the node is not announced
   std::int64_t registration_before_ = 0;
   std::int64_t number_ = 0;  // of the last batch

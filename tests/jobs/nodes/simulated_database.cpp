@@ -87,7 +87,8 @@ class simulated_connection final : public detail::node_connection {
     return true;
   }
 
-  [[nodiscard]] bool has_happened(std::int64_t registration, std::int64_t number, std::int64_t, instant deadline) override {
+  [[nodiscard]] bool has_happened(std::int64_t registration, std::int64_t number, std::int64_t,
+                                  instant deadline) override {
     const bool has = to_.has_happened(begin(deadline), registration, number);
     end_call();
     return has;

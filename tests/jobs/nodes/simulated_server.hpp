@@ -33,7 +33,7 @@ namespace foliot::jobs::nodes {
 enum class flaw : std::uint8_t {
   none,
   repeats_batches,          ///< a batch whose answer was lost is executed again, without asking for its number
-  ignores_registrations,         ///< a batch is executed for a registration that is over
+  ignores_registrations,    ///< a batch is executed for a registration that is over
   keeps_reservations,       ///< a registration ends, and its reservations do not
   repeats_tokens,           ///< the attempts of a job begin again with each reservation
   answers_before_commit,    ///< a commit is answered before the standby has it
