@@ -92,7 +92,7 @@ function(foliot_layer name)
     if(FOLIOT_UNITY_BUILD STREQUAL "ALL")
       foliot_unity(${target})
     endif()
-    if(FOLIOT_PRECOMPILED_HEADERS STREQUAL "ALL" AND ARGN)
+    if(FOLIOT_PRECOMPILED_HEADERS STREQUAL "LIBRARIES" AND ARGN)
       target_precompile_headers(${target} PRIVATE ${ARGN})
     endif()
     # Shared libraries export only the symbols marked FOLIOT_EXPORT. Static libraries are compiled alike, so that they
