@@ -22,7 +22,7 @@
 
 #include <foliot/core/instant.hpp>
 
-#include "jobs/oracle.hpp"
+#include "jobs/conformance/oracle.hpp"
 #include "jobs/postgresql/batch_plan.hpp"
 #include "jobs/postgresql/node_connection.hpp"
 #include "jobs/postgresql/tube_map.hpp"

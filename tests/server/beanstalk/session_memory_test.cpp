@@ -24,8 +24,8 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker_world.hpp"
-#include "jobs/simulated_nodes.hpp"
+#include "jobs/broker/simulated_nodes.hpp"
+#include "jobs/broker/world.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server/beanstalk/session.hpp"
 #include "server/core/held_memory.hpp"

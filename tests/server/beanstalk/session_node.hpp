@@ -18,8 +18,8 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker_world.hpp"
-#include "jobs/simulated_nodes.hpp"
+#include "jobs/broker/simulated_nodes.hpp"
+#include "jobs/broker/world.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server/beanstalk/session.hpp"
 
