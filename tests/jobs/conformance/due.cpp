@@ -158,7 +158,7 @@ void agree_with_the_model(open_store& store, std::uint64_t seed) {
   const std::vector<std::string> prefixes{"", "a", "ab", "abc", "abcd", "b", "m", "mail", "mail.", "mail.y", "x"};
   const utc_time begin = store.utc();
   delayed_jobs model;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 20; ++round) {
     std::vector<operation> puts;
     for (std::uint64_t i = below(60); i > 0; --i) {
       puts.emplace_back(

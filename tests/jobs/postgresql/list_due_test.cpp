@@ -34,7 +34,8 @@ class PostgresqlListDue : public foliot_test::postgresql_database {
   /// The ids of a page by a plain sort of all delayed jobs, joined by commas.
   std::string expected(const std::string& prefix, const std::string& behind, std::size_t count) {
     return sql(
-        "SELECT string_agg(p.id::text, ',' ORDER BY p.due, p.id) FROM (SELECT d.due, d.id FROM foliot.delayed d JOIN "
+        "SELECT coalesce(string_agg(p.id::text, ',' ORDER BY p.due, p.id), '') FROM (SELECT d.due, d.id FROM "
+        "foliot.delayed d JOIN "
         "foliot.tube t ON t.id = d.tube WHERE encode(t.name, 'escape') LIKE '" +
         prefix + "%' AND (d.due, d.id) > " + behind + " ORDER BY d.due, d.id LIMIT " + std::to_string(count) + ") p");
   }
