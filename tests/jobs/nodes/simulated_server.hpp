@@ -36,6 +36,7 @@ enum class flaw : std::uint8_t {
   ignores_sessions,         ///< a batch is executed for a session that is over
   keeps_reservations,       ///< a session ends, and its reservations do not
   repeats_tokens,           ///< the attempts of a job begin again with each reservation
+  is_early,                 ///< a delayed job is ready after half of its delay
   answers_before_commit,    ///< a commit is answered before the standby has it
   trusts_notifications,     ///< a node whose clients wait does not look by itself
   accepts_tubes_that_left,  ///< a put into a tube that has left is executed
