@@ -36,6 +36,7 @@ enum class flaw : std::uint8_t {
   ignores_registrations,    ///< a batch is executed for a registration that is over
   keeps_reservations,       ///< a registration ends, and its reservations do not
   repeats_tokens,           ///< the attempts of a job begin again with each reservation
+  is_early,                 ///< a delayed job is ready after half of its delay
   answers_before_commit,    ///< a commit is answered before the standby has it
   trusts_notifications,     ///< a node whose clients wait does not look by itself
   accepts_tubes_that_left,  ///< a put into a tube that has left is executed

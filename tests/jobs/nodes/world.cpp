@@ -362,7 +362,7 @@ void world::receive(const claimed_job& job) {
   receipts.push_back({job.job.body, job.token, next_moment(), monotonic_clock::instance().now()});
 }
 
-std::vector<std::string> live(flaw wrong) {
+outcome live(flaw wrong) {
   world in(wrong);
   in.threads = in.has_moves ? 2 : 1;
   seam::thread troubles("troubles", [&] { trouble(in); });
@@ -384,7 +384,9 @@ std::vector<std::string> live(flaw wrong) {
     }
   }
   judge(in);
-  return std::move(in.breaches);
+  outcome left{std::move(in.requests), std::move(in.receipts), 0, std::move(in.breaches)};
+  for (const auto& each : in.databases) left.lost_effects += each->lost.size();
+  return left;
 }
 
 }  // namespace foliot::jobs::nodes

@@ -37,6 +37,8 @@ struct request {
   std::uint64_t begin = 0;  ///< in the order of all moments
   instant due;              ///< of a put: no client gets the job before
   fate became = fate::unanswered;
+
+  friend bool operator==(const request&, const request&) = default;
 };
 
 /// A job that a client got.
@@ -45,6 +47,8 @@ struct receipt {
   reservation token;
   std::uint64_t order = 0;
   instant time;
+
+  friend bool operator==(const receipt&, const receipt&) = default;
 };
 
 /// One process.
@@ -82,8 +86,16 @@ struct world {
   std::size_t threads = 0;  ///< of troubles and moves, that run
 };
 
-/// Lives in one world of the simulation; returns its breaches.
-[[nodiscard]] std::vector<std::string> live(flaw wrong);
+/// What is left of a world.
+struct outcome {
+  std::deque<request> requests;
+  std::deque<receipt> receipts;
+  std::size_t lost_effects = 0;  ///< by failovers
+  std::vector<std::string> breaches;
+};
+
+/// Lives in one world of the simulation.
+[[nodiscard]] outcome live(flaw wrong);
 
 /// What the databases have done, against what clients were told.
 void judge(world& in);
