@@ -93,6 +93,7 @@ function(foliot_layer name)
     # Shared libraries export only the symbols marked FOLIOT_EXPORT. Static libraries are compiled alike, so that they
     # may become parts of a shared one.
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     # While the major version is 0, every minor version has its own binary interface.
     set_target_properties(${target} PROPERTIES
       VERSION ${PROJECT_VERSION}

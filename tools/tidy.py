@@ -32,7 +32,8 @@ Finding = tuple[int, str]  # a line and a message
 LAYERS = {"core": ["core"], "queue": ["core", "queue"], "service": ["core", "queue", "service"],
           "runtime": ["core", "queue", "runtime"], "adapters": ["core", "queue", "adapters"],
           "tls": ["core", "queue", "runtime", "tls"], "jobs": ["core", "queue", "runtime", "jobs"],
-          "c": ["core", "queue", "service", "adapters", "c"]}
+          "c": ["core", "queue", "service", "adapters", "c"], "text": ["core", "queue", "runtime", "jobs", "text"],
+          "server": ["core", "queue", "runtime", "tls", "jobs", "text", "server"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 SEAM = r"(?:include/foliot|src)/core/seam/"
 STANDARD_HEADER = r"[a-z_0-9]+"
@@ -44,7 +45,7 @@ TEST_LIBRARY = r"(?:gtest|gmock|rapidcheck|benchmark)/|rapidcheck\.h$"
 def layer_of(path: str) -> str | None:
     if path == "include/foliot/foliot.h":
         return "c"
-    match = re.match(r"(?:include/foliot|src)/(\w+)(?:/|\.[hc]pp$)", path)
+    match = re.match(r"(?:include/foliot/|src/|(?=server/))(\w+)(?:/|\.[hc]pp$)", path)
     return match[1] if match and match[1] in LAYERS else None
 
 
@@ -57,13 +58,16 @@ def included_path(file: File, quote: str, name: str) -> str | None:
     beside = os.path.normpath(os.path.join(os.path.dirname(file.path), name))
     if (file.root / beside).exists():
         return beside
-    return "src/" + name if name.split("/")[0] in LAYERS else None
+    first = name.split("/")[0]
+    return name if first == "server" else "src/" + name if first in LAYERS else None
 
 
 def include_breach(file: File, quote: str, name: str) -> str | None:
+    if name.startswith("../"):
+        return f"name {name} from its root (src/, programs/foliot/, tests/, or the tree's for server/)"
     if re.match(PROGRAM_LIBRARY, name) and not re.match(
-            "(?:programs|tests|bench)/|include/foliot/adapters/", file.path):
-        return f"<{name}> belongs to programs/, tests/, bench/ and adapters: take it out of the library"
+            "(?:programs|server|src/text|tests|bench)/|include/foliot/adapters/", file.path):
+        return f"<{name}> belongs to programs/, server/, tests/, bench/ and adapters: take it out of the library"
     if re.match(TEST_LIBRARY, name) and not re.match("(?:tests|bench)/", file.path):
         return f"<{name}> belongs to tests/ and bench/"
     layer = layer_of(file.path)
@@ -221,7 +225,7 @@ RULES = [
     ban("seam-random", r"\bstd::random_device\b|" + call("s?rand|getrandom|getentropy")
         + r"|\bmt19937(?:_64)?\b[^;]*(?:\btime\s*\(|\bnow\s*\()",
         "use foliot::random_stream (<foliot/core/seam/random.hpp>), with a seed that a message can show", **EVERYWHERE),
-    Rule("file-head", check_file_head, where=r"(?:include|src|programs)/.*\.hpp$"),
+    Rule("file-head", check_file_head, where=r"(?:include|src|server|programs)/.*\.hpp$"),
     Rule("language", check_language, where=r"include/foliot/.*\.hpp$",
          unless=r"include/foliot/(?:version|core/language)\.hpp$"),
     Rule("todo", check_todo, kinds="cpp py sh cmake"),
@@ -230,10 +234,10 @@ RULES = [
         (file.line_at(match.start()), f"{match[0]} is a path of one machine: use a path inside the tree, or a variable")
         for match in re.finditer(MACHINE_PATH, file.text)], kinds=""),
     Rule("coroutine", check_coroutines, unless=r"tests/style/coroutine_forms\.cpp$"),
-    Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/|programs/"),
-    Rule("name", check_names, where="(?:include|src|programs)/"),
+    Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/|server/|programs/"),
+    Rule("name", check_names, where="(?:include|src|server|programs)/"),
     Rule("retired", check_retired, kinds="cpp py sh cmake md",
-         where=r"(?:include|src|programs|tests|tools|scripts|docs)/|(?:README|CONTRIBUTING)\.md$",
+         where=r"(?:include|src|server|programs|tests|tools|scripts|docs)/|(?:README|CONTRIBUTING)\.md$",
          unless=r"docs/glossary\.md$"),
     Rule("contract", check_contracts, where="include/foliot/", unless=r"include/foliot/(?:.*/)?(?:detail|seam)/"),
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),
@@ -242,7 +246,7 @@ RULES = [
     ban("build-type", r"\bNDEBUG\b", "an application and the library may differ in it: test FOLIOT_ASSERTIONS, "
         "and only where no state depends on it (<foliot/core/contract.hpp>)"),
     ban("console", r"\bstd::(?:cout|cerr|clog)\b", "the library does not print: report through a handler",
-        unless="programs/|examples/|tests/|bench/"),
+        unless="programs/|server/|examples/|tests/|bench/"),
     ban("null", r"\bNULL\b", "use nullptr", unless=r"include/foliot/foliot\.h$"),
     Rule("python-path", lambda file: [
         (number, "import from the package kit in tests/support: ctest and the scripts set PYTHONPATH")

@@ -9,7 +9,7 @@
 
 #include <csignal>
 
-#include "failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

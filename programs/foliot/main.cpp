@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "commands.hpp"
-#include "failure.hpp"
 #include "nearest.hpp"
 #include "output_file.hpp"
 #include "report.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "failure.hpp"
 #include "file_identity.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

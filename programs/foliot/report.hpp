@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "printable.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program {
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

@@ -15,7 +15,7 @@
 
 #include <foliot/core/seam/system.hpp>
 
-#include "../core/place_text.hpp"
+#include "core/place_text.hpp"
 #include "scheduler.hpp"
 #include "wait_words.hpp"
 

@@ -1,7 +1,7 @@
 // How a worker finds the task that it runs next.
 #include <algorithm>
 
-#include "../core/seam/probes.hpp"
+#include "core/seam/probes.hpp"
 #include "scheduler.hpp"
 
 namespace foliot::runtime::detail {

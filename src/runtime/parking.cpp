@@ -3,7 +3,7 @@
 // A worker that goes to sleep lists itself as idle, stores until when it sleeps, passes a full barrier, looks once more
 // for anything that keeps it awake, and sleeps. A thread that makes work available, or starts an earlier timer, does
 // that first, passes a full barrier, and then looks at the workers that sleep. One of the two sees the other.
-#include "../core/seam/probes.hpp"
+#include "core/seam/probes.hpp"
 #include "scheduler.hpp"
 
 namespace foliot::runtime::detail {

@@ -1,6 +1,6 @@
 #include "processor_timers.hpp"
 
-#include "../core/seam/probes.hpp"
+#include "core/seam/probes.hpp"
 
 namespace foliot::runtime::detail {
 

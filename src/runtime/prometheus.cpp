@@ -1,6 +1,6 @@
 #include <foliot/runtime/prometheus.hpp>
 
-#include "../core/statistics/prometheus_page.hpp"
+#include "core/statistics/prometheus_page.hpp"
 
 namespace foliot::runtime {
 

@@ -15,8 +15,8 @@
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
-#include "../core/seam/perturb.hpp"
-#include "../core/seam/probes.hpp"
+#include "core/seam/perturb.hpp"
+#include "core/seam/probes.hpp"
 #include "this_thread.hpp"
 #include "timers_by_name.hpp"
 #include "virtual_driver.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "../core/statistics/statistics_lines.hpp"
+#include "core/statistics/statistics_lines.hpp"
 #include "wait_words.hpp"
 
 namespace foliot::runtime {

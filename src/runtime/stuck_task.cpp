@@ -3,8 +3,8 @@
 
 #include <exception>
 
-#include "../core/place_text.hpp"
-#include "../core/short_text.hpp"
+#include "core/place_text.hpp"
+#include "core/short_text.hpp"
 #include "scheduler.hpp"
 
 namespace foliot::runtime {

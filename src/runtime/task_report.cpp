@@ -13,8 +13,8 @@
 #include <foliot/runtime/detail/reports.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
-#include "../core/place_text.hpp"
-#include "../core/short_text.hpp"
+#include "core/place_text.hpp"
+#include "core/short_text.hpp"
 #include "scheduler.hpp"
 #include "wait_words.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <foliot/service/firing.hpp>
 
-#include "../core/place_text.hpp"
+#include "core/place_text.hpp"
 
 namespace foliot::inline service {
 

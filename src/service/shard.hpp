@@ -69,9 +69,9 @@
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/executor.hpp>
 
-#include "../core/seam/perturb.hpp"
-#include "../core/seam/probes.hpp"
 #include "callback_meter.hpp"
+#include "core/seam/perturb.hpp"
+#include "core/seam/probes.hpp"
 #include "lockless_path.hpp"
 #include "log_entries.hpp"
 #include "record_pool.hpp"

@@ -14,7 +14,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/service/statistics.hpp>
 
-#include "../core/place_text.hpp"
+#include "core/place_text.hpp"
 #include "log_entries.hpp"
 
 namespace foliot::detail {

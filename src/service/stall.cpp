@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "../core/place_text.hpp"
+#include "core/place_text.hpp"
 #include "stall_default.hpp"
 
 namespace foliot::detail {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "../core/statistics/statistics_lines.hpp"
+#include "core/statistics/statistics_lines.hpp"
 
 namespace foliot::inline service {
 

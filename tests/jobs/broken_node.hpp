@@ -9,8 +9,8 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/postgresql_node.hpp"
 #include "broken_connection.hpp"
+#include "jobs/postgresql/postgresql_node.hpp"
 
 namespace foliot_test {
 

@@ -17,10 +17,10 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/jobs/embedded/disk_options.hpp"
-#include "../../src/jobs/embedded/engine.hpp"
-#include "../../src/jobs/embedded/log_scan.hpp"
-#include "../../src/jobs/embedded/synced_mark.hpp"
+#include "jobs/embedded/disk_options.hpp"
+#include "jobs/embedded/engine.hpp"
+#include "jobs/embedded/log_scan.hpp"
+#include "jobs/embedded/synced_mark.hpp"
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>

@@ -7,7 +7,7 @@
 
 #include <foliot/jobs/calls.hpp>
 
-#include "../../src/jobs/embedded/disk.hpp"
+#include "jobs/embedded/disk.hpp"
 #include "temporary_folder.hpp"
 
 namespace {

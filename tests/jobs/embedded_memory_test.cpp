@@ -19,7 +19,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
 
-#include "../support/allocations.hpp"
+#include "support/allocations.hpp"
 #include "temporary_folder.hpp"
 
 namespace {

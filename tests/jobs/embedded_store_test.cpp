@@ -13,7 +13,7 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 
-#include "../../src/jobs/embedded/disk.hpp"
+#include "jobs/embedded/disk.hpp"
 #include "temporary_folder.hpp"
 
 namespace {

@@ -10,9 +10,9 @@
 
 #include <foliot/jobs/embedded_store.hpp>
 
-#include "../../src/jobs/embedded/engine.hpp"
 #include "conformance.hpp"
 #include "faulty_files.hpp"
+#include "jobs/embedded/engine.hpp"
 #include "temporary_folder.hpp"
 
 namespace foliot::jobs::conformance {

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/jobs/embedded/engine.hpp"
+#include "jobs/embedded/engine.hpp"
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>

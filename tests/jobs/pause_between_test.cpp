@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "../../src/jobs/postgresql/pause_between.hpp"
+#include "jobs/postgresql/pause_between.hpp"
 
 namespace foliot::jobs::detail {
 namespace {

@@ -8,7 +8,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/statements.hpp"
+#include "jobs/postgresql/statements.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_one_node.hpp"
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../src/jobs/postgresql/notification_listener.hpp"
+#include "jobs/postgresql/notification_listener.hpp"
 #include "postgresql_server.hpp"
 
 namespace foliot::jobs::detail {

@@ -10,8 +10,8 @@
 #include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/retrying_connection.hpp"
-#include "../../src/jobs/postgresql/statements.hpp"
+#include "jobs/postgresql/retrying_connection.hpp"
+#include "jobs/postgresql/statements.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_two_databases.hpp"
 

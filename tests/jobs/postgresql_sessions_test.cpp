@@ -20,7 +20,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/postgresql_node.hpp"
+#include "jobs/postgresql/postgresql_node.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_database.hpp"
 

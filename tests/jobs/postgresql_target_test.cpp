@@ -16,7 +16,7 @@
 
 #include <foliot/jobs/job_store.hpp>
 
-#include "../../src/jobs/postgresql/target.hpp"
+#include "jobs/postgresql/target.hpp"
 #include "temporary_folder.hpp"
 
 namespace foliot::jobs::detail {

@@ -13,8 +13,8 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/notification_listener.hpp"
 #include "broken_node.hpp"
+#include "jobs/postgresql/notification_listener.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"
 

@@ -9,9 +9,9 @@
 
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../../src/jobs/postgresql/postgresql_node.hpp"
 #include "broken_connection.hpp"
 #include "conformance.hpp"
+#include "jobs/postgresql/postgresql_node.hpp"
 #include "node_role.hpp"
 #include "postgresql_connection.hpp"
 #include "postgresql_server.hpp"

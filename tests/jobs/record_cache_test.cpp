@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "../../src/jobs/embedded/record_cache.hpp"
+#include "jobs/embedded/record_cache.hpp"
 
 namespace foliot::jobs::detail {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <foliot/jobs/operations.hpp>
 
-#include "../../src/jobs/postgresql/routing/routed_operation.hpp"
-#include "../../src/jobs/postgresql/tube_map.hpp"
+#include "jobs/postgresql/routing/routed_operation.hpp"
+#include "jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {
 namespace {

@@ -14,9 +14,9 @@
 
 #include <gtest/gtest.h>
 
-#include "../../src/jobs/embedded/engine.hpp"
-#include "../../src/jobs/embedded/synced_files.hpp"
-#include "../../src/jobs/embedded/synced_mark.hpp"
+#include "jobs/embedded/engine.hpp"
+#include "jobs/embedded/synced_files.hpp"
+#include "jobs/embedded/synced_mark.hpp"
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>

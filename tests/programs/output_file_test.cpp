@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "failure.hpp"
 #include "temporary_directory.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 namespace {

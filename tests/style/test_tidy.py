@@ -82,8 +82,18 @@ class Includes(TidyTest):
 
     def test_files_beside_and_above(self):
         self.keeps("src/queue/a.cpp", '#include "b.hpp"', {"src/queue/b.hpp": HEAD})
-        self.breaks("includes", "src/queue/a.cpp", '#include "../service/b.hpp"', 1, {"src/service/b.hpp": HEAD})
-        self.breaks("includes", "src/queue/a.cpp", '#include "../../programs/b.hpp"', 1, {"programs/b.hpp": HEAD})
+        self.breaks("includes", "src/queue/a.cpp", '#include "service/b.hpp"', 1, {"src/service/b.hpp": HEAD})
+        for path in ["src/queue/a.cpp", "server/core/a.cpp", "programs/foliot/a.cpp", "tests/queue/a.cpp"]:
+            self.breaks("includes", path, '#include "../b.hpp"')
+
+    def test_the_server_and_its_texts(self):
+        for name in ["server/core/b.hpp", "text/b.hpp", "foliot/jobs.hpp", "foliot/tls.hpp", "foliot/runtime.hpp"]:
+            self.keeps("server/beanstalk/a.cpp", f'#include "{name}"')
+        for name in ["service/b.hpp", "foliot/service.hpp", "foliot/adapters/b.hpp"]:
+            self.breaks("includes", "server/beanstalk/a.cpp", f'#include "{name}"')
+        self.breaks("includes", "src/jobs/a.cpp", '#include "server/core/b.hpp"')
+        self.breaks("includes", "src/jobs/a.cpp", '#include "text/b.hpp"')
+        self.breaks("includes", "src/text/a.cpp", '#include "server/core/b.hpp"')
 
     def test_everything_may_be_used_above_the_layers(self):
         for folder in ["programs", "examples", "bench", "tests"]:
@@ -358,7 +368,7 @@ class Coroutines(TidyTest):
             self.keeps(path, HEAD + language + f"namespace foliot {{\n{head}\n{suspend}}};\n}}")
         self.keeps(path, HEAD + language + "// A class with `await_suspend`.\nclass sleeps {};")
         self.keeps("tests/a.cpp", f"class sleeps {{\n{suspend}}};")
-        for path in ["src/jobs/a.cpp", "src/tls/a.cpp", "programs/foliot/serve/a.cpp"]:
+        for path in ["src/jobs/a.cpp", "src/tls/a.cpp", "server/core/a.cpp"]:
             self.breaks("awaiter", path, f"class sleeps {{\n{suspend}}};", 2)
 
 

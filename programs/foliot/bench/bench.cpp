@@ -7,14 +7,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../failure.hpp"
-#include "../report.hpp"
 #include "bench_options.hpp"
 #include "choice.hpp"
 #include "measure.hpp"
 #include "outputs.hpp"
+#include "report.hpp"
 #include "report/report.hpp"
 #include "roster.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

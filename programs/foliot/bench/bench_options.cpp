@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../failure.hpp"
 #include "generations.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

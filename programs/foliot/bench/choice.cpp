@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "../failure.hpp"
-#include "../grouped.hpp"
+#include "grouped.hpp"
+#include "text/failure.hpp"
 #include "workloads/cores.hpp"
 #include "workloads/quick_random.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "../failure.hpp"
-#include "../file_identity.hpp"
+#include "file_identity.hpp"
 #include "report/report.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "../output_file.hpp"
-#include "../progress.hpp"
+#include "output_file.hpp"
+#include "progress.hpp"
 
 namespace foliot::program::bench {
 

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "copy/copier.hpp"
-#include "failure.hpp"
 #include "grouped.hpp"
 #include "output_file.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

@@ -1,10 +1,10 @@
-#include "../commands.hpp"
+#include "commands.hpp"
 
 #include <memory>
 #include <string>
 
-#include "../address_text.hpp"
 #include "copy.hpp"
+#include "text/address_text.hpp"
 
 namespace foliot::program {
 

@@ -7,7 +7,7 @@
 #include <foliot/jobs/limits.hpp>
 
 #include "copy/reply.hpp"
-#include "serve/beanstalk/command_line.hpp"
+#include "server/beanstalk/command_line.hpp"
 
 namespace foliot::program::copying {
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "printable.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program::copying {
 

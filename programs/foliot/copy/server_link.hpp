@@ -20,7 +20,7 @@
 
 #include "copy/job_record.hpp"
 #include "copy/reply.hpp"
-#include "failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::copying {
 

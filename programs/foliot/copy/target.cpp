@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "printable.hpp"
-#include "serve/beanstalk/command_line.hpp"
+#include "server/beanstalk/command_line.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program::copying {
 

@@ -12,11 +12,11 @@
 #include <foliot/jobs/database_map.hpp>
 #endif
 
-#include "../failure.hpp"
-#include "../grouped.hpp"
-#include "../interruption.hpp"
-#include "../printable.hpp"
-#include "../progress.hpp"
+#include "grouped.hpp"
+#include "interruption.hpp"
+#include "progress.hpp"
+#include "text/failure.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program {
 

@@ -1,4 +1,4 @@
-#include "../commands.hpp"
+#include "commands.hpp"
 
 #include <memory>
 #include <string>
@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "../failure.hpp"
-#include "../printable.hpp"
 #include "map.hpp"
-#include "serve/beanstalk/command_line.hpp"
+#include "server/beanstalk/command_line.hpp"
+#include "text/failure.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "../grouped.hpp"
-#include "../timestamp.hpp"
+#include "grouped.hpp"
+#include "text/timestamp.hpp"
 
 namespace foliot::program {
 

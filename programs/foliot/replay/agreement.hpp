@@ -31,7 +31,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 
-#include "../keyed_hash.hpp"
+#include "keyed_hash.hpp"
 #include "session_tracker.hpp"
 
 namespace foliot::program {

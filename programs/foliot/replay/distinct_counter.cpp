@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "../text_hash.hpp"
+#include "text_hash.hpp"
 
 namespace foliot::program {
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

@@ -8,7 +8,7 @@
 
 #include <arpa/inet.h>
 
-#include "../load_word.hpp"
+#include "load_word.hpp"
 
 namespace foliot::program {
 

@@ -30,7 +30,7 @@
 
 #include <foliot/core/instant.hpp>
 
-#include "../timestamp.hpp"
+#include "text/timestamp.hpp"
 
 namespace foliot::program {
 

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "../timestamp.hpp"
 #include "input_file.hpp"
 #include "line_reader.hpp"
+#include "text/timestamp.hpp"
 
 namespace foliot::program {
 

@@ -12,19 +12,19 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "../failure.hpp"
-#include "../grouped.hpp"
-#include "../output_file.hpp"
-#include "../progress.hpp"
-#include "../report.hpp"
 #include "comparison.hpp"
+#include "grouped.hpp"
 #include "input_file.hpp"
 #include "line_reader.hpp"
 #include "log_line.hpp"
 #include "log_order.hpp"
+#include "output_file.hpp"
+#include "progress.hpp"
+#include "report.hpp"
 #include "session_csv.hpp"
 #include "session_tracker.hpp"
 #include "summary.hpp"
+#include "text/failure.hpp"
 #include "usage.hpp"
 
 namespace foliot::program {

@@ -1,4 +1,4 @@
-#include "../commands.hpp"
+#include "commands.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -8,11 +8,11 @@
 #include <fmt/ranges.h>
 #include <foliot/service/timer_service.hpp>
 
-#include "../duration_text.hpp"
-#include "../failure.hpp"
-#include "../number_option.hpp"
+#include "number_option.hpp"
 #include "replay.hpp"
 #include "session_tracker.hpp"
+#include "text/duration_text.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

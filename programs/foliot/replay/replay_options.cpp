@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../failure.hpp"
-#include "../file_identity.hpp"
-#include "../output_file.hpp"
+#include "file_identity.hpp"
 #include "input_file.hpp"
+#include "output_file.hpp"
 #include "session_tracker.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "../timestamp.hpp"
+#include "text/timestamp.hpp"
 
 namespace foliot::program {
 

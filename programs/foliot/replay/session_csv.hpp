@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../output_file.hpp"
+#include "output_file.hpp"
 #include "session_tracker.hpp"
 
 namespace foliot::program {

@@ -33,8 +33,8 @@
 #include <foliot/queue/wheel_shape.hpp>
 #include <foliot/service/statistics.hpp>
 
-#include "../keyed_hash.hpp"
 #include "distinct_counter.hpp"
+#include "keyed_hash.hpp"
 #include "session_table.hpp"
 
 namespace foliot::program {

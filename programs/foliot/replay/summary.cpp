@@ -9,8 +9,8 @@
 #include <foliot/version.hpp>
 #include <nlohmann/json.hpp>
 
-#include "../grouped.hpp"
-#include "../printable.hpp"
+#include "grouped.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program {
 

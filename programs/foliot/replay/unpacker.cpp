@@ -11,7 +11,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "../failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

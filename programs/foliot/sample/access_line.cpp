@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "../timestamp.hpp"
+#include "text/timestamp.hpp"
 
 namespace foliot::program {
 

@@ -9,7 +9,7 @@
 
 #include <zlib.h>
 
-#include "../output_file.hpp"
+#include "output_file.hpp"
 
 namespace foliot::program {
 

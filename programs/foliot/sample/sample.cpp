@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "../failure.hpp"
-#include "../output_file.hpp"
 #include "gzip_writer.hpp"
+#include "output_file.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

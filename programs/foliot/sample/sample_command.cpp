@@ -1,4 +1,4 @@
-#include "../commands.hpp"
+#include "commands.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "../failure.hpp"
-#include "../number_option.hpp"
-#include "../timestamp.hpp"
+#include "number_option.hpp"
 #include "sample.hpp"
+#include "text/failure.hpp"
+#include "text/timestamp.hpp"
 
 namespace foliot::program {
 

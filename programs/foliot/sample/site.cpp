@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "../text_hash.hpp"
+#include "text_hash.hpp"
 
 namespace foliot::program {
 

@@ -1,4 +1,4 @@
-#include "../commands.hpp"
+#include "commands.hpp"
 
 #include <memory>
 #include <string>
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "../failure.hpp"
-#include "../number_option.hpp"
-#include "serve_options.hpp"
+#include "number_option.hpp"
+#include "server/core/serve_options.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

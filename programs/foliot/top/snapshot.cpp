@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

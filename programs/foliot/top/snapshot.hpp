@@ -12,8 +12,8 @@
 #include <foliot/runtime/statistics_text.hpp>
 #include <foliot/service/statistics.hpp>
 
-#include "failure.hpp"
-#include "job_figures.hpp"
+#include "text/failure.hpp"
+#include "text/job_figures.hpp"
 
 namespace foliot::program {
 

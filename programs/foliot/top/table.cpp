@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "../grouped.hpp"
-#include "../printable.hpp"
+#include "grouped.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program {
 

@@ -14,8 +14,8 @@
 #include <foliot/service/prometheus.hpp>
 #include <unistd.h>
 
-#include "../output_file.hpp"
-#include "../report.hpp"
+#include "output_file.hpp"
+#include "report.hpp"
 #include "snapshot.hpp"
 #include "table.hpp"
 

@@ -1,10 +1,10 @@
-#include "../commands.hpp"
+#include "commands.hpp"
 
 #include <memory>
 #include <string>
 
-#include "../duration_text.hpp"
-#include "../failure.hpp"
+#include "text/duration_text.hpp"
+#include "text/failure.hpp"
 #include "top.hpp"
 
 namespace foliot::program {

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "../operation_parts.hpp"
 #include "database_integers.hpp"
+#include "jobs/operation_parts.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {

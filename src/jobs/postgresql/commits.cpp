@@ -6,7 +6,7 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "../operation_parts.hpp"
+#include "jobs/operation_parts.hpp"
 #include "postgresql_node.hpp"
 #include "statements.hpp"
 

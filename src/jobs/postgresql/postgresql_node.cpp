@@ -7,8 +7,8 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 
-#include "../operation_parts.hpp"
 #include "database_integers.hpp"
+#include "jobs/operation_parts.hpp"
 #include "rights.hpp"
 #include "schema.hpp"
 #include "schema_history.hpp"

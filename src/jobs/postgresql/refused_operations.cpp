@@ -11,7 +11,7 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "../execution_news.hpp"
+#include "jobs/execution_news.hpp"
 #include "postgresql_node.hpp"
 
 namespace foliot::jobs::detail {

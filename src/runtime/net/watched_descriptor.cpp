@@ -3,7 +3,7 @@
 #include <foliot/core/seam/sockets.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
-#include "../scheduler.hpp"
+#include "runtime/scheduler.hpp"
 #include "watch.hpp"
 
 namespace foliot::runtime {

@@ -6,7 +6,7 @@
 
 #include <foliot/service/timer_service.hpp>
 
-#include "../engine_kind.hpp"
+#include "service/engine_kind.hpp"
 
 namespace foliot::detail {
 

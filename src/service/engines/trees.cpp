@@ -1,7 +1,7 @@
 // The engine whose queue is a balanced tree.
 #include <foliot/queue/red_black_tree.hpp>
 
-#include "../engine_design.hpp"
+#include "service/engine_design.hpp"
 
 namespace foliot::detail {
 

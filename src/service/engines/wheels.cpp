@@ -3,7 +3,7 @@
 #include <foliot/queue/hashed_wheel.hpp>
 #include <foliot/queue/hierarchical_wheel.hpp>
 
-#include "../engine_design.hpp"
+#include "service/engine_design.hpp"
 
 namespace foliot::detail {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "programs/serve/framing.hpp"
+#include "server/beanstalk/framing.hpp"
 
 namespace foliot::program::beanstalk {
 

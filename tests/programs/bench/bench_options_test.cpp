@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/roster.hpp"
-#include "failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

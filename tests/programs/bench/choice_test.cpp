@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

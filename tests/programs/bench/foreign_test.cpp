@@ -7,7 +7,7 @@
 
 #include "bench/child_process.hpp"
 #include "bench/contestants/other_languages.hpp"
-#include "failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

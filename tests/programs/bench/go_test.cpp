@@ -14,7 +14,7 @@
 
 #include "bench/go/go_benchmarks.hpp"
 #include "bench/roster.hpp"
-#include "failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

@@ -8,8 +8,8 @@
 #include <foliot/core/seam/random.hpp>
 #include <gtest/gtest.h>
 
-#include "../colliding_names.hpp"
 #include "keyed_hash.hpp"
+#include "programs/colliding_names.hpp"
 
 namespace foliot::program {
 namespace {

@@ -13,10 +13,10 @@
 #include <lzma.h>
 #include <zstd.h>
 
-#include "../temporary_directory.hpp"
-#include "failure.hpp"
 #include "output_file.hpp"
+#include "programs/temporary_directory.hpp"
 #include "sample/gzip_writer.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../temporary_directory.hpp"
+#include "programs/temporary_directory.hpp"
 
 namespace foliot::program {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../colliding_names.hpp"
+#include "programs/colliding_names.hpp"
 
 namespace foliot::program {
 namespace {

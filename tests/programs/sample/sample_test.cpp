@@ -8,13 +8,13 @@
 
 #include <gtest/gtest.h>
 
-#include "../temporary_directory.hpp"
-#include "failure.hpp"
+#include "programs/temporary_directory.hpp"
 #include "replay/input_file.hpp"
 #include "replay/line_reader.hpp"
 #include "replay/log_line.hpp"
+#include "text/failure.hpp"
+#include "text/timestamp.hpp"
 #include "text_hash.hpp"
-#include "timestamp.hpp"
 
 namespace foliot::program {
 namespace {

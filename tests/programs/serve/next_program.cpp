@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "../../../programs/foliot/commands.hpp"
-#include "../../../src/jobs/postgresql/schema_history.hpp"
+#include "commands.hpp"
+#include "jobs/postgresql/schema_history.hpp"
 
 namespace foliot::jobs::detail {
 

@@ -17,7 +17,7 @@ from workload import Workload, drain
 SEED = int(os.environ.get("FOLIOT_NODES_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 ROUNDS = int(os.environ.get("FOLIOT_NODES_ROUNDS", "6" if SANITIZED else "12"))
 NODES = 3
-CONNECTIONS_OF_FIRST_SESSION = 100  # programs/foliot/serve/brokers.hpp
+CONNECTIONS_OF_FIRST_SESSION = 100  # server/core/brokers.hpp
 NODE_TIMEOUT = 2  # seconds, a whole number
 # Under load no node is to be taken for dead that only waits for a processor: the clients certainly have what they have
 # reserved. With a short time, on an idle machine, stopped nodes lose their jobs while others work.

@@ -18,8 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../temporary_directory.hpp"
-#include "failure.hpp"
+#include "programs/temporary_directory.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 namespace {

@@ -19,7 +19,7 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "../worlds.hpp"
+#include "runtime/worlds.hpp"
 
 namespace foliot::test {
 

@@ -24,7 +24,7 @@
 #include <fmt/format.h>
 #include <foliot/core/seam/sync.hpp>
 
-#include "../workloads/crew.hpp"
+#include "bench/workloads/crew.hpp"
 #include "peer_loop.hpp"
 
 namespace foliot::program::bench {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../roster.hpp"
-#include "../workloads/one_thread.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/one_thread.hpp"
 
 namespace foliot::program::bench {
 

@@ -18,7 +18,7 @@
 #include <event2/thread.h>
 #endif
 
-#include "../workloads/crew.hpp"
+#include "bench/workloads/crew.hpp"
 #include "peer_loop.hpp"
 
 namespace foliot::program::bench {

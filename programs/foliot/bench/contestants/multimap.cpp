@@ -12,9 +12,9 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
-#include "../roster.hpp"
-#include "../workloads/crew.hpp"
-#include "../workloads/one_thread.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/crew.hpp"
+#include "bench/workloads/one_thread.hpp"
 
 namespace foliot::program::bench {
 

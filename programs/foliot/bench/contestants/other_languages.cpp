@@ -19,9 +19,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "../../failure.hpp"
-#include "../child_process.hpp"
-#include "../roster.hpp"
+#include "bench/child_process.hpp"
+#include "bench/roster.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

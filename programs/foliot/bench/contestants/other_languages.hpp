@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "../contestant.hpp"
+#include "bench/contestant.hpp"
 
 namespace foliot::program::bench {
 

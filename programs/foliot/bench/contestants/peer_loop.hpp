@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "../roster.hpp"
-#include "../workloads/one_thread.hpp"
-#include "../workloads/sleep_log.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/one_thread.hpp"
+#include "bench/workloads/sleep_log.hpp"
 
 namespace foliot::program::bench {
 

@@ -7,8 +7,8 @@
 #include <queue>
 #include <vector>
 
-#include "../roster.hpp"
-#include "../workloads/one_thread.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/one_thread.hpp"
 
 namespace foliot::program::bench {
 

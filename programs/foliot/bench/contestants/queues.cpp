@@ -8,8 +8,8 @@
 #include <foliot/queue/quad_heap_lazy.hpp>
 #include <foliot/queue/red_black_tree.hpp>
 
-#include "../roster.hpp"
-#include "../workloads/one_thread.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/one_thread.hpp"
 #include "queue_timers.hpp"
 
 namespace foliot::program::bench {

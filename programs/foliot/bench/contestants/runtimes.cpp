@@ -24,11 +24,11 @@
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "../go/go_benchmarks.hpp"
-#include "../roster.hpp"
-#include "../workloads/crew.hpp"
-#include "../workloads/sleep_log.hpp"
-#include "../workloads/wake_ups.hpp"
+#include "bench/go/go_benchmarks.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/crew.hpp"
+#include "bench/workloads/sleep_log.hpp"
+#include "bench/workloads/wake_ups.hpp"
 
 namespace foliot::program::bench {
 

@@ -19,10 +19,10 @@
 #include <foliot/core/sync/note.hpp>
 #include <foliot/service.hpp>
 
-#include "../roster.hpp"
-#include "../workloads/crew.hpp"
-#include "../workloads/sleep_log.hpp"
-#include "../workloads/wake_ups.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/crew.hpp"
+#include "bench/workloads/sleep_log.hpp"
+#include "bench/workloads/wake_ups.hpp"
 
 namespace foliot::program::bench {
 

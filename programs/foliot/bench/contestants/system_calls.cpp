@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../roster.hpp"
-#include "../workloads/sleep_log.hpp"
+#include "bench/roster.hpp"
+#include "bench/workloads/sleep_log.hpp"
 
 namespace foliot::program::bench {
 

@@ -10,9 +10,9 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "../../failure.hpp"
-#include "../resident_memory.hpp"
-#include "../workloads/cores.hpp"
+#include "bench/resident_memory.hpp"
+#include "bench/workloads/cores.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

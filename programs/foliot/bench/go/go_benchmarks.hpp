@@ -23,7 +23,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/task.hpp>
 
-#include "../contestant.hpp"
+#include "bench/contestant.hpp"
 
 namespace foliot::program::bench {
 

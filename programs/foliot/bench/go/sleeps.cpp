@@ -10,7 +10,7 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
-#include "../resident_memory.hpp"
+#include "bench/resident_memory.hpp"
 #include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "../bench_options.hpp"
-#include "../generations.hpp"
+#include "bench/bench_options.hpp"
+#include "bench/generations.hpp"
 #include "report.hpp"
 #include "text_table.hpp"
 

@@ -4,7 +4,7 @@
 #include <foliot/version.hpp>
 #include <nlohmann/json.hpp>
 
-#include "../generations.hpp"
+#include "bench/generations.hpp"
 #include "report.hpp"
 
 namespace foliot::program::bench {

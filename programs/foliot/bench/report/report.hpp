@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "../record.hpp"
+#include "bench/record.hpp"
 
 namespace foliot::program::bench {
 

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "../choice.hpp"
-#include "../generations.hpp"
+#include "bench/choice.hpp"
+#include "bench/generations.hpp"
 #include "report.hpp"
 #include "text_table.hpp"
 

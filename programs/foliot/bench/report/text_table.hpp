@@ -19,8 +19,8 @@
 
 #include <fmt/format.h>
 
-#include "../../grouped.hpp"
-#include "../statistics.hpp"
+#include "bench/statistics.hpp"
+#include "grouped.hpp"
 
 namespace foliot::program::bench {
 

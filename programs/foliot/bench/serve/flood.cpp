@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "../../failure.hpp"
 #include "late_jobs.hpp"
 #include "load_generator.hpp"
+#include "text/failure.hpp"
 #include "tube.hpp"
 #include "unread_lists.hpp"
 

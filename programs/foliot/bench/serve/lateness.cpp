@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "../../failure.hpp"
 #include "late_jobs.hpp"
 #include "load_generator.hpp"
+#include "text/failure.hpp"
 #include "tube.hpp"
 
 namespace foliot::program::bench {

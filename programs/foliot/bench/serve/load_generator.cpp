@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../failure.hpp"
-#include "../../interruption.hpp"
+#include "interruption.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

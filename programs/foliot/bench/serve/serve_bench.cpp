@@ -11,16 +11,16 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/note.hpp>
 
-#include "../../failure.hpp"
-#include "../../interruption.hpp"
-#include "../../report.hpp"
-#include "../report/report.hpp"
-#include "../workloads/quick_random.hpp"
+#include "bench/report/report.hpp"
+#include "bench/workloads/quick_random.hpp"
+#include "interruption.hpp"
 #include "load_generator.hpp"
+#include "report.hpp"
 #include "serve_bench_options.hpp"
 #include "serve_results.hpp"
 #include "statistics_reply.hpp"
 #include "temporary_folder.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../../failure.hpp"
-#include "../bench_options.hpp"
+#include "bench/bench_options.hpp"
 #include "serve_bench_options.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 

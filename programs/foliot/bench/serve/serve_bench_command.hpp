@@ -1,7 +1,7 @@
 // The command line of `foliot bench serve`.
 #pragma once
 
-#include "../../commands.hpp"
+#include "commands.hpp"
 
 namespace foliot::program {
 

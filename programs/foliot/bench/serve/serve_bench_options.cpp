@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../../address_text.hpp"
-#include "../../failure.hpp"
+#include "text/address_text.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

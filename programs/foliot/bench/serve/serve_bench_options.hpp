@@ -12,7 +12,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/runtime/net/address.hpp>
 
-#include "../outputs.hpp"
+#include "bench/outputs.hpp"
 #include "serve_workload.hpp"
 #include "server_kind.hpp"
 #include "server_process.hpp"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "../record.hpp"
-#include "../statistics.hpp"
+#include "bench/record.hpp"
+#include "bench/statistics.hpp"
 #include "serve_target.hpp"
 
 namespace foliot::program::bench {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "../report/text_table.hpp"
+#include "bench/report/text_table.hpp"
 #include "serve_results.hpp"
 
 namespace foliot::program::bench {

@@ -8,7 +8,7 @@
 #include <foliot/version.hpp>
 #include <unistd.h>
 
-#include "../child_process.hpp"
+#include "bench/child_process.hpp"
 
 namespace foliot::program::bench {
 

@@ -22,11 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../failure.hpp"
-#include "../../interruption.hpp"
+#include "interruption.hpp"
 #include "owned_descriptor.hpp"
 #include "reply_scanner.hpp"
 #include "statistics_reply.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

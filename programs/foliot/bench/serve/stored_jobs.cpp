@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "../workloads/quick_random.hpp"
+#include "bench/workloads/quick_random.hpp"
 #include "load_generator.hpp"
 #include "tube.hpp"
 

@@ -8,7 +8,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-#include "../../failure.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "../../failure.hpp"
-#include "../../replay/usage.hpp"
 #include "load_generator.hpp"
+#include "replay/usage.hpp"
+#include "text/failure.hpp"
 #include "tube.hpp"
 
 namespace foliot::program::bench {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "../../failure.hpp"
 #include "statistics_reply.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

@@ -39,10 +39,10 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/seam/sync.hpp>
 
-#include "../../failure.hpp"
-#include "../contestant.hpp"
+#include "bench/contestant.hpp"
 #include "cores.hpp"
 #include "quick_random.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

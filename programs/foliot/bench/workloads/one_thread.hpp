@@ -47,9 +47,9 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "../../failure.hpp"
-#include "../resident_memory.hpp"
+#include "bench/resident_memory.hpp"
 #include "quick_random.hpp"
+#include "text/failure.hpp"
 #include "timer_set.hpp"
 
 namespace foliot::program::bench {

@@ -26,8 +26,8 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 
-#include "../../failure.hpp"
-#include "../contestant.hpp"
+#include "bench/contestant.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

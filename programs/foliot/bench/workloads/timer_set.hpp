@@ -16,7 +16,7 @@
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/instant.hpp>
 
-#include "../contestant.hpp"
+#include "bench/contestant.hpp"
 
 namespace foliot::program::bench {
 

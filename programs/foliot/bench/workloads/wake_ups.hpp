@@ -13,9 +13,9 @@
 #include <foliot/core/sync/note.hpp>
 #include <sys/resource.h>
 
-#include "../../failure.hpp"
-#include "../contestant.hpp"
+#include "bench/contestant.hpp"
 #include "quick_random.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::bench {
 

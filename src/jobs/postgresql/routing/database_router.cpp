@@ -8,9 +8,9 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "../../execution_news.hpp"
-#include "../../operation_parts.hpp"
-#include "../sleep_for.hpp"
+#include "jobs/execution_news.hpp"
+#include "jobs/operation_parts.hpp"
+#include "jobs/postgresql/sleep_for.hpp"
 
 namespace foliot::jobs::detail {
 

@@ -36,9 +36,9 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../postgresql_node.hpp"
-#include "../tube_map.hpp"
 #include "database_worker.hpp"
+#include "jobs/postgresql/postgresql_node.hpp"
+#include "jobs/postgresql/tube_map.hpp"
 #include "listener_set.hpp"
 #include "routed_operation.hpp"
 

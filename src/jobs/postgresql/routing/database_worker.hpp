@@ -19,9 +19,9 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "../batch_plan.hpp"
-#include "../postgresql_node.hpp"
-#include "../tube_map.hpp"
+#include "jobs/postgresql/batch_plan.hpp"
+#include "jobs/postgresql/postgresql_node.hpp"
+#include "jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "../../execution_news.hpp"
 #include "database_router.hpp"
+#include "jobs/execution_news.hpp"
 
 namespace foliot::jobs::detail {
 

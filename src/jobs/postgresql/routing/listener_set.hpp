@@ -12,7 +12,7 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/jobs/other_nodes.hpp>
 
-#include "../tube_map.hpp"
+#include "jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {
 

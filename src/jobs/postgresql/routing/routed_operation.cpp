@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "../../operation_parts.hpp"
+#include "jobs/operation_parts.hpp"
 
 namespace foliot::jobs::detail {
 

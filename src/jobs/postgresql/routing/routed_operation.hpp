@@ -15,7 +15,7 @@
 
 #include <foliot/jobs/operations.hpp>
 
-#include "../tube_map.hpp"
+#include "jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {
 

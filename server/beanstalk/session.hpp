@@ -1,0 +1,217 @@
+// One connection of a beanstalk client: reads its commands, has the broker execute them, and answers in their order.
+//
+// The puts that a client sends without waiting for answers are handed to the broker together, so that one batch of the
+// store takes many of them. So are the delete of a job that the client holds and the reserve behind it, which a worker
+// may send at once. Every other command waits until those before it have been answered. Answers leave when all
+// that has been read is answered, or when they have grown to some size; a client that does not read its answers is not
+// read from either.
+//
+// What a session keeps counts as held_memory. Before it takes much memory, for a body, a list or the answer to a peek,
+// it takes room; while there is none, it reads nothing. If the client closes its side meanwhile, the command gets
+// OUT_OF_MEMORY. A session that is closed to make room ends without an answer. The tubes that its client watches count
+// as what the session keeps: they are no reason to close it.
+//
+// While a reserve waits, the session goes on reading, up to a bound: it must notice that the client has gone. A client
+// that has closed its side gets TIMED_OUT, as beanstalkd does it. What was sent behind the reserve is answered after
+// it.
+//
+// While the store is unavailable, each command that needs it gets INTERNAL_ERROR, and nothing has changed; a reserve
+// that waits goes on waiting, and `stats` leaves out what only the store knows. If the store does not know whether it
+// has executed a command, any answer to it may be a lie: the session sends the answers before it, and ends. A client
+// sees a lost connection, after which it cannot know.
+//
+// A client that speaks HTTP is told what listens here, and its connection ends at once: nothing that it has sent behind
+// its first line runs as a command. The same holds for one that speaks TLS, which gets UNKNOWN_COMMAND in plain text.
+//
+// When the session ends, however it ends, the jobs that its client holds are ready again.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "commands.hpp"
+#include "parser.hpp"
+#include "server/core/held_memory.hpp"
+#include "server_state.hpp"
+#include "writer.hpp"
+
+namespace foliot::program::beanstalk {
+
+class session {
+ public:
+  /// Throws broker_full and broker_closed.
+  session(server_state& server, const runtime::stream& peer);
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session();
+
+  /// Until the client or the server ends the connection, or the store does not know whether it has executed a command.
+  /// The connection must be closed then. Throws store_failure and broker_closed.
+  [[nodiscard]] task<> run();
+
+ private:
+  /// A put that the broker has and that is not answered.
+  struct pending_put {
+    pending_put(jobs::client& by, jobs::put&& what, bool is_extended)
+        : answer(by, std::move(what)), extended(is_extended) {}
+
+    jobs::in_flight<jobs::put> answer;
+    bool extended;
+  };
+  /// A delete of a job that the client holds, which the broker has and that is not answered.
+  struct pending_delete {
+    pending_delete(jobs::client& by, jobs::job_id which) : answer(by.finish(which)), id(which) {}
+
+    jobs::in_flight<jobs::finish> answer;
+    jobs::job_id id;
+  };
+
+  enum class reading : std::uint8_t { data, ended, woken };
+
+  /// The memory of a watch, here and in the broker.
+  static constexpr std::size_t bytes_of_watch = 112;
+
+  // The bytes.
+  [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
+  [[nodiscard]] bool has_room() noexcept;
+  /// With `trims`, gives back large buffers if nothing comes for a second, and returns `woken`.
+  task<reading> read_more(bool trims);
+  task<bool> write_answers();
+  /// Ends the connection, and drops what the client has sent: unread bytes would end it before the answers are there.
+  task<> drop_the_rest();
+  task<bool> write_text(std::string_view text);
+  /// The answer to a list: its lines are sent from where all readers have them.
+  task<> send_list(std::shared_ptr<const shared_text> list);
+
+  // The memory.
+  [[nodiscard]] std::size_t buffers() const noexcept { return buffer_.size() + out_.capacity(); }
+  /// Whether the session may watch so many tubes, as far as their memory is concerned. Counts it then.
+  [[nodiscard]] bool keep_watches(std::size_t tubes) noexcept { return memory_.keep(tubes * bytes_of_watch); }
+  /// Counts what the session holds now.
+  void note_memory() noexcept {
+    memory_.holds(buffers() + commands_.body_memory() + bytes_in_puts_ + puts_.size() * sizeof(pending_put));
+  }
+  void trim_buffers();
+  /// Sends what is answered, and waits for room. False if there will be none: then the command is refused.
+  task<bool> wait_for_room(std::size_t bytes);
+  /// The same for so many bytes of the body that comes; a body that is small against the bound gets all its memory, so
+  /// that it need not wait again.
+  task<bool> wait_for_room_of_body(std::size_t bytes);
+
+  /// Executes what the client sends until it ends the connection. Throws store_unavailable only in doubt.
+  task<> serve_commands();
+
+  // The commands. Each writes its answer to out_, and writes nothing if it throws; those that need the broker are
+  // tasks. What they are given must live until they have ended.
+  task<> answer(event& what);
+  task<> begin_put(put& what);
+  /// Answers what the broker has of the client: puts, or a delete.
+  task<> answer_pending();
+  task<> answer_puts();
+  /// Precondition: there is one.
+  task<> answer_delete();
+  void on(const unknown_command&) { out_ += reply::unknown_command; }
+  void on(const bad_format&) { out_ += reply::bad_format; }
+  void on(const http_request&);
+  void on(const tls_record&);
+  void on(const put_line& what) { put_is_extended_ = what.extended; }
+  task<> on(put& what) { return begin_put(what); }
+  void on(const body_without_crlf&) { out_ += reply::expected_crlf; }
+  void on(const body_discarded& what);
+  task<> on(const use& what);
+  task<> on(const watch& what);
+  task<> on(const ignore& what);
+  task<> on(const reserve&) { return reserve_one(std::nullopt); }
+  task<> on(const reserve_with_timeout& what) { return reserve_one(std::chrono::seconds(what.seconds)); }
+  task<> on(const reserve_job& what);
+  task<> on(const delete_job& what);
+  task<> on(const release& what);
+  task<> on(const bury& what);
+  task<> on(const touch& what);
+  task<> on(const peek& what) { return show(jobs::peek{what.id}); }
+  task<> on(const peek_ready&) { return show(jobs::peek_first{used_->name, jobs::job_state::ready}); }
+  task<> on(const peek_delayed&) { return show(jobs::peek_first{used_->name, jobs::job_state::delayed}); }
+  task<> on(const peek_buried&) { return show(jobs::peek_first{used_->name, jobs::job_state::buried}); }
+  task<> on(const kick& what);
+  task<> on(const kick_job& what);
+  task<> on(const pause_tube& what);
+  task<> on(const stats&);
+  task<> on(const stats_job& what);
+  task<> on(const stats_tube& what);
+  task<> on(const list_tubes&);
+  void on(const list_tube_used&) { write_using(out_, used_->name); }
+  task<> on(const list_tubes_watched&);
+  void on(const quit&) { quits_ = true; }
+  task<> on(const cancel& what);
+  task<> on(const reschedule& what);
+  task<> on(const fire_now& what);
+  task<> on(const extended_stats_job& what);
+
+  void become_worker() noexcept;
+  task<> reserve_one(std::optional<duration> timeout);
+  /// Reserves a job in the batch of the delete that is not answered. No answer but a job counts: the reserve is tried
+  /// again after the delete.
+  task<jobs::reserve_answer> reserve_beside_delete();
+  task<jobs::reserve_answer> reserve_now_or_later(std::optional<duration> timeout);
+  task<jobs::reserve_answer> wait_for_job(std::optional<duration> timeout);
+  template <class Look>
+  task<> show(Look what);
+  template <class Change>
+  task<> change(Change what, numbered_reply done);
+  void say_reserved(const jobs::claimed_job& got);
+  void say_held(const jobs::holder_answer& what, jobs::job_id id, std::string_view done);
+  [[nodiscard]] jobs::job_name name_of(const job_reference& job) const;
+  void forget_ended_reservations();
+  /// Ends the record of a tube that no connection uses or watches, if the tube has no job. Where other nodes have
+  /// clients, too, the record ends in any case: they may end the jobs, and this one would not hear of it.
+  task<> end_if_unused(shared_record tube);
+  /// Whether the store has a job of the tube.
+  task<bool> has_jobs(std::string_view tube);
+  /// The tubes that live, in the order of `list-tubes`: those of this node's clients, then those that only have jobs of
+  /// other nodes.
+  task<std::vector<std::string>> living_tubes();
+  /// The same as a list that sessions share, where other nodes have clients, too.
+  task<std::shared_ptr<const shared_text>> list_of_all_nodes();
+  /// The memory that the next list takes.
+  [[nodiscard]] std::size_t bytes_of_next_list() const;
+  task<> leave_tubes();
+
+  server_state& server_;
+  const runtime::stream& peer_;
+  memory_holder memory_;
+  jobs::broker& broker_;
+  jobs::client client_;
+  parser commands_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;  // of the unread bytes in buffer_
+  std::size_t end_ = 0;
+  bool client_has_closed_ = false;
+  bool quits_ = false;
+  bool is_foreign_ = false;  // the client speaks another protocol
+  std::string out_;
+  std::deque<pending_put> puts_;
+  std::optional<pending_delete> delete_;  // if there is one, there is no put
+  held_tube used_;
+  std::vector<held_tube> watched_;  // in beanstalkd's order: where one is ignored, the last one takes its place
+  /// The tubes of the jobs that the client holds, and of some that it held.
+  std::unordered_map<jobs::job_id, std::weak_ptr<tube_record>> held_;
+  bool put_is_extended_ = false;
+  std::size_t bytes_in_puts_ = 0;
+  bool has_put_ = false;
+  bool has_reserved_ = false;
+};
+
+}  // namespace foliot::program::beanstalk

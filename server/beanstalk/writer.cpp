@@ -1,0 +1,297 @@
+#include "writer.hpp"
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <utility>
+
+namespace foliot::program::beanstalk {
+namespace {
+
+constexpr std::string_view crlf = "\r\n";
+
+template <std::integral Number>
+void append(std::string& out, Number number) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(digits.data(), end);
+}
+
+/// Six digits, or sixteen of a number in base 16, with zeros in front.
+void append_padded(std::string& out, std::uint64_t number, std::size_t width, int base) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
+  const auto size = static_cast<std::size_t>(end - digits.data());
+  if (size < width) out.append(width - size, '0');
+  out.append(digits.data(), size);
+}
+
+std::string_view text_of(numbered_reply word) {
+  switch (word) {
+    case numbered_reply::inserted: return "INSERTED ";
+    case numbered_reply::buried: return "BURIED ";
+    case numbered_reply::watching: return "WATCHING ";
+    case numbered_reply::kicked: return "KICKED ";
+    case numbered_reply::kept: return "KEPT ";
+    case numbered_reply::replaced: return "REPLACED ";
+    case numbered_reply::exists: return "EXISTS ";
+    case numbered_reply::is_reserved: return "IS_RESERVED ";
+    case numbered_reply::cancelled: return "CANCELLED ";
+    case numbered_reply::rescheduled: return "RESCHEDULED ";
+    case numbered_reply::fired: return "FIRED ";
+  }
+  std::unreachable();
+}
+
+std::string_view text_of(jobs::job_state state) {
+  switch (state) {
+    case jobs::job_state::delayed: return "delayed";
+    case jobs::job_state::ready: return "ready";
+    case jobs::job_state::reserved: return "reserved";
+    case jobs::job_state::buried: return "buried";
+  }
+  std::unreachable();
+}
+
+void append_job_line(std::string& out, std::string_view word, jobs::job_id id, std::size_t body_size) {
+  out += word;
+  append(out, id);
+  out += ' ';
+  append(out, body_size);
+  out += crlf;
+}
+
+void append_job(std::string& out, std::string_view word, jobs::job_id id, std::string_view body) {
+  constexpr std::size_t rest = 64;  // of the line, and the end
+  out.reserve(out.size() + body.size() + rest);
+  append_job_line(out, word, id, body.size());
+  out += body;
+  out += crlf;
+}
+
+/// Replies `OK` with a text, which ends with a newline. The CR LF behind it is not counted.
+void append_ok(std::string& out, std::string_view text) {
+  out += "OK ";
+  append(out, text.size());
+  out += crlf;
+  out += text;
+  out += crlf;
+}
+
+/// Collects the lines of a dictionary.
+class dictionary {
+ public:
+  template <std::integral Number>
+  void add(std::string_view key, Number value) {
+    begin(key);
+    append(text_, value);
+    text_ += '\n';
+  }
+
+  void add(std::string_view key, std::chrono::seconds value) { add(key, value.count()); }
+
+  /// Seconds with six decimal places.
+  void add(std::string_view key, std::chrono::microseconds value) {
+    begin(key);
+    append(text_, value.count() / 1'000'000);
+    text_ += '.';
+    append_padded(text_, static_cast<std::uint64_t>(value.count() % 1'000'000), 6, 10);
+    text_ += '\n';
+  }
+
+  void add_word(std::string_view key, std::string_view value) {
+    begin(key);
+    text_ += value;
+    text_ += '\n';
+  }
+
+  void add_quoted(std::string_view key, std::string_view value) {
+    begin(key);
+    text_ += '"';
+    text_ += value;
+    text_ += "\"\n";
+  }
+
+  void add_hexadecimal(std::string_view key, std::uint64_t value) {
+    begin(key);
+    append_padded(text_, value, 16, 16);
+    text_ += '\n';
+  }
+
+  void add(const jobs::job_counts& counts) {
+    add("current-jobs-urgent", counts.urgent);
+    add("current-jobs-ready", counts.ready);
+    add("current-jobs-reserved", counts.reserved);
+    add("current-jobs-delayed", counts.delayed);
+    add("current-jobs-buried", counts.buried);
+  }
+
+  void add(const job_statistics& what) {
+    add("id", what.id);
+    add_quoted("tube", what.tube);
+    add_word("state", text_of(what.state));
+    add("pri", what.priority);
+    add("age", what.age);
+    add("delay", what.delay);
+    add("ttr", what.ttr);
+    add("time-left", what.time_left);
+    add("file", what.file);
+    add("reserves", what.counters.reserves);
+    add("timeouts", what.counters.timeouts);
+    add("releases", what.counters.releases);
+    add("buries", what.counters.buries);
+    add("kicks", what.counters.kicks);
+  }
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  void begin(std::string_view key) {
+    text_ += key;
+    text_ += ": ";
+  }
+
+  std::string text_ = "---\n";
+};
+
+constexpr std::array<std::string_view, shown_verbs> command_keys{"cmd-put",
+                                                                 "cmd-peek",
+                                                                 "cmd-peek-ready",
+                                                                 "cmd-peek-delayed",
+                                                                 "cmd-peek-buried",
+                                                                 "cmd-reserve",
+                                                                 "cmd-reserve-with-timeout",
+                                                                 "cmd-delete",
+                                                                 "cmd-release",
+                                                                 "cmd-use",
+                                                                 "cmd-watch",
+                                                                 "cmd-ignore",
+                                                                 "cmd-bury",
+                                                                 "cmd-kick",
+                                                                 "cmd-touch",
+                                                                 "cmd-stats",
+                                                                 "cmd-stats-job",
+                                                                 "cmd-stats-tube",
+                                                                 "cmd-list-tubes",
+                                                                 "cmd-list-tube-used",
+                                                                 "cmd-list-tubes-watched",
+                                                                 "cmd-pause-tube"};
+
+}  // namespace
+
+void write_number(std::string& out, numbered_reply word, std::uint64_t number) {
+  out += text_of(word);
+  append(out, number);
+  out += crlf;
+}
+
+void write_using(std::string& out, std::string_view tube) {
+  out += "USING ";
+  out += tube;
+  out += crlf;
+}
+
+void write_reserved(std::string& out, jobs::job_id id, std::string_view body) {
+  append_job(out, "RESERVED ", id, body);
+}
+
+void write_found(std::string& out, jobs::job_id id, std::string_view body) { append_job(out, "FOUND ", id, body); }
+
+void write_reserved_line(std::string& out, jobs::job_id id, std::size_t body_size) {
+  append_job_line(out, "RESERVED ", id, body_size);
+}
+
+constexpr std::string_view begin_of_text = "---\n";
+
+void write_list_begin(std::string& out, std::size_t lines_size) {
+  out += "OK ";
+  append(out, begin_of_text.size() + lines_size);
+  out += crlf;
+  out += begin_of_text;
+}
+
+void write_tubes(std::string& out, std::span<const std::string> tubes) {
+  std::string text(begin_of_text);
+  for (const std::string& tube : tubes) {
+    text += "- ";
+    text += tube;
+    text += '\n';
+  }
+  append_ok(out, text);
+}
+
+void write_statistics(std::string& out, const server_statistics& what) {
+  dictionary lines;
+  if (what.counts) lines.add(*what.counts);
+  for (std::size_t each = 0; each < shown_verbs; ++each) lines.add(command_keys[each], what.commands[each]);
+  lines.add("job-timeouts", what.job_timeouts);
+  lines.add("total-jobs", what.total_jobs);
+  lines.add("max-job-size", what.max_job_size);
+  if (what.current_tubes) lines.add("current-tubes", *what.current_tubes);
+  lines.add("current-connections", what.current_connections);
+  lines.add("current-producers", what.current_producers);
+  lines.add("current-workers", what.current_workers);
+  lines.add("current-waiting", what.current_waiting);
+  lines.add("total-connections", what.total_connections);
+  lines.add("pid", what.pid);
+  lines.add_quoted("version", what.version);
+  lines.add("rusage-utime", what.user_time);
+  lines.add("rusage-stime", what.system_time);
+  lines.add("uptime", what.uptime);
+  lines.add("binlog-oldest-index", what.oldest_log);
+  lines.add("binlog-current-index", what.current_log);
+  lines.add("binlog-records-migrated", what.records_migrated);
+  lines.add("binlog-records-written", what.records_written);
+  lines.add("binlog-max-size", what.max_log_size);
+  lines.add_word("draining", what.draining ? "true" : "false");
+  lines.add_hexadecimal("id", what.instance);
+  lines.add_quoted("hostname", what.hostname);
+  lines.add_quoted("os", what.os);
+  lines.add_quoted("platform", what.platform);
+  lines.add("foliot-store-batches", what.store_batches);
+  lines.add("foliot-store-operations", what.store_operations);
+  lines.add("foliot-store-refused-batches", what.store_refused_batches);
+  lines.add("foliot-store-refused-operations", what.store_refused_operations);
+  lines.add("foliot-store-unavailable", what.store_unavailable ? 1 : 0);
+  lines.add("foliot-buffered-bytes", what.buffered_bytes);
+  lines.add("foliot-buffered-waiting", what.buffered_waiting);
+  lines.add("foliot-buffered-closed", what.buffered_closed);
+  append_ok(out, lines.text());
+}
+
+void write_statistics(std::string& out, const tube_statistics& what) {
+  dictionary lines;
+  lines.add_quoted("name", what.name);
+  if (what.counts) lines.add(*what.counts);
+  lines.add("total-jobs", what.total_jobs);
+  lines.add("current-using", what.using_it);
+  lines.add("current-watching", what.watching_it);
+  lines.add("current-waiting", what.waiting);
+  lines.add("cmd-delete", what.deletes);
+  lines.add("cmd-pause-tube", what.pauses);
+  lines.add("pause", what.pause);
+  lines.add("pause-time-left", what.pause_left);
+  append_ok(out, lines.text());
+}
+
+void write_statistics(std::string& out, const job_statistics& what) {
+  dictionary lines;
+  lines.add(what);
+  append_ok(out, lines.text());
+}
+
+void write_statistics(std::string& out, const extended_job_statistics& what) {
+  dictionary lines;
+  lines.add(what.job);
+  std::string key;
+  for (const char each : what.key) {
+    if (each == '"' || each == '\\') key += '\\';
+    key += each;
+  }
+  lines.add_quoted("key", key);
+  lines.add("due-ms", what.due.time_since_epoch().count());
+  lines.add("ttr-ms", what.ttr.count());
+  append_ok(out, lines.text());
+}
+
+}  // namespace foliot::program::beanstalk

@@ -1,0 +1,42 @@
+// The stores of a server, one for each of its sessions, and what watches them.
+//
+// Thread safety: one thread, but for busy_for(), which any thread may call; each store as job_store.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/jobs/job_store.hpp>
+
+#include "serve_options.hpp"
+#include "server_log.hpp"
+#include "watched_store.hpp"
+
+namespace foliot::program {
+
+class opened_stores {
+ public:
+  /// Opens them, as open_stores().
+  opened_stores(const serve_options& options, const server_log& log);
+  ~opened_stores();
+  opened_stores(const opened_stores&) = delete;
+  opened_stores& operator=(const opened_stores&) = delete;
+
+  /// All of them, watched.
+  [[nodiscard]] std::vector<jobs::job_store*> all() const;
+  /// The first one, watched.
+  [[nodiscard]] const watched_store& first_watched() const { return *watched_.front(); }
+  /// The first one as it was opened.
+  [[nodiscard]] jobs::job_store& first() const { return *opened_.front(); }
+  /// How long the oldest batch under way has taken; zero: there is none.
+  [[nodiscard]] duration busy_for() const noexcept;
+  /// Closes all of them, at once. Throws the first failure.
+  void close();
+
+ private:
+  std::vector<std::unique_ptr<jobs::job_store>> opened_;
+  std::vector<std::unique_ptr<watched_store>> watched_;
+};
+
+}  // namespace foliot::program

@@ -1,0 +1,74 @@
+#include "serve_options.hpp"
+
+#include <sys/utsname.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "text/address_text.hpp"
+#include "text/duration_text.hpp"
+#include "text/failure.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+/// Whether only programs of this machine can connect to it.
+bool is_closed_to_others(const runtime::address& at) {
+  if (at.is_local()) return true;
+  const std::string text = at.to_string();
+  return text.starts_with("127.") || text.starts_with("[::1]:");
+}
+
+}  // namespace
+
+std::optional<runtime::address> listen_address(const std::string& option, const std::string& text, bool insecure) {
+  if (text == "off") return std::nullopt;
+  const runtime::address at = find_address_to_listen_at(option, text, "off");
+  if (!insecure && !is_closed_to_others(at)) {
+    throw failure(
+        fmt::format("{} {} can be reached from other machines, and this protocol has neither encryption nor "
+                    "passwords: name a loopback address or a path, or add --insecure",
+                    option, at.to_string()));
+  }
+  return at;
+}
+
+std::string node_name(const std::string& asked, const std::optional<runtime::address>& listener) {
+  if (asked.size() > longest_node) {
+    throw failure(fmt::format("--node has {} bytes: a name has 1 to {}", asked.size(), longest_node));
+  }
+  if (!asked.empty()) return asked;
+  if (!listener || (!listener->is_local() && listener->port() == 0)) {
+    throw failure("--store needs --node NAME here: there is no fixed address that could name the node");
+  }
+  utsname machine{};
+  ::uname(&machine);
+  return fmt::format("{}/{}", machine.nodename, listener->to_string()).substr(0, longest_node);
+}
+
+duration node_timeout(const std::string& text) {
+  const auto length = parse_duration(text);
+  if (!length) throw failure("--node-timeout: " + length.error());
+  if (*length < least_node_timeout) {
+    throw failure(fmt::format("--node-timeout {} is too short: the least is {}", text, to_string(least_node_timeout)));
+  }
+  if (*length > longest_node_timeout) {
+    throw failure(fmt::format("--node-timeout {} is too long: the most is {}", text, to_string(longest_node_timeout)));
+  }
+  return *length;
+}
+
+std::optional<duration> sync_period(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"always"}) return std::nullopt;
+  const bool has_every = words.size() == 2 && words[0] == "every";
+  if (words.size() != 1 && !has_every) {
+    throw failure(fmt::format("--sync '{}' is unknown: write 'always', or 'every' and a duration such as 50ms",
+                              fmt::join(words, " ")));
+  }
+  const auto length = parse_duration(words.back());
+  if (!length) throw failure("--sync: " + length.error() + "; or write 'always'");
+  return *length;
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,423 @@
+// Sessions and the bound of the memory that they share: lists, bodies, and what waits behind a reserve, of clients that
+// do not read or do not go on. On virtual time.
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/memory_store.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+#include "jobs/broker_world.hpp"
+#include "jobs/simulated_nodes.hpp"
+#include "server/beanstalk/server_state.hpp"
+#include "server/beanstalk/session.hpp"
+#include "server/core/held_memory.hpp"
+
+namespace foliot::program::beanstalk {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t megabyte = std::size_t{1} << 20;
+/// Longer than the server waits before it closes those that hold most.
+constexpr duration long_enough = 10s;
+
+task<> serve_one(server_state& state, const runtime::stream& peer) {
+  {
+    session with(state, peer);
+    co_await with.run();
+  }
+  static_cast<void>(peer.close_write());
+}
+
+/// A client, whose session's socket has little room.
+struct client {
+  explicit client(server_state& state) : ends(runtime::stream::pair().value()) {
+    const int smallest = 1;
+    EXPECT_EQ(::setsockopt(ends.second.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest), 0);
+    serving = runtime::spawn(serve_one(state, ends.second), "session");
+  }
+
+  task<> send(std::string what) { static_cast<void>(co_await ends.first.write_all(what)); }
+  /// What comes up to this end, or until the server closes the connection.
+  task<std::string> read(std::string_view end) {
+    std::string all;
+    while (!all.ends_with(end)) {
+      std::string piece(4096, '\0');
+      const auto got = co_await ends.first.read_some(std::span(piece));
+      if (!got || *got == 0) break;
+      all.append(piece, 0, *got);
+    }
+    co_return all;
+  }
+  task<std::string> ask(std::string what, std::string_view end) {
+    co_await send(std::move(what));
+    std::string answer = co_await read(end);
+    co_return answer;
+  }
+  task<> leave() {
+    if (!ends.first) co_return;
+    ends.first.close();
+    co_await serving.join();
+  }
+
+  std::pair<runtime::stream, runtime::stream> ends;
+  runtime::join_handle<> serving;
+};
+
+/// A server with this bound, alone or as one of several nodes.
+struct server {
+  server(const virtual_clock& time, std::size_t most, std::size_t max_job, bool is_node)
+      : wall(time),
+        memory_store(jobs::store_clocks{&wall, &time}),
+        shared_store(memory_store, &nodes),
+        broker(is_node ? static_cast<jobs::job_store&>(shared_store) : memory_store, limits_of(max_job)),
+        memory(most),
+        state(broker, max_job, 100'000, memory) {}
+
+  static jobs::broker_limits limits_of(std::size_t max_job) {
+    jobs::broker_limits limits;
+    limits.job.max_body = max_job;
+    return limits;
+  }
+
+  client& connect() { return clients.emplace_back(state); }
+
+  jobs::virtual_wall_clock wall;
+  jobs::memory_store memory_store;
+  test::simulated_nodes nodes;
+  test::spy_store shared_store;
+  jobs::broker broker;
+  held_memory memory;
+  server_state state;
+  std::list<client> clients;
+};
+
+template <class Body>
+task<> with_running_server(server& on, Body& body) {
+  auto running = runtime::spawn(on.broker.run(), "the broker");
+  co_await body(on);
+  for (client& each : on.clients) co_await each.leave();
+  EXPECT_EQ(on.memory.bytes(), 0U);
+  EXPECT_EQ(on.memory.waiting(), 0U);
+  on.broker.close();
+  co_await running.join();
+}
+
+template <class Body>
+void with_server(std::size_t most, std::size_t max_job, Body body, bool is_node = false) {
+  virtual_clock clock;
+  server on(clock, most, max_job, is_node);
+  runtime::run_options options;
+  options.processors = 1;
+  options.clock = &clock;
+  runtime::run(with_running_server(on, body), options);
+}
+
+std::string name_of(std::size_t number) { return "t" + std::to_string(10'000 + number) + std::string(190, 'x'); }
+
+std::string list_of(std::size_t tubes) {
+  std::string lines = "---\n- default\n";
+  for (std::size_t i = 0; i < tubes; ++i) lines += "- " + name_of(i) + "\n";
+  return "OK " + std::to_string(lines.size()) + "\r\n" + lines + "\r\n";
+}
+
+std::string put_of(std::size_t bytes) {
+  return "put 0 0 60 " + std::to_string(bytes) + "\r\n" + std::string(bytes, 'x') + "\r\n";
+}
+
+TEST(SessionMemory, AListIsOneForAllWhoReadItAndStaysAsItWas) {
+  constexpr std::size_t tubes = 2000;
+  with_server(16 * megabyte, 65'535, [](server& on) -> task<> {
+    for (std::size_t i = 0; i < tubes; ++i) static_cast<void>(on.state.tubes.obtain(name_of(i)));
+    const std::string list = list_of(tubes);
+    for (int i = 0; i < 50; ++i) {
+      client& each = on.connect();
+      co_await each.send("list-tubes\r\n");
+    }
+    co_await runtime::sleep(long_enough);
+    EXPECT_LT(on.memory.bytes(), 2 * list.size());
+    static_cast<void>(on.state.tubes.obtain(name_of(tubes)));
+    client& last = on.connect();
+    const std::string longer = co_await last.ask("list-tubes\r\n", "\n\r\n");
+    EXPECT_EQ(longer, list_of(tubes + 1));
+    EXPECT_LT(on.memory.bytes(), 2 * list.size());
+    for (client& each : on.clients) {
+      if (&each == &last) continue;
+      const std::string got = co_await each.read("\n\r\n");
+      EXPECT_EQ(got, list);
+    }
+    EXPECT_EQ(on.memory.closed(), 0U);
+  });
+}
+
+TEST(SessionMemory, AListThatChangesForEachClientIsHeldWithinTheBound) {
+  constexpr std::size_t tubes = 2000;
+  for (const bool is_node : {false, true}) {
+    with_server(
+        megabyte, 65'535,
+        [](server& on) -> task<> {
+          for (std::size_t i = 0; i < tubes; ++i) static_cast<void>(on.state.tubes.obtain(name_of(i)));
+          client& other = on.connect();
+          for (std::size_t i = 0; i < 100; ++i) {
+            static_cast<void>(on.state.tubes.obtain("early" + std::to_string(i)));
+            client& each = on.connect();
+            co_await each.send("list-tubes\r\n");
+            co_await runtime::sleep(1s);
+            EXPECT_LE(on.memory.bytes(), 3 * megabyte);
+            const std::string said = co_await other.ask("list-tube-used\r\n", "\r\n");
+            EXPECT_EQ(said, "USING default\r\n");
+          }
+          const std::string list = co_await other.ask("list-tubes\r\n", "\n\r\n");
+          EXPECT_TRUE(list.starts_with("OK ")) << list.substr(0, 100);
+          EXPECT_NE(list.find("\n- early99\n"), std::string::npos);
+        },
+        is_node);
+  }
+}
+
+TEST(SessionMemory, AListAboveTheBoundGetsThroughAlone) {
+  constexpr std::size_t tubes = 10'000;
+  for (const bool is_node : {false, true}) {
+    with_server(
+        megabyte, 65'535,
+        [](server& on) -> task<> {
+          for (std::size_t i = 0; i < tubes; ++i) static_cast<void>(on.state.tubes.obtain(name_of(i)));
+          client& one = on.connect();
+          for (int i = 0; i < 3; ++i) {
+            const std::string list = co_await one.ask("list-tubes\r\n", "\n\r\n");
+            EXPECT_EQ(list, list_of(tubes));
+          }
+          EXPECT_EQ(on.memory.closed(), 0U);
+        },
+        is_node);
+  }
+}
+
+TEST(SessionMemory, ListsOfAllNodesThatAreAskedForTogetherAreOne) {
+  with_server(
+      16 * megabyte, 65'535,
+      [](server& on) -> task<> {
+        std::size_t asked = 0;
+        on.shared_store.before = [&asked](std::span<jobs::operation> batch) {
+          for (const jobs::operation& each : batch) asked += std::holds_alternative<jobs::list_tubes>(each) ? 1U : 0U;
+        };
+        for (std::size_t i = 0; i < 100; ++i) static_cast<void>(on.state.tubes.obtain(name_of(i)));
+        for (int i = 0; i < 50; ++i) on.connect();
+        co_await runtime::sleep(long_enough);
+        for (client& each : on.clients) co_await each.send("list-tubes\r\n");
+        for (client& each : on.clients) {
+          const std::string list = co_await each.read("\n\r\n");
+          EXPECT_EQ(list, list_of(100));
+        }
+        EXPECT_GE(asked, 1U);
+        EXPECT_LT(asked, 25U);
+        on.shared_store.before = nullptr;
+      },
+      true);
+}
+
+TEST(SessionMemory, HalfBodiesHaveTheBoundAndALargeBodyGetsThroughAlone) {
+  with_server(megabyte, 4 * megabyte, [](server& on) -> task<> {
+    client& other = on.connect();
+    const std::string half = put_of(2 * megabyte).substr(0, megabyte);
+    std::vector<runtime::join_handle<>> sending;
+    for (int i = 0; i < 10; ++i) sending.push_back(runtime::spawn(on.connect().send(half), "sends half a body"));
+    const std::string said = co_await other.ask(put_of(100), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+    co_await runtime::sleep(10 * long_enough);
+    EXPECT_LE(on.memory.bytes(), 3 * megabyte);
+    EXPECT_GE(on.memory.closed(), 5U);
+    for (auto& each : sending) co_await each.join();
+    const std::string large = co_await other.ask(put_of(4 * megabyte), "\r\n");
+    EXPECT_EQ(large, "INSERTED 2\r\n");
+  });
+}
+
+TEST(SessionMemory, ManyHalfBodiesDoNotHoldUpAWholeOneForLong) {
+  with_server(2 * megabyte, 65'535, [](server& on) -> task<> {
+    const std::string half = put_of(65'535).substr(0, 60'000);
+    for (int i = 0; i < 150; ++i) co_await on.connect().send(half);
+    co_await runtime::sleep(1ms);
+    EXPECT_GT(on.memory.waiting(), 100U);
+    client& other = on.connect();
+    const instant began = runtime::now();
+    const std::string said = co_await other.ask(put_of(20'000), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+    EXPECT_LT(runtime::now() - began, duration(20s));
+    EXPECT_LE(on.memory.bytes(), 3 * megabyte);
+  });
+}
+
+TEST(SessionMemory, AReserveDoesNotWaitForALargeAnswerOfAnother) {
+  with_server(megabyte, 4 * megabyte, [](server& on) -> task<> {
+    client& worker = on.connect();
+    const std::string said = co_await worker.ask(put_of(4 * megabyte), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+    for (int i = 0; i < 6; ++i) co_await on.connect().send("peek 1\r\n");
+    co_await runtime::sleep(1ms);
+    EXPECT_GT(on.memory.bytes(), 3 * megabyte);
+    const instant began = runtime::now();
+    co_await worker.send("watch work\r\nignore default\r\nuse work\r\n" + put_of(5) + "reserve\r\n");
+    const std::string got = co_await worker.read("xxxxx\r\n");
+    EXPECT_TRUE(got.ends_with("INSERTED 2\r\nRESERVED 2 5\r\nxxxxx\r\n")) << got;
+    EXPECT_LT(runtime::now() - began, duration(100ms));
+    EXPECT_EQ(on.memory.closed(), 0U);
+    EXPECT_LE(on.memory.bytes(), 9 * megabyte);
+  });
+}
+
+/// Watches so many tubes. Returns how many the server has allowed.
+task<std::size_t> watch_tubes(client& by, std::size_t tubes) {
+  std::size_t allowed = 0;
+  for (std::size_t i = 0; i < tubes; ++i) {
+    const std::string said = co_await by.ask("watch w" + std::to_string(i) + "\r\n", "\r\n");
+    if (said == "OUT_OF_MEMORY\r\n") break;
+    EXPECT_TRUE(said.starts_with("WATCHING ")) << said;
+    ++allowed;
+  }
+  co_return allowed;
+}
+
+TEST(SessionMemory, WatchesHaveAPartOfTheBound) {
+  with_server(megabyte, 65'535, [](server& on) -> task<> {
+    std::size_t all = 0;
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t allowed = co_await watch_tubes(on.connect(), 900);
+      EXPECT_GE(allowed, 35U);  // each client may watch some
+      EXPECT_EQ(allowed < 900, i >= 2) << i;
+      all += allowed;
+    }
+    EXPECT_GT(all, 2300U);
+    EXPECT_LT(all, 2600U);
+    EXPECT_GT(on.memory.bytes(), 200'000U);
+    EXPECT_LE(on.memory.bytes(), megabyte / 4 + 40'000);
+    client& other = on.connect();
+    const std::string refused = co_await other.ask("watch other\r\nwatch default\r\n", "\r\nWATCHING 2\r\n");
+    EXPECT_EQ(refused, "WATCHING 2\r\nWATCHING 2\r\n");
+    co_await on.clients.front().leave();
+    const std::size_t more = co_await watch_tubes(other, 700);
+    EXPECT_EQ(more, 700U);
+    EXPECT_EQ(on.memory.closed(), 0U);
+    const std::string said = co_await other.ask(put_of(60'000), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+  });
+}
+
+TEST(SessionMemory, SmallAnswersThatAreNotReadHaveTheBound) {
+  with_server(megabyte, 65'535, [](server& on) -> task<> {
+    std::string commands;
+    for (int i = 0; i < 200; ++i) commands += "stats\r\n";
+    for (int i = 0; i < 100; ++i) co_await on.connect().send(commands);
+    co_await runtime::sleep(long_enough);
+    EXPECT_GT(on.memory.bytes(), megabyte / 2);
+    EXPECT_LE(on.memory.bytes(), 2 * megabyte);
+    client& other = on.connect();
+    const std::string said = co_await other.ask(put_of(100), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+  });
+}
+
+TEST(SessionMemory, BodiesThatAreNotReadHaveTheBound) {
+  with_server(16 * megabyte, 4 * megabyte, [](server& on) -> task<> {
+    client& other = on.connect();
+    const std::string said = co_await other.ask(put_of(4 * megabyte), "\r\n");
+    EXPECT_EQ(said, "INSERTED 1\r\n");
+    for (int i = 0; i < 20; ++i) co_await on.connect().send("peek 1\r\n");
+    co_await runtime::sleep(1ms);
+    EXPECT_LE(on.memory.bytes(), 17 * megabyte);
+    EXPECT_GT(on.memory.waiting(), 0U);
+    const std::string body = co_await other.ask("reserve-job 1\r\n", "x\r\n");
+    EXPECT_TRUE(body.starts_with("RESERVED 1 4194304\r\n")) << body.substr(0, 100);
+    EXPECT_LE(on.memory.bytes(), 17 * megabyte);
+    EXPECT_GT(on.memory.closed(), 0U);
+  });
+}
+
+/// Fills a memory of a megabyte by two clients that do not read, of which none holds more than half of it.
+task<> fill(server& on) {
+  const std::string said = co_await on.connect().ask(put_of(510'000), "\r\n");
+  EXPECT_EQ(said, "INSERTED 1\r\n");
+  co_await runtime::sleep(long_enough);
+  for (int i = 0; i < 2; ++i) {
+    co_await on.connect().send("peek 1\r\n");
+    co_await runtime::sleep(1ms);
+  }
+  EXPECT_GT(on.memory.bytes(), megabyte - 50'000);
+}
+
+TEST(SessionMemory, AClientThatClosesItsSideWhileItWaitsIsRefused) {
+  with_server(megabyte, megabyte, [](server& on) -> task<> {
+    co_await fill(on);
+    client& peeks = on.connect();
+    client& puts = on.connect();
+    co_await peeks.send("peek 1\r\nlist-tube-used\r\n");
+    static_cast<void>(peeks.ends.first.close_write());
+    const std::string half = put_of(100'000);
+    co_await puts.send(half);
+    static_cast<void>(puts.ends.first.close_write());
+    const std::string of_peek = co_await peeks.read("default\r\n");
+    EXPECT_EQ(of_peek, "OUT_OF_MEMORY\r\nUSING default\r\n");
+    const std::string of_put = co_await puts.read("\r\n");
+    EXPECT_EQ(of_put, "OUT_OF_MEMORY\r\n");
+    EXPECT_EQ(on.memory.closed(), 0U);
+  });
+}
+
+TEST(SessionMemory, AJobReachesAClientThatWaitsForRoomBehindItsReserve) {
+  with_server(megabyte, megabyte, [](server& on) -> task<> {
+    client& worker = on.connect();
+    co_await worker.send("watch work\r\nignore default\r\nreserve\r\n");
+    co_await runtime::sleep(1ms);
+    co_await fill(on);
+    std::string behind;
+    for (int i = 0; i < 3000; ++i) behind += "list-tube-used\r\n";
+    auto sending = runtime::spawn(worker.send(behind), "sends behind its reserve");
+    co_await runtime::sleep(1ms);
+    EXPECT_EQ(on.memory.waiting(), 1U);
+    jobs::put job;
+    job.tube = "work";
+    co_await on.broker.execute(std::move(job));
+    const std::string got = co_await worker.read("USING default\r\n");
+    EXPECT_TRUE(got.starts_with("WATCHING 2\r\nWATCHING 1\r\nRESERVED 2 0\r\n\r\nUSING default\r\n")) << got;
+    co_await worker.leave();
+    co_await sending.join();
+    EXPECT_EQ(on.memory.closed(), 0U);
+  });
+}
+
+TEST(SessionMemory, AnIdleClientHoldsNoLargeBuffers) {
+  with_server(16 * megabyte, 65'535, [](server& on) -> task<> {
+    client& one = on.connect();
+    std::string commands;
+    for (int i = 0; i < 20'000; ++i) commands += "list-tube-used\r\n";
+    auto sending = runtime::spawn(one.send(commands + "ignore default\r\n"), "sends many commands");
+    const std::string said = co_await one.read("NOT_IGNORED\r\n");
+    EXPECT_EQ(said.size(), 20'000 * 15U + 13U);
+    co_await sending.join();
+    co_await runtime::sleep(long_enough);
+    EXPECT_EQ(on.memory.bytes(), 0U);
+    const std::string after = co_await one.ask("list-tube-used\r\n", "\r\n");
+    EXPECT_EQ(after, "USING default\r\n");
+  });
+}
+
+}  // namespace
+}  // namespace foliot::program::beanstalk

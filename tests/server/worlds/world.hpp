@@ -1,0 +1,76 @@
+// A simulated world: the whole server (sessions, connections, broker) over a store whose disk is simulated, and clients
+// that work, wait, stall, send in pieces and disappear. All in one thread, on virtual time, by one seed. The server is
+// started, crashes or ends, and is started again over what its disk has kept.
+//
+// The sockets are local ones of the system: what one side has written has arrived when all tasks wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/store_clocks.hpp>
+#include <foliot/runtime/net/address.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "history.hpp"
+#include "jobs/conformance.hpp"
+
+namespace foliot::program::worlds {
+
+using simulated_disk = jobs::conformance::store_under_test;
+
+/// What is left of a world.
+struct outcome {
+  history seen;
+  std::vector<std::string> breaches;  ///< of the checker, and of the store's invariants
+};
+
+/// The world of this seed.
+[[nodiscard]] outcome play(std::uint64_t seed, simulated_disk& disk);
+
+/// What the clients of a world share.
+class world {
+ public:
+  explicit world(std::uint64_t seed);
+
+  [[nodiscard]] std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_() % bound); }
+  [[nodiscard]] bool one_in(std::size_t count) { return below(count) == 0; }
+  [[nodiscard]] moment now() { return {++seen.order, time.now()}; }
+  [[nodiscard]] jobs::utc_time utc() const { return jobs::store_clocks{&wall, &time}.utc(); }
+  /// A connection has ended, by either side.
+  void end_connection(std::size_t number);
+  /// The server ends or has crashed: from now on the end of a connection surprises nobody.
+  void end_server();
+
+  // What this seed brings besides crashes.
+  bool has_stalls = false;       ///< some batches of the store take time
+  bool has_clock_steps = false;  ///< the wall clock is set
+  bool has_pauses = false;       ///< clients pause tubes
+
+  virtual_clock time;
+  jobs::virtual_wall_clock wall{time};
+  runtime::address address;
+  history seen;
+  bool is_over = false;      ///< the server ends, has failed, or has crashed
+  bool has_crashed = false;  ///< nothing that the server still sends is read
+  std::size_t connections = 0;
+  std::size_t bodies = 0;
+  std::map<jobs::job_id, jobs::milliseconds> ttrs;  ///< of the jobs whose puts were acknowledged
+  instant next_end;                                 ///< of a short reservation: at that time clients ask for its job
+  jobs::job_id ending_job = 0;                      ///< the job of that reservation
+  std::vector<jobs::job_id> known;                  ///< jobs of which some client has heard, the latest last
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// Lives until the server ends.
+[[nodiscard]] task<> client_life(world& in);
+
+}  // namespace foliot::program::worlds
