@@ -59,7 +59,7 @@ constexpr const char* settings =
     "(SELECT format('pid = %s AND extract(epoch FROM backend_start) = %s', pid, extract(epoch FROM backend_start)) "
     "FROM pg_stat_activity WHERE pid = pg_backend_pid())";
 
-[[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
+[[noreturn]] void fail(const std::string& text) { throw store_failure(text); }
 
 std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
 
@@ -207,7 +207,7 @@ void postgresql_node::announce() {
   const auto replies = connection_->run(calls, patience());
   connection_->commit(patience());
   if (replies.back().is_null(0, 0)) {
-    throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
+    throw node_name_taken("another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
   }
   session_ = replies.back().integer(0, 0);
