@@ -28,9 +28,8 @@ namespace detail {
 inline std::optional<store_unavailable> refusal_in(const answer& it) {
   using kind = store_unavailable::kind;
   if (std::holds_alternative<passed_over_answer>(it)) {
-    return store_unavailable(
-        kind::not_executed,
-        "foliot: another program holds the job, its key or its tube in the database: try again later");
+    return store_unavailable(kind::not_executed,
+                             "another program holds the job, its key or its tube in the database: try again later");
   }
   const auto* const lost = std::get_if<unavailable_answer>(&it);
   if (lost == nullptr) return std::nullopt;

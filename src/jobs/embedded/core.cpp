@@ -45,7 +45,7 @@ embedded_core::~embedded_core() {
 void embedded_core::close() {
   if (!std::exchange(is_usable_, false)) return;
   try {
-    failure_ = "foliot: the job store " + disk_.folder() + " has been closed";
+    failure_ = "the job store " + disk_.folder() + " has been closed";
     disk_.put(family::meta, "ids", view(number_key(next_id_)));
     disk_.write(true);
     unsynced_ = false;
@@ -59,7 +59,7 @@ void embedded_core::close() {
 void embedded_core::back_up(const std::string& to) {
   const std::optional<std::uint64_t> free = disk_.free_space();
   if (free && *free < options_.disk_reserve) {
-    throw store_failure("foliot: cannot make the backup " + to + ": the disk has " + std::to_string(*free) +
+    throw store_failure("cannot make the backup " + to + ": the disk has " + std::to_string(*free) +
                         " bytes free, fewer than the " + std::to_string(options_.disk_reserve) +
                         " in reserve: free some space");
   }
@@ -91,8 +91,9 @@ void embedded_core::open() {
 void embedded_core::end_salvage() {
   // Tables that were written from changes behind the damage, in some families only, contradict the others.
   if (const check_result whole = check(); !whole) {
-    throw store_failure("foliot: cannot salvage the job store " + disk_.folder() + ": " + disk_.damage() +
-                        "; what is left contradicts itself (" + whole.error() + "): restore a backup");
+    throw store_failure("cannot salvage the job store " + disk_.folder() + ": " + disk_.damage() +
+                            "; what is left contradicts itself (" + whole.error() + "): restore a backup",
+                        store_failure::remedies::restore_backup);
   }
   disk_.forget_salvage();
   warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
@@ -101,7 +102,7 @@ void embedded_core::end_salvage() {
 
 execution embedded_core::execute(std::span<operation> batch) {
   if (!is_usable_)
-    throw store_failure(failure_.empty() ? "foliot: the job store cannot go on: open it again" : failure_);
+    throw store_failure(failure_.empty() ? "the job store cannot go on: open it again" : failure_, remedy_);
   is_usable_ = false;  // until all of the batch has been done
   try {
     execution done = execute_steps(batch);
@@ -109,12 +110,13 @@ execution embedded_core::execute(std::span<operation> batch) {
     return done;
   } catch (const store_failure& failed) {
     failure_ = failed.what();
+    remedy_ = failed.remedy();
     throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& failed) {
     // Of a step that was half done, memory and disk do not agree. The text may need more memory than there is.
-    failure_ = "foliot: the job store " + disk_.folder() + " cannot go on: " + failed.what() + "; open it again";
+    failure_ = "the job store " + disk_.folder() + " cannot go on: " + failed.what() + "; open it again";
     throw store_failure(failure_);
   }
 }

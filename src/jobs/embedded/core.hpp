@@ -202,6 +202,7 @@ class embedded_core {
   job_id id_limit_ = 1;    ///< ids below it may be given: the stored limit is not below it
   bool is_usable_ = true;  ///< false: no batch may be executed any more, nothing may be written
   std::string failure_;    ///< why it is not usable; empty if there was no memory for the text
+  store_failure::remedies remedy_ = store_failure::remedies::open_again;  ///< and what helps
 
   // What has been written, but not synced, and must be.
   bool unsynced_ = false;

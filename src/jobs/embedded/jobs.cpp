@@ -7,8 +7,9 @@ namespace foliot::jobs::detail {
 
 namespace {
 [[noreturn]] void throw_damaged(const std::string& folder, const std::string& what) {
-  throw store_failure("foliot: the job store " + folder + " is damaged: " + what +
-                      ": restore a backup, or look at what its check reports");
+  throw store_failure(
+      "the job store " + folder + " is damaged: " + what + ": restore a backup, or look at what its check reports",
+      store_failure::remedies::restore_backup);
 }
 }  // namespace
 

@@ -121,7 +121,7 @@ class answer_reader {
   answer operator()(const clear_tube&) { return bulk_answer{from_database(from_->integer(0, 0))}; }
   answer operator()(const pause&) {
     if (from_->integer(0, 0) == passed_over) return passed_over_answer{};
-    if (from_->integer(0, 0) == no_room) return unavailable_answer{false, "foliot: the database has no room"};
+    if (from_->integer(0, 0) == no_room) return unavailable_answer{false, "the database has no room"};
     return pause_answer{};
   }
   answer operator()(const peek&) { return shown(); }
@@ -130,11 +130,11 @@ class answer_reader {
   answer operator()(const count_all&) { return counted(); }
   answer operator()(const list_tubes&) {
     if (!from_->is_null(0, 0)) return tubes_answer{from_->texts(0, 0)};
-    return unavailable_answer{false, "foliot: the database has too many tubes to list them in time"};
+    return unavailable_answer{false, "the database has too many tubes to list them in time"};
   }
   answer operator()(const list_due&) {
     if (from_->is_null(0, 0)) {
-      return unavailable_answer{false, "foliot: the database has too many tubes to search them in time"};
+      return unavailable_answer{false, "the database has too many tubes to search them in time"};
     }
     due_answer result;
     std::vector<std::string> tubes = from_->texts(0, 1);

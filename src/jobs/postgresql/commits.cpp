@@ -39,7 +39,7 @@ postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, 
       if (got.partition == batch_plan::outcome::no_partition) {
         leave_in_doubt(frame, got);
         throw store_unavailable(store_unavailable::kind::in_doubt,
-                                "foliot: the answer to a commit is lost, and the database " + place_ +
+                                "the answer to a commit is lost, and the database " + place_ +
                                     " had no room for what it could be looked up by");
       }
       if (!is_connected()) connect();

@@ -41,7 +41,7 @@ constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
 constexpr auto ends_at_once = static_cast<std::size_t>(sql_constants::most_at_once);
 
-[[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
+[[noreturn]] void fail(const std::string& text) { throw store_failure(text); }
 
 std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
 
@@ -163,7 +163,7 @@ void postgresql_node::announce() {
   const std::optional<std::int64_t> registration = connection_->announce(who, given_time(), patience());
   connection_->commit(patience());
   if (!registration) {
-    throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
+    throw node_name_taken("another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
   }
   registration_ = *registration;

@@ -146,7 +146,7 @@ void postgresql_node::recover(const database_failure& from, instant until, store
     std::string what = " does not answer: ";
     if (from.is_for_want_of_room()) what = " has no room: ";
     if (from.is_for_want_of_rights()) what = " refuses: ";
-    throw store_unavailable(known, "foliot: the database " + where + what + from.what());
+    throw store_unavailable(known, "the database " + where + what + from.what());
   }
   if (from.is_conflict() || from.is_state("FL001"))
     return;  // the registration has ended: the next attempt announces the node

@@ -39,8 +39,7 @@ execution postgresql_node::execute_halves(std::span<operation> batch) {
 
 execution postgresql_node::refuse_operation(const std::string& why) {
   execution made = execute({});
-  made.answers.emplace_back(
-      unavailable_answer{false, "foliot: the database " + place_ + " refuses this operation: " + why});
+  made.answers.emplace_back(unavailable_answer{false, "the database " + place_ + " refuses this operation: " + why});
   return made;
 }
 

@@ -91,7 +91,7 @@ postgresql_store::migration migrate_once(target& where, instant deadline) {
     did.from = number_of(connection.execute_text(look, deadline), 0);
   }
   if (did.from > history.version) {
-    throw store_failure("foliot: the schema in " + connection.place() + " has version " + std::to_string(did.from) +
+    throw store_failure("the schema in " + connection.place() + " has version " + std::to_string(did.from) +
                         ", which is newer than this program's " + std::to_string(history.version) +
                         ": use a newer program");
   }
@@ -117,7 +117,7 @@ postgresql_store::migration migrate_schema(const std::string& database) {
       const bool is_locked = error.is_state("55P03");
       const bool is_busy = is_locked || error.is_state("40P01");
       if (!is_busy || begin + attempts_for < monotonic_clock::instance().now()) {
-        throw store_failure("foliot: cannot make the schema in " + where.to_string() + ": " + error.what() +
+        throw store_failure("cannot make the schema in " + where.to_string() + ": " + error.what() +
                             (is_locked ? "; nothing has changed. End the transactions that have been open for long "
                                          "(pg_stat_activity), and try again"
                                        : ""));
@@ -132,8 +132,7 @@ void expect_admitted(database_connection& over, instant deadline) {
   const reply versions = over.execute_text(look, deadline);
   const int version = number_of(versions, 0);
   const int oldest = number_of(versions, 1);
-  const std::string sentence =
-      "foliot: the schema of foliot in " + over.place() + " has version " + std::to_string(version);
+  const std::string sentence = "the schema of foliot in " + over.place() + " has version " + std::to_string(version);
   if (version < program) {
     throw store_failure(sentence + ", and this program needs version " + std::to_string(program) +
                         ": bring it up to date with postgresql_store::migrate(), or `foliot serve --migrate`");

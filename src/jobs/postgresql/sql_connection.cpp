@@ -45,7 +45,7 @@ class sql_connection final : public node_connection {
   [[nodiscard]] description prepare(bool is_first, instant deadline) override {
     const reply about = over_->execute_text(std::string(durable_commits) + settings, deadline);
     if (text_of(about, 0) != "t") {
-      throw store_failure("foliot: the database " + place() +
+      throw store_failure("the database " + place() +
                           " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve "
                           "--migrate`");
     }
@@ -147,7 +147,7 @@ class sql_connection final : public node_connection {
     const std::string role(text_of(over_->execute_text("SELECT current_user", deadline), 0));
     const std::string sentence = "the role '" + role + "' lacks rights in the database " + place() + ": " + missing +
                                  ". Repeat the GRANTs of docs/serve/nodes.md, \"Privileges\"";
-    if (is_first) throw store_failure("foliot: " + sentence);
+    if (is_first) throw store_failure(sentence);
     throw database_failure(std::string(lacks_rights), sentence);
   }
 

@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -90,6 +91,43 @@ TEST(BrokerEnd, RunReturnsWhenTheLastClientHasGone) {
   const execution counted = world.memory.execute(std::span(&all, 1));
   EXPECT_EQ(std::get<count_answer>(counted.answers.front()).counts.ready, 1U);
   EXPECT_EQ(std::get<count_answer>(counted.answers.front()).counts.reserved, 0U);
+}
+
+/// What helps, by the failure that the task ends with; nothing if it ends without one.
+template <class Task>
+task<std::optional<store_failure::remedies>> remedy_after(Task fails) {
+  try {
+    co_await fails;
+  } catch (const store_failure& failure) {
+    co_return failure.remedy();
+  }
+  co_return std::nullopt;
+}
+
+task<> execute_a_count(broker& in) { co_await in.execute(count_all{}); }
+
+TEST(BrokerEnd, AFailureKeepsWhatHelps) {
+  using remedies = store_failure::remedies;
+  for (const remedies helps : {remedies::open_again, remedies::restore_backup}) {
+    virtual_clock clock;
+    broker_world world(clock);
+    world.store.before = [helps](std::span<operation>) { throw store_failure("a block is damaged", helps); };
+    runtime::run_options options;
+    options.clock = &clock;
+    runtime::run(
+        [&]() -> task<> {
+          auto running = spawn(remedy_after(world.jobs.run()), "broker");
+          auto first = remedy_after(execute_a_count(world.jobs));
+          const auto of_first = co_await first;
+          EXPECT_EQ(of_first, helps) << "that of the batch";
+          auto next = remedy_after(execute_a_count(world.jobs));
+          const auto of_next = co_await next;
+          EXPECT_EQ(of_next, helps) << "that of a broker that has failed";
+          const auto of_run = co_await running.join();
+          EXPECT_EQ(of_run, helps);
+        },
+        options);
+  }
 }
 
 TEST(BrokerEnd, AFailureOfTheStoreEndsEverything) {

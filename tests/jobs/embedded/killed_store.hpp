@@ -128,7 +128,11 @@ class copied_store {
       const auto right = store.check();
       return right ? std::to_string(found) : right.error();
     } catch (const jobs::store_failure& failed) {
-      return failed.what();
+      const std::string why = failed.what();
+      // What a program decides by says the same as the sentence.
+      const bool wants_backup = failed.remedy() == jobs::store_failure::remedies::restore_backup;
+      EXPECT_EQ(wants_backup, why.find("restore a backup") != std::string::npos) << why;
+      return why;
     }
   }
 

@@ -55,7 +55,7 @@ class client_bytes {
   }
 
   std::string line() {
-    static constexpr std::array<std::string_view, 33> verbs{"put ",           "use ",
+    static constexpr std::array<std::string_view, 34> verbs{"put ",           "use ",
                                                             "reserve",        "reserve-with-timeout ",
                                                             "reserve-job ",   "delete ",
                                                             "release ",       "bury ",

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -81,11 +82,13 @@ struct two_lines {
 
 struct visitor {
   explicit visitor(two_lines& on) : ends(runtime::stream::pair().value()) {
-    serving = runtime::spawn(serve_one(on.state, ends.second), "session");
+    served = over(std::move(ends.second));
+    serving = runtime::spawn(serve_one(on.state, *served), "session");
   }
   task<> send(std::string what) { static_cast<void>(co_await ends.first.write_all(what)); }
 
-  std::pair<runtime::stream, runtime::stream> ends;
+  std::pair<runtime::stream, runtime::stream> ends;  // of which the session has the second one
+  std::unique_ptr<byte_stream> served;
   runtime::join_handle<> serving;
 };
 

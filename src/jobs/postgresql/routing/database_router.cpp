@@ -26,7 +26,7 @@ constexpr duration looks_every = std::chrono::milliseconds(50);
 
 /// The reason in the answers of routed_operation::take_doubt().
 constexpr const char* old_map =
-    "foliot: the map of databases has changed, and cannot be read, because the database 0 does not answer";
+    "the map of databases has changed, and cannot be read, because the database 0 does not answer";
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
@@ -155,7 +155,7 @@ void database_router::end(std::size_t operations, batch_state& state) {
     return add_news(state.done, aside);
   }
   if (state.refusal != nullptr) std::rethrow_exception(state.refusal);
-  throw store_unavailable(store_unavailable::kind::not_executed, "foliot: none of the databases of the map answers");
+  throw store_unavailable(store_unavailable::kind::not_executed, "none of the databases of the map answers");
 }
 
 void database_router::begin(std::span<operation> batch, batch_state& state) {
@@ -235,7 +235,7 @@ void database_router::execute_round(batch_state& state) {
     if (const auto outcome = got.shares.find(number); outcome != got.shares.end()) {
       take(number, of, std::move(outcome->second), state);
     } else {
-      refuse(number, of, false, "foliot: the database " + std::to_string(number) + " does not answer", state);
+      refuse(number, of, false, "the database " + std::to_string(number) + " does not answer", state);
     }
   }
   conclude_heartbeats(got, state);  // those of a database came after its share
@@ -318,7 +318,7 @@ void database_router::note_down(int number, member& one, std::string_view why) {
   one.tries_at = now() + between_attempts;
   if (!std::exchange(one.is_up, false) || !options_.warn) return;
   options_.warn("the database " + std::to_string(number) +
-                " of the map does not answer, its tubes are not available: " + std::string(without_prefix(why)));
+                " of the map does not answer, its tubes are not available: " + std::string(why));
 }
 
 void database_router::note_up(int number, member& one) {
@@ -377,8 +377,7 @@ check_result database_router::check_member(int number, member& one) {
     if (!found) return std::unexpected("in " + name + ", " + node.place() + ": " + found.error());
     return {};
   } catch (const store_unavailable& error) {
-    throw store_unavailable(store_unavailable::kind::not_executed,
-                            "foliot: " + name + " was not checked: " + std::string(without_prefix(error.what())));
+    throw store_unavailable(store_unavailable::kind::not_executed, name + " was not checked: " + error.what());
   }
 }
 

@@ -44,13 +44,6 @@
 
 namespace foliot::jobs::detail {
 
-/// The message without the prefix of foliot.
-[[nodiscard]] inline std::string_view without_prefix(std::string_view message) noexcept {
-  constexpr std::string_view prefix = "foliot: ";
-  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
-  return message;
-}
-
 class database_router {
  public:
   /// With the node of the first database.

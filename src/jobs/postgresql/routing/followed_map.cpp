@@ -65,7 +65,7 @@ void database_router::reach_by(int number, member& one, const std::string& conne
   } catch (const store_failure& error) {
     if (options_.warn) {
       options_.warn("the new connection string of the database " + std::to_string(number) +
-                    " of the map is of no use: " + std::string(without_prefix(error.what())));
+                    " of the map is of no use: " + error.what());
     }
   }
 }
