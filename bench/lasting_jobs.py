@@ -22,6 +22,7 @@ from kit.beanstalk_client import Connection, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
+ATTEMPTS = 20  # to start a node
 MOST_UNANSWERED = 4000  # puts
 BODY = b"%.6f %d %-60s"
 TABLES = """SELECT string_agg(name || ' ' || dead || ' dead, ' || mb || ' MB', '; ' ORDER BY name) ||
@@ -95,24 +96,39 @@ def quantiles(seconds):
     return " ".join(f"p{q} {seconds[len(seconds) * q // 100] * 1000:.1f}" for q in (50, 99)) + " ms"
 
 
+def answers(host, where, process):
+    """Whether the node answers at this place, and no other program. False if its process has ended."""
+    while process.poll() is None:
+        try:  # a connect is not enough: at its start a node listens for a moment, to see whether it can
+            with contextlib.closing(Connection(where if host is None else (host, where))) as made:
+                if made.numbers(b"stats\r\n").get("pid") == process.pid:
+                    return True
+        except (OSError, EOFError):
+            pass
+        time.sleep(0.05)
+    return False
+
+
 def start_nodes(program, database, count, folder=None, sessions=None):
     """Pairs of port and process; with a folder, pairs of the path of a local socket in it and process. Without `sessions`
     a node has as many as it has by itself."""
     nodes = []
     more = [] if sessions is None else ["--sessions", str(sessions)]
-    for number in range(count):
+
+    def start(number):
         where = free_port() if folder is None else f"{folder}/n{number}"
-        nodes.append((where, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk",
-                                               f"{HOST}:{where}" if folder is None else f"unix:{where}", *more],
-                                              stderr=subprocess.DEVNULL)))
-    for where, process in nodes:
-        while process.poll() is None:
-            try:  # a connect is not enough: at its start a node listens for a moment, to see whether it can
-                with contextlib.closing(Connection((HOST, where) if folder is None else where)) as made:
-                    made.ask(b"list-tube-used\r\n")
+        return where, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk",
+                                        f"{HOST}:{where}" if folder is None else f"unix:{where}", *more],
+                                       stderr=subprocess.DEVNULL)
+
+    begun = [start(number) for number in range(count)]
+    for number, (where, process) in enumerate(begun):
+        for _ in range(ATTEMPTS):  # another program may take the port first
+            if answers(HOST if folder is None else None, where, process):
                 break
-            except (OSError, EOFError):
-                time.sleep(0.05)
+            process.wait()
+            where, process = start(number)
+        nodes.append((where, process))
     return nodes
 
 

@@ -138,11 +138,11 @@ class AnyStore : public ::testing::TestWithParam<store_kind> {
   execution last_;
 };
 
-/// Case by case (conformance_cases.cpp, conformance_time.cpp).
+/// Case by case (cases.cpp, time.cpp).
 class JobStore : public AnyStore {};
-/// Case by case, over several openings: for durable stores (conformance_reopen.cpp).
+/// Case by case, over several openings: for durable stores (reopen.cpp).
 class ReopenedJobStore : public AnyStore {};
-/// At random (conformance_random.cpp).
+/// At random (random.cpp).
 class RandomJobs : public AnyStore {};
 
 /// The parameters of ReopenedJobStore.

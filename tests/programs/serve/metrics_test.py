@@ -74,9 +74,10 @@ class Metrics(NodesCase):
 
     def test_a_dead_node_and_what_it_had_are_seen(self):
         connection = self.connect(self.start_node("n0"))
-        connection.ask(b"put 0 0 1 1\r\na\r\n")  # its TTR is a second
+        connection.ask(b"put 0 0 600 1\r\na\r\n")
         self.expect_reserved(connection, b"a")
         self.kill_node("n0")
+        self.sql("UPDATE foliot.reserved SET expires = 1", "postgres")
         time.sleep(1.1)
         seen = self.metrics()
         self.assertGreater(seen["reserved_overdue_seconds", "default"], 0)

@@ -24,7 +24,7 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker_world.hpp"
+#include "jobs/broker/world.hpp"
 #include "server/beanstalk/protocol.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server/core/access.hpp"

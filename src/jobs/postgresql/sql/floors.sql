@@ -61,7 +61,7 @@ BEGIN
     ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) o;
 END $$;
 
--- The same, behind this one.
+-- The same, behind (last_pri, last_id). One comparison has both begins: a scan of an index begins at the first of several.
 CREATE OR REPLACE FUNCTION foliot.lock_ready_behind(of_tube integer, most bigint, last_pri bigint, last_id bigint)
 RETURNS TABLE (pri bigint, id bigint) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -74,9 +74,11 @@ BEGIN
   UNION ALL
   SELECT o.* FROM (
     SELECT r.pri, r.id FROM foliot.ready r
-    WHERE r.tube = of_tube AND r.part = foliot.lasting_partition() AND (r.pri, r.id) > (last_pri, last_id)
-      AND (r.pri, r.id) >= (coalesce((SELECT f.pri FROM foliot.ready_floor f WHERE f.tube = of_tube), 0),
-                            coalesce((SELECT f.id FROM foliot.ready_floor f WHERE f.tube = of_tube), 0))
+    WHERE r.tube = of_tube AND r.part = foliot.lasting_partition() AND (r.pri, r.id) > (
+        coalesce((SELECT f.pri FROM foliot.ready_floor f
+                  WHERE f.tube = of_tube AND (f.pri, f.id - 1) > (last_pri, last_id)), last_pri),
+        coalesce((SELECT f.id - 1 FROM foliot.ready_floor f
+                  WHERE f.tube = of_tube AND (f.pri, f.id - 1) > (last_pri, last_id)), last_id))
     ORDER BY r.pri, r.id LIMIT most FOR UPDATE SKIP LOCKED) o;
 END $$;
 
