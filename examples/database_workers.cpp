@@ -73,7 +73,7 @@ foliot::task<> work(jobs::broker& broker) {
       co_await send_mails(broker);
     } catch (const jobs::store_unavailable& gone) {
       // It is not known whether the mail was finished. Its client is gone, so if it was not, a worker gets it again.
-      std::fprintf(stderr, "%s\n", gone.what());
+      std::fprintf(stderr, "database_workers: %s\n", gone.what());
     } catch (const jobs::broker_closed&) {
       co_return;
     }

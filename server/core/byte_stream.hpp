@@ -13,7 +13,7 @@
 // Thread safety: one task may read while another one writes; any task may call the functions that do not wait. The
 // object must outlive the operations.
 //
-// Cost: one virtual call for each operation, of which the task is that of the stream below. A put, a reserve and a
+// Cost: one virtual call for each operation, and the task of the stream below. A put, a reserve and a
 // delete, client included, take 44,300 instructions with it and 44,400 without (callgrind, means of three and of four
 // runs, which differ by up to 800).
 #pragma once

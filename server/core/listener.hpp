@@ -29,7 +29,7 @@ namespace foliot::program {
 class listener {
  public:
   /// Makes a byte_stream of an accepted connection, by a handshake if need be. Null: the client has failed in it, and
-  /// the connection is closed.
+  /// the connection is closed. It may be cancelled while it waits.
   using opening = std::function<task<std::unique_ptr<byte_stream>>(runtime::stream)>;
 
   /// Listens nowhere: accept() fails with io_errc::closed.

@@ -107,8 +107,7 @@ jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   return limits;
 }
 
-/// What lives as long as the runtime and longer, and with it every task: the end of a run may destroy tasks where they
-/// wait, in any order.
+/// What outlives the runtime, and so every task: the end of a run may destroy tasks where they wait, in any order.
 class server {
  public:
   server(const serve_options& options, const opened_stores& stores, const signals& come, backups& copies,
@@ -192,7 +191,12 @@ std::unique_ptr<shown_server> server::show() const {
   try {
     return std::make_unique<shown_server>(brokers_.first(), stores_.first_watched(), options_.statistics);
   } catch (const std::system_error& error) {
-    throw failure(fmt::format("cannot show the statistics at '{}': {}", options_.statistics, error.code().message()));
+    if (error.code() == std::errc::resource_unavailable_try_again) end_process(refused_thread);
+    const char* advice = "";
+    if (error.code() == std::errc::address_in_use) advice = ": another program listens there; name another path";
+    if (error.code() == std::errc::file_exists) advice = ": the file there is not a socket; name another path";
+    throw failure(
+        fmt::format("cannot show the statistics at '{}': {}{}", options_.statistics, error.code().message(), advice));
   } catch (const std::invalid_argument&) {
     throw failure(
         fmt::format("cannot show the statistics at '{}': the path of a socket has at most 107 bytes, and no "

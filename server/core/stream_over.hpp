@@ -1,6 +1,6 @@
 // A byte_stream over a connection with a socket: a runtime::stream, or a tls_stream after its handshake.
 //
-//   byte_stream_ptr opened = over(std::move(stream));
+//   std::unique_ptr<byte_stream> opened = over(std::move(stream));
 //
 // Thread safety: as byte_stream.
 #pragma once

@@ -167,7 +167,7 @@ void close_descriptor(int) noexcept {}
 
 readiness ready_now(int descriptor, readiness which) noexcept {
   simulation::point();
-  return simulation::ready_of(descriptor) & which;
+  return simulation::ready_of(descriptor) & (which | readiness::hung_up | readiness::failed);
 }
 
 }  // namespace foliot::inline core::seam

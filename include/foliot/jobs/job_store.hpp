@@ -36,12 +36,12 @@ class FOLIOT_EXPORT store_failure : public std::runtime_error {
   /// What an operator can do about it.
   enum class remedies : std::uint8_t {
     open_again,      ///< open the store again, once the cause that the text names is gone
-    restore_backup,  ///< the store is damaged: opening it again fails, too
+    restore_backup,  ///< the store is damaged: opening it again repairs nothing; the text may name another way
   };
   /// With a sentence for people.
   explicit store_failure(const std::string& text, remedies remedy = remedies::open_again)
       : std::runtime_error(text), remedy_(remedy) {}
-  /// The same for each copy.
+  /// What helps.
   [[nodiscard]] remedies remedy() const noexcept { return remedy_; }
 
  private:
@@ -60,7 +60,7 @@ class FOLIOT_EXPORT store_unavailable : public std::runtime_error {
   };
   /// With a sentence for people.
   store_unavailable(kind known, const std::string& text) : std::runtime_error(text), known_(known) {}
-  /// The same for each copy.
+  /// What helps.
   [[nodiscard]] kind what_is_known() const noexcept { return known_; }
   /// Whether it may have been executed.
   [[nodiscard]] bool is_in_doubt() const noexcept { return known_ == kind::in_doubt; }

@@ -22,7 +22,8 @@ std::error_code connection::look(detail::direction way) const noexcept {
   if (!use) return make_error_code(io_errc::closed);
   const auto advice = use->prepare(way);
   if (!advice) return advice.error();
-  if (*advice == detail::descriptor::advice::tries) use->keep_ready(way);  // nothing was tried
+  if (*advice == detail::descriptor::advice::tries)
+    use->share_ready(way);  // nothing was tried, and another task may wait
   return {};
 }
 

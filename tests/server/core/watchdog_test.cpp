@@ -92,13 +92,20 @@ struct parts {
   watchdog dog{manager, brokers, stores};
 };
 
+/// The tests themselves may run under a manager.
+void forget_the_manager() {
+  for (const char* each : {"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"}) ::unsetenv(each);
+}
+
 TEST(Watchdog, HearsNothingWithoutAManager) {
+  forget_the_manager();
   const parts all;
   EXPECT_FALSE(all.dog.exists());
   EXPECT_EQ(all.dog.round(), duration::forever());
 }
 
 TEST(Watchdog, HearsAsLongAsEachTaskGoesOn) {
+  forget_the_manager();
   manager_socket manager;
   const variable socket("NOTIFY_SOCKET", manager.name());
   const variable time("WATCHDOG_USEC", "20000000");
