@@ -12,15 +12,6 @@
 
 namespace foliot::jobs::detail {
 
-namespace {
-
-/// How long after a doubt the server is asked, and how long after a question that it did not answer.
-constexpr duration settles_after = std::chrono::milliseconds(250);
-/// How long after a question if the server still commits the batch, as while it waits for its standby.
-constexpr duration settles_again_after = std::chrono::seconds(1);
-
-}  // namespace
-
 postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, const batch_plan::outcome& got) {
   if (!got.partition) {  // if it fails, the batch can be executed again
     commit_at_primary();
@@ -83,7 +74,7 @@ void postgresql_node::expect_commits() {
 
 bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
   call ask(statements::has_happened);
-  ask.add(session_).add(number).add(partition);
+  ask.add(registration_.number()).add(number).add(partition);
   const auto replies = connection_->run(std::span(&ask, 1), patience());
   const bool answer = replies.front().integer(0, 0) != 0;
   commit_at_primary();
@@ -91,44 +82,24 @@ bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) 
 }
 
 void postgresql_node::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
-  doubt made{frame.number, *got.partition, {}, frame.unwanted};
+  commits_in_doubt::doubt made{frame.number, *got.partition, {}, frame.unwanted};
   for (const answer& each : got.done.answers) {
     for (const claimed_job& job : jobs_claimed_by(each)) {
       own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
       made.claimed.push_back(job.token);
     }
   }
-  if (made.claimed.empty() && made.given_back.empty()) return;
-  if (got.partition == batch_plan::outcome::no_partition) return;
-  doubts_.push_back(std::move(made));
-  settles_at_ = steady().now() + settles_after;
-}
-
-bool postgresql_node::begins_to_settle() {
-  const instant now = steady().now();
-  if ((doubts_.empty() && unwanted_.empty()) || now < settles_at_) return false;
-  settles_at_ = now + settles_after;
-  return true;
+  if (got.partition != batch_plan::outcome::no_partition) in_doubt_.add(std::move(made), steady().now());
 }
 
 void postgresql_node::settle_doubts() {
-  while (!doubts_.empty()) {
-    const doubt& oldest = doubts_.front();
+  while (const commits_in_doubt::doubt* const oldest = in_doubt_.oldest()) {
     try {
-      if (has_happened(oldest.number, oldest.partition)) {
-        for (const reservation& each : oldest.given_back) {
-          std::erase(unwanted_, each);
-          own_.end(each);
-        }
-        unwanted_.insert(unwanted_.end(), oldest.claimed.begin(), oldest.claimed.end());
-      } else {
-        for (const reservation& each : oldest.claimed) own_.end(each);
-      }
-      doubts_.pop_front();
+      const bool was_committed = has_happened(oldest->number, oldest->partition);
+      for (const reservation& each : in_doubt_.settle_oldest(was_committed)) own_.end(each);
     } catch (const database_failure& error) {
       if (!connection_->goes_on_after(error, patience())) throw;
-      settles_at_ = steady().now() + settles_again_after;
-      return;
+      return in_doubt_.postpone(steady().now());
     }
   }
 }

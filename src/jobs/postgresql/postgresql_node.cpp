@@ -136,7 +136,7 @@ void postgresql_node::make_ready() {
     backend_ = made;
     expect_commits();
   }
-  if (session_ == 0) announce();
+  if (!registration_.is_there()) announce();
   if (std::exchange(has_moved_, false)) adopt_reservations();
 }
 
@@ -200,7 +200,7 @@ void postgresql_node::end_lost(const std::string& backend) {
 void postgresql_node::announce() {
   call what(statements::announce);
   what.add(std::string_view(options_.node)).add(process_).add(duration(options_.node_timeout).count());
-  what.add(session_before_).add(given_time());
+  what.add(registration_.last_number()).add(given_time());
   // Since the connection was made, a migration may have ended.
   std::vector<call> calls{call(statements::admit), what};
   calls.front().add(history_of_schema().version);
@@ -210,16 +210,13 @@ void postgresql_node::announce() {
     throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
   }
-  session_ = replies.back().integer(0, 0);
-  session_before_ = session_;
-  number_ = 0;
-  last_beat_ = 0;
+  registration_.begin(replies.back().integer(0, 0));
 }
 
 void postgresql_node::adopt_reservations() {
   try {
     call what(statements::reservations_of);
-    what.add(session_).add(given_time());
+    what.add(registration_.number()).add(given_time());
     const auto replies = connection_->run(std::span(&what, 1), patience());
     connection_->commit(patience());
     const reply& all = replies.front();
@@ -239,18 +236,17 @@ void postgresql_node::adopt_reservations() {
 }
 
 void postgresql_node::session_is_over() noexcept {
-  session_ = 0;
-  doubts_.clear();
-  unwanted_.clear();
+  registration_.end();
+  in_doubt_.clear();
   const auto all = own_.take_all();
   lost_.insert(lost_.end(), all.begin(), all.end());
 }
 
 batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant now) {
   batch_frame frame;
-  frame.session = session_;
+  frame.session = registration_.number();
   frame.opening = opening_;
-  frame.number = ++number_;
+  frame.number = registration_.next_batch();
   frame.time = given_time();
   frame.over = own_.over(now, ends_at_once);
   if (frame.over.size() == ends_at_once) {  // those that the batch names end in any case
@@ -260,15 +256,13 @@ batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant
       if (std::ranges::find(frame.over, each) == frame.over.end()) frame.over.push_back(each);
     }
   }
-  frame.lacks_room = lacks_room();
-  frame.passes_over = frame.lacks_room || monotonic_clock::instance().now() < passes_over_until_;
-  frame.beats = !options_.clocks && next_beat_ <= now;
-  frame.last_beat = last_beat_;
-  frame.beats_until = doubts_.empty() ? frame.number : doubts_.front().number;
-  if (!frame.lacks_room) {
-    frame.unwanted.assign(unwanted_.begin(),
-                          unwanted_.begin() + static_cast<std::ptrdiff_t>(std::min(unwanted_.size(), ends_at_once)));
-  }
+  const instant mode_at = monotonic_clock::instance().now();
+  frame.lacks_room = modes_.is_alone(mode_at);
+  frame.passes_over = modes_.passes_over(mode_at);
+  frame.beats = !options_.clocks && registration_.next_heartbeat() <= now;
+  frame.last_beat = registration_.forgotten_below();
+  frame.beats_until = in_doubt_.oldest() == nullptr ? frame.number : in_doubt_.oldest()->number;
+  if (!frame.lacks_room) frame.unwanted = in_doubt_.unwanted(ends_at_once);
   return frame;
 }
 
@@ -280,15 +274,15 @@ execution postgresql_node::execute(std::span<operation> batch) {
 execution postgresql_node::execute(std::span<operation> batch, int attempts) {
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
-  const bool settles = begins_to_settle();
+  const bool settles = in_doubt_.begins_to_settle(steady().now());
   const bool has_keys =
       std::ranges::any_of(batch, [](const operation& each) { return key_named_by(each).has_value(); });
-  turn_taking turns = begin < ignores_turns_until_ ? turn_taking::ignore : turn_taking::if_taken;
+  turn_taking turns = modes_.turns(begin);
   for (;;) {
     try {
       make_ready();
       if (settles) settle_doubts();
-      if (next_beat_.is_never() && !options_.clocks) next_beat_ = steady().now();
+      if (!options_.clocks) registration_.begin_heartbeats(steady().now());
       batch_time time;
       time.local = steady().now();
       time.local_utc = options_.clocks
@@ -301,8 +295,8 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       batch_plan::outcome got = plan.read(replies, time);
       if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.beats) {
-        next_beat_ = time.local + (got.beats_again ? duration::zero() : beats_every());
-        last_beat_ = frame.beats_until;
+        registration_.note_heartbeat(frame.beats_until,
+                                     time.local + (got.beats_again ? duration::zero() : beats_every()));
       }
       conclude(batch, got, frame);
       pause_ = first_pause;
@@ -312,7 +306,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       return std::move(got.done);
     } catch (const database_failure& error) {
       if (error.is_state("FL001")) session_is_over();
-      turns = turns_after(error, turns, has_keys, until);
+      turns = modes_.turns_after(error, turns, has_keys, monotonic_clock::instance().now(), until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
       if (error.is_refusal()) note_refusal(error.what());
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
@@ -358,7 +352,7 @@ void postgresql_node::conclude(std::span<const operation> batch, batch_plan::out
     }
   }
   for (const reservation& each : frame.unwanted) own_.end(each);
-  unwanted_.erase(unwanted_.begin(), unwanted_.begin() + static_cast<std::ptrdiff_t>(frame.unwanted.size()));
+  in_doubt_.note_given_back(frame.unwanted.size());
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
   note_passed_over(what.done.answers);
   next_ = what.next;
@@ -383,8 +377,7 @@ void postgresql_node::follow(const operation& of, const answer& got) {
 
 next_change postgresql_node::next() const noexcept {
   next_change next = next_;
-  next.expiry = std::min({next.expiry, own_.next(), next_beat_});
-  if (!doubts_.empty() || !unwanted_.empty()) next.expiry = std::min(next.expiry, settles_at_);
+  next.expiry = std::min({next.expiry, own_.next(), registration_.next_heartbeat(), in_doubt_.next()});
   return next;
 }
 
@@ -421,11 +414,11 @@ check_result postgresql_node::check() {
 }
 
 void postgresql_node::close() {
-  if (std::exchange(is_closed_, true) || session_ == 0) return;
+  if (std::exchange(is_closed_, true) || !registration_.is_there()) return;
   try {
     if (connection_ == nullptr) connect();
     call what(statements::end_session);
-    what.add(session_);
+    what.add(registration_.number());
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
       try {

@@ -1,4 +1,8 @@
-// A node of the store in one database: its connection, its session there, and what happens when the database goes away.
+// A node of the store in one database: its connection, its registration there, and what happens when the database goes
+// away.
+//
+// What has a state of its own is a class of its own, without a connection: node_registration.hpp, commits_in_doubt.hpp,
+// execution_modes.hpp (what is passed over, refused or executed by itself), deadlines.hpp (the reservations).
 //
 // One batch is one transaction. What can go wrong, and what follows:
 //   - the connection fails before the commit was sent: nothing was committed. execute() connects again and sends the
@@ -44,8 +48,11 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "batch_plan.hpp"
+#include "commits_in_doubt.hpp"
 #include "database_connection.hpp"
 #include "deadlines.hpp"
+#include "execution_modes.hpp"
+#include "node_registration.hpp"
 #include "notification_listener.hpp"
 #include "pause_between.hpp"
 #include "primary.hpp"
@@ -55,12 +62,6 @@
 namespace foliot::jobs::detail {
 
 inline constexpr std::size_t longest_node_name = 200;
-/// For how long batches pass over locked jobs after a batch has waited too long for a lock, do not take turns after one
-/// has waited too long for its turn, or execute each operation by itself after the database had no room for one, or has
-/// refused one.
-inline constexpr duration passes_over_for = std::chrono::seconds(5);
-/// The time between two warnings of the same lack of room, or of the same failure.
-inline constexpr duration warns_every = std::chrono::minutes(1);
 
 /// Another process has opened a node of the same name. This node has lost its reservations for good.
 class node_name_taken : public store_failure {
@@ -136,8 +137,6 @@ class postgresql_node {
   [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t partition);
   /// Notes that the commit of this batch stays in doubt.
   void leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got);
-  /// Whether it is time to settle doubts, or to release the jobs of batches in doubt. If so, sets the next time.
-  [[nodiscard]] bool begins_to_settle();
   /// Finds out which of the batches in doubt were committed. A batch that the server is still committing stays in
   /// doubt.
   void settle_doubts();
@@ -167,13 +166,6 @@ class postgresql_node {
   /// Makes the tubes that this batch may make, if they are several, after it has timed out on a lock: it may have
   /// waited for a batch that waits for it. Precondition: that of run_aside().
   void make_tubes_before(std::span<const operation> batch) noexcept;
-  /// Lets the next batches pass over locked jobs, because a lock is held for long.
-  void pass_over_locked() noexcept;
-  /// How the next attempt of a batch takes turns after this failure.
-  [[nodiscard]] batch_frame::turn_taking turns_after(const database_failure& error, batch_frame::turn_taking turns,
-                                                     bool has_keys, instant until) noexcept;
-  /// Whether the database has had no room for an operation lately, or has refused one.
-  [[nodiscard]] bool lacks_room() const noexcept;
   void note_want_of_room(std::string_view why);
   /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql).
   void note_refusal(std::string_view why);
@@ -202,29 +194,13 @@ class postgresql_node {
   std::string origin_;        // foliot.here() of the last connection
   bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
   std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
-  std::int64_t session_ = 0;  // 0: the node is not announced
-  std::int64_t session_before_ = 0;
-  std::int64_t number_ = 0;  // of the last batch
+  node_registration registration_;
   deadlines own_;
   std::vector<reservation> lost_;  // with a session that was over, not yet reported
-  struct doubt {
-    std::int64_t number;                  // of the batch
-    std::int64_t partition;               // of foliot.batch, which has the number
-    std::vector<reservation> claimed;     // by it, if it has happened
-    std::vector<reservation> given_back;  // by it: of the unwanted ones
-  };
-  std::deque<doubt> doubts_;           // of session_; the oldest first
-  std::vector<reservation> unwanted_;  // made by such batches, to be given back
-  instant settles_at_ = instant::earliest();
+  commits_in_doubt in_doubt_;      // of registration_
+  execution_modes modes_;
   next_change next_;
   map_state map_seen_;
-  instant next_beat_ = instant::never();
-  std::int64_t last_beat_ = 0;  // the numbers of batches below this one are forgotten
-  instant passes_over_until_ = instant::earliest();
-  instant ignores_turns_until_ = instant::earliest();
-  instant lacks_room_until_ = instant::earliest();
-  instant warns_of_room_at_ = instant::earliest();
-  instant warns_of_refusal_at_ = instant::earliest();
   instant warns_aside_at_ = instant::earliest();
   instant connected_at_ = instant::earliest();  // for jobs
   std::optional<instant> news_missing_since_;   // as an operator was told

@@ -22,9 +22,6 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// The minimum duration of a batch that times out on two locks: on one before its turn, and on one in it. See
-/// lock_timeout.
-constexpr duration two_waits = std::chrono::milliseconds(600);
 /// The longest pause between two attempts of one batch.
 constexpr duration longest_pause = std::chrono::milliseconds(100);
 /// The SQLSTATE of an error because a disk is full: see sql/ballast.sql.
@@ -41,31 +38,8 @@ std::string in_seconds(duration length) {
 
 }  // namespace
 
-batch_frame::turn_taking postgresql_node::turns_after(const database_failure& error, batch_frame::turn_taking turns,
-                                                      bool has_keys, instant until) noexcept {
-  using turn_taking = batch_frame::turn_taking;
-  const instant now = monotonic_clock::instance().now();
-  if (error.is_state("FL005")) {
-    ignores_turns_until_ = now + passes_over_for;
-    return turn_taking::ignore;
-  }
-  if (!error.is_state("55P03")) return turns;
-  if (has_keys && turns == turn_taking::if_taken && now + two_waits < until) return turn_taking::begin;
-  pass_over_locked();
-  return turns == turn_taking::begin ? turn_taking::end : turns;
-}
-
-void postgresql_node::pass_over_locked() noexcept {
-  passes_over_until_ = monotonic_clock::instance().now() + passes_over_for;
-}
-
-bool postgresql_node::lacks_room() const noexcept { return monotonic_clock::instance().now() < lacks_room_until_; }
-
 void postgresql_node::note_want_of_room(std::string_view why) {
-  const instant now = monotonic_clock::instance().now();
-  lacks_room_until_ = now + passes_over_for;
-  if (now < warns_of_room_at_) return;
-  warns_of_room_at_ = now + warns_every;
+  if (!modes_.note_want_of_room(monotonic_clock::instance().now())) return;
   warn("the database " + place_ +
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
@@ -105,7 +79,7 @@ void postgresql_node::note_failure_aside(const sql_statement& what, const databa
   if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
   const instant now = monotonic_clock::instance().now();
   if (now < warns_aside_at_) return;
-  warns_aside_at_ = now + warns_every;
+  warns_aside_at_ = now + execution_modes::warns_every;
   try {
     warn("the database " + place_ + " refuses foliot." + what.name + "(): " + error.what());
   } catch (...) {  // no memory for the sentence
@@ -114,7 +88,7 @@ void postgresql_node::note_failure_aside(const sql_statement& what, const databa
 
 void postgresql_node::note_passed_over(const std::vector<answer>& answers) noexcept {
   const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
-  if (std::ranges::any_of(answers, is_passed_over)) pass_over_locked();
+  if (std::ranges::any_of(answers, is_passed_over)) modes_.note_lock(monotonic_clock::instance().now());
 }
 
 void postgresql_node::note_missing_news() {

@@ -45,10 +45,7 @@ execution postgresql_node::refuse_operation(const std::string& why) {
 }
 
 void postgresql_node::note_refusal(std::string_view why) {
-  const instant now = monotonic_clock::instance().now();
-  lacks_room_until_ = now + passes_over_for;
-  if (now < warns_of_refusal_at_) return;
-  warns_of_refusal_at_ = now + warns_every;
+  if (!modes_.note_refusal(monotonic_clock::instance().now())) return;
   warn("the database " + place_ + " refuses an operation, and the rest goes on: " + std::string(why));
 }
 
