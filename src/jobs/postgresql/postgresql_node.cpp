@@ -1,13 +1,25 @@
 #include "postgresql_node.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 
 #include "database_integers.hpp"
+#include "jobs/execution_news.hpp"
 #include "jobs/operation_parts.hpp"
 #include "rights.hpp"
 #include "schema.hpp"
@@ -64,6 +76,20 @@ constexpr const char* settings =
 std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
 
 std::string_view text_of(const reply& from, int column) { return from.bytes(0, column); }
+
+/// The longest pause between two attempts of one batch.
+constexpr duration longest_pause = std::chrono::milliseconds(100);
+/// The SQLSTATE of an error because a disk is full: see sql/ballast.sql.
+constexpr const char* disk_full = "53100";
+/// How long the connection for notifications may be missing while the connection for jobs works. After an outage both
+/// are made again, but not at the same instant.
+constexpr duration news_patience = std::chrono::seconds(3);
+
+std::string in_seconds(duration length) {
+  std::array<char, 32> text{};
+  static_cast<void>(std::snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(length.count()) / 1e9));
+  return text.data();
+}
 
 }  // namespace
 
@@ -435,5 +461,227 @@ void postgresql_node::close() {
 }
 
 std::string postgresql_node::place() const { return place_; }
+
+// Commits, and what becomes of those that are in doubt.
+
+postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, const batch_plan::outcome& got) {
+  if (!got.partition) {  // if it fails, the batch can be executed again
+    commit_at_primary();
+    return commit_state::committed;
+  }
+  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+  bool is_sent = false;
+  std::optional<database_failure> refusal;  // the server's answer to the commit, as by a deferred trigger
+  for (bool has_failed = false;;) {
+    try {
+      if (!std::exchange(is_sent, true)) {
+        committing_ = std::exchange(backend_, "");  // its end could make the commit less durable
+        commit_at_primary();
+        backend_ = std::exchange(committing_, "");
+        return commit_state::committed;
+      }
+      if (got.partition == batch_plan::outcome::no_partition) {
+        leave_in_doubt(frame, got);
+        throw store_unavailable(store_unavailable::kind::in_doubt,
+                                "foliot: the answer to a commit is lost, and the database " + place_ +
+                                    " had no room for what it could be looked up by");
+      }
+      if (!is_connected()) connect();
+      const bool is_committed = has_happened(frame.number, *got.partition);
+      committing_.clear();
+      if (is_committed) return commit_state::committed;
+      if (!refusal) return commit_state::not_committed;
+      break;
+    } catch (const database_failure& error) {
+      if (!std::exchange(has_failed, true) && error.is_refusal()) refusal = error;
+      try {
+        recover(error, until, store_unavailable::kind::in_doubt);
+      } catch (const store_unavailable&) {
+        leave_in_doubt(frame, got);
+        throw;
+      }
+    } catch (const store_failure& error) {  // connect() has found another schema, or none
+      leave_in_doubt(frame, got);
+      throw store_unavailable(store_unavailable::kind::in_doubt, error.what());
+    }
+  }
+  throw database_failure(*refusal);
+}
+
+void postgresql_node::commit_at_primary() {
+  connection_->commit(patience());
+  if (timelines::of_process().is_replaced(server_)) {
+    throw database_failure("", server_.place + " has committed, but another server has replaced it");
+  }
+}
+
+void postgresql_node::expect_commits() {
+  if (committing_.empty()) return;
+  const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
+  if (connection_->execute_text(waits, patience()).bytes(0, 0) != "0") {
+    throw database_failure("", "it waits for a standby, without which it commits nothing");
+  }
+  committing_.clear();
+}
+
+bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
+  call ask(statements::has_happened);
+  ask.add(registration_.number()).add(number).add(partition);
+  const auto replies = connection_->run(std::span(&ask, 1), patience());
+  const bool answer = replies.front().integer(0, 0) != 0;
+  commit_at_primary();
+  return answer;
+}
+
+void postgresql_node::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
+  commits_in_doubt::doubt made{frame.number, *got.partition, {}, frame.unwanted};
+  for (const answer& each : got.done.answers) {
+    for (const claimed_job& job : jobs_claimed_by(each)) {
+      own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
+      made.claimed.push_back(job.token);
+    }
+  }
+  if (got.partition != batch_plan::outcome::no_partition) in_doubt_.add(std::move(made), steady().now());
+}
+
+void postgresql_node::settle_doubts() {
+  while (const commits_in_doubt::doubt* const oldest = in_doubt_.oldest()) {
+    try {
+      const bool was_committed = has_happened(oldest->number, oldest->partition);
+      for (const reservation& each : in_doubt_.settle_oldest(was_committed)) own_.end(each);
+    } catch (const database_failure& error) {
+      if (!connection_->goes_on_after(error, patience())) throw;
+      return in_doubt_.postpone(steady().now());
+    }
+  }
+}
+
+// Locked jobs, turns, a full disk and outages.
+
+void postgresql_node::note_want_of_room(std::string_view why) {
+  if (!modes_.note_want_of_room(monotonic_clock::instance().now())) return;
+  warn("the database " + place_ +
+       " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
+}
+
+void postgresql_node::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
+
+void postgresql_node::make_tubes_before(std::span<const operation> batch) noexcept {
+  try {
+    std::set<std::string_view> tubes;
+    for (const operation& each : batch) {
+      if (const auto* const made = std::get_if<put>(&each)) tubes.insert(made->tube);
+      if (const auto* const made = std::get_if<pause>(&each)) tubes.insert(made->tube);
+    }
+    if (tubes.size() < 2) return;
+    call it(statements::make_tubes_before);
+    run_aside(it.add(sql_texts(tubes.begin(), tubes.end())));
+  } catch (...) {  // no memory for the names: the batch waits again
+  }
+}
+
+std::optional<std::int64_t> postgresql_node::run_aside(const call& it) noexcept {
+  try {
+    const std::int64_t answer = connection_->run(std::span(&it, 1), patience()).front().integer(0, 0);
+    connection_->commit(patience());
+    return answer;
+  } catch (const database_failure& error) {
+    note_failure_aside(it.what(), error);
+    if (!connection_->goes_on_after(error, patience())) connection_.reset();  // the next batch connects again
+  } catch (...) {
+    connection_.reset();
+  }
+  return std::nullopt;
+}
+
+void postgresql_node::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
+  // Conflicts are temporary, and the batches report lost connections and a full disk.
+  if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
+  const instant now = monotonic_clock::instance().now();
+  if (now < warns_aside_at_) return;
+  warns_aside_at_ = now + execution_modes::warns_every;
+  try {
+    warn("the database " + place_ + " refuses foliot." + what.name + "(): " + error.what());
+  } catch (...) {  // no memory for the sentence
+  }
+}
+
+void postgresql_node::note_passed_over(const std::vector<answer>& answers) noexcept {
+  const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
+  if (std::ranges::any_of(answers, is_passed_over)) modes_.note_lock(monotonic_clock::instance().now());
+}
+
+void postgresql_node::note_missing_news() {
+  if (!listener_) return;
+  const std::optional<notification_listener::missing_connection> missing = listener_->outage();
+  const instant now = monotonic_clock::instance().now();
+  if (!missing && news_missing_since_) {
+    const duration length = now - *std::exchange(news_missing_since_, std::nullopt);
+    warn("the connection for news to the database " + place_ + " is there again, after " + in_seconds(length));
+  }
+  if (!missing || news_missing_since_) return;
+  // What the server refuses since the connection for jobs was made. Of an outage the batches tell.
+  if (missing->attempt < connected_at_ || now < std::max(missing->since, connected_at_) + news_patience) return;
+  news_missing_since_ = missing->since;
+  warn("there has been no connection for news to the database " + place_ + " for " + in_seconds(now - missing->since) +
+       ", so clients that wait get the jobs of other nodes later, by up to " + in_seconds(listener_->scan_every()) +
+       ". Each session needs two connections: " + missing->why);
+}
+
+void postgresql_node::recover(const database_failure& from, instant until, store_unavailable::kind known) {
+  const std::string where = place_.empty() ? target_.to_string() : place_;
+  if (connection_ != nullptr && !connection_->goes_on_after(from, patience())) connection_.reset();
+  if (connection_ != nullptr && from.is_state(disk_full)) give_up_ballast();
+  if (monotonic_clock::instance().now() >= until) {
+    is_down_ = true;
+    // Another host may be the primary by now. Here an earlier batch may wait for a standby that does not come, and keep
+    // the row of the node locked.
+    if (target_.hosts() > 1) connection_.reset();
+    std::string what = " does not answer: ";
+    if (from.is_for_want_of_room()) what = " has no room: ";
+    if (from.is_for_want_of_rights()) what = " refuses: ";
+    throw store_unavailable(known, "foliot: the database " + where + what + from.what());
+  }
+  if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
+  sleep_for(pause_);
+  pause_ = std::min(pause_ * 2, longest_pause);
+}
+
+// If the database refuses one operation, because a row is damaged or a trigger raises an error, the other operations of
+// the batch are executed. First the batch is tried again with the functions of sql/patient.sql, which leave jobs that
+// cannot be made ready as they are. If it is refused again, it is divided in halves until the operation is alone.
+
+execution postgresql_node::execute_halves(std::span<operation> batch) {
+  const std::size_t half = batch.size() / 2;
+  execution made = execute(batch.first(half), 1);
+  map_state map = std::move(map_seen_);
+  try {
+    execution rest = execute(batch.subspan(half), 1);
+    std::ranges::move(rest.answers, std::back_inserter(made.answers));
+    add_news(made, rest);
+    map.version = map_seen_.version;
+    map.sends = map.sends || map_seen_.sends;
+    for (const std::size_t each : map_seen_.elsewhere) map.elsewhere.push_back(half + each);
+  } catch (const store_unavailable& lost) {
+    // What has become of the first half is known, and must be told.
+    made.answers.resize(batch.size(), unavailable_answer{lost.is_in_doubt(), lost.what()});
+  } catch (const store_failure& failure) {  // which the next batch meets as well
+    made.answers.resize(batch.size(), unavailable_answer{false, failure.what()});
+  }
+  map_seen_ = std::move(map);
+  return made;
+}
+
+execution postgresql_node::refuse_operation(const std::string& why) {
+  execution made = execute({});
+  made.answers.emplace_back(
+      unavailable_answer{false, "foliot: the database " + place_ + " refuses this operation: " + why});
+  return made;
+}
+
+void postgresql_node::note_refusal(std::string_view why) {
+  if (!modes_.note_refusal(monotonic_clock::instance().now())) return;
+  warn("the database " + place_ + " refuses an operation, and the rest goes on: " + std::string(why));
+}
 
 }  // namespace foliot::jobs::detail

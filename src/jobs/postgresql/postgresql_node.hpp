@@ -161,7 +161,7 @@ class postgresql_node {
   std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept { return run_aside(call(what)); }
   std::optional<std::int64_t> run_aside(const call& it) noexcept;
   void note_failure_aside(const sql_statement& what, const database_failure& error) noexcept;
-  // Locked jobs, turns, a full disk and outages (recovery.cpp).
+  // Locked jobs, turns, a full disk and outages.
 
   /// Makes the tubes that this batch may make, if they are several, after it has timed out on a lock: it may have
   /// waited for a batch that waits for it. Precondition: that of run_aside().
