@@ -39,7 +39,8 @@ function(foliot_compile_options target)
     target_compile_options(${target} PRIVATE -fsanitize=${sanitizer} -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${sanitizer})
     if(sanitizer STREQUAL "undefined")
-      target_compile_options(${target} PRIVATE -fno-sanitize-recover=all)
+      target_compile_options(${target} PRIVATE -fno-sanitize-recover=all
+        $<$<CXX_COMPILER_ID:Clang>:-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/tests/sanitizers/ignored.txt>)
     endif()
   endforeach()
   target_compile_features(${target} PRIVATE cxx_std_23)
@@ -72,7 +73,8 @@ function(foliot_c_options target)
   set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
 endfunction()
 
-# Finishes the library of one layer: its alias, include path, options and exported name.
+# foliot_layer(name [header...]): finishes the library of one layer: its alias, include path, options and exported name.
+# The given headers are those that its sources spend most time on, for FOLIOT_PRECOMPILED_HEADERS.
 function(foliot_layer name)
   set(target foliot_${name})
   add_library(foliot::${name} ALIAS ${target})
@@ -89,6 +91,9 @@ function(foliot_layer name)
     foliot_compile_options(${target})
     if(FOLIOT_UNITY_BUILD STREQUAL "ALL")
       foliot_unity(${target})
+    endif()
+    if(FOLIOT_PRECOMPILED_HEADERS STREQUAL "LIBRARIES" AND ARGN)
+      target_precompile_headers(${target} PRIVATE ${ARGN})
     endif()
     # Shared libraries export only the symbols marked FOLIOT_EXPORT. Static libraries are compiled alike, so that they
     # may become parts of a shared one.

@@ -20,6 +20,7 @@ the file or below a folder of -I. What is made of a class that it still does not
 `unless` and what was not found.
 """
 import argparse
+import bisect
 import os
 import re
 import sys
@@ -68,7 +69,7 @@ class Class:
     members: tuple[str, ...] = ()  # the types of an aggregate's
     has_destructor: bool = False   # an aggregate that has declared one
     alias_of: str = ""
-    scopes: tuple[str, ...] = ()   # the namespaces and classes that it is in
+    scopes: tuple[str, ...] = ()   # the namespaces and classes that it is in, as scopes_at() has them
 
 
 Classes = Mapping[str, list[Class]]  # by name: several classes may have the same
@@ -114,19 +115,37 @@ def class_of(kind: str, name: str, base: str | None, body: str, scopes: tuple[st
     return Class(True, tuple(members), re.search(rf"~{name}\s*\((?![^;]*=\s*default)", body) is not None, scopes=scopes)
 
 
+NAMESPACE = re.compile(r"\b(inline\s+)?namespace\s*([\w:\s]*)\{")
+OF_CLASS, OF_INLINE = ".", "~"  # before the name of a scope that is a class, or an inline namespace
+
+
 def scopes_at(code: str) -> dict[int, tuple[str, ...]]:
-    """For the position of each brace that opens: the names of the namespaces and classes that it is in."""
-    names = {head.end() - 1: head[2] for head in CLASS_HEAD.finditer(code)}
-    names |= {head.end() - 1: head[1] or "" for head in re.finditer(r"\bnamespace\s*([\w:\s]*)\{", code)}
-    found: dict[int, tuple[str, ...]] = {}
+    """For the position of each brace: the names of the namespaces and classes that surround what follows it."""
+    names = {head.end() - 1: [OF_CLASS + head[2]] for head in CLASS_HEAD.finditer(code)}
+    for head in NAMESPACE.finditer(code):
+        parts_ = re.findall(r"(inline\s+)?\b(?!inline\b)(\w+)", (head[1] or "") + head[2])
+        names[head.end() - 1] = [(OF_INLINE if is_inline else "") + name for is_inline, name in parts_]
+    found: dict[int, tuple[str, ...]] = {-1: ()}
     open_: list[tuple[str, ...]] = [()]
     for brace in re.finditer("[{}]", code):
         if brace[0] == "{":
-            found[brace.start()] = open_[-1]
-            open_.append(open_[-1] + tuple(re.findall(r"(?!inline\b)\b\w+", names.get(brace.start(), ""))))
+            open_.append(open_[-1] + tuple(names.get(brace.start(), [])))
         elif len(open_) > 1:
             open_.pop()
+        found[brace.start()] = open_[-1]
     return found
+
+
+def namespaces_of(scopes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that a name in these scopes must show to be found from outside."""
+    return tuple(scope for scope in scopes if scope[0] not in (OF_CLASS, OF_INLINE))
+
+
+@dataclass
+class Place:
+    """Where a name is used that has no scope of its own."""
+    scopes: tuple[str, ...] = ()
+    uses_others: bool = False  # the file has a using directive or a using declaration
 
 
 def classes_of(codes: Iterable[str]) -> Classes:
@@ -134,25 +153,47 @@ def classes_of(codes: Iterable[str]) -> Classes:
     found: dict[str, list[Class]] = {}
     for code in codes:
         scopes = scopes_at(code)
+        braces = list(scopes)
         for head in CLASS_HEAD.finditer(code):
-            opening = head.end() - 1
             found.setdefault(head[2], []).append(
-                class_of(head[1], head[2], head[3], body_of(code, opening), scopes[opening]))
+                class_of(head[1], head[2], head[3], body_of(code, head.end() - 1), scopes_of(head.start(), scopes, braces)))
         for other in OTHER_NAME.finditer(code):
-            found.setdefault(other[1] or other[2], []).append(Class(alias_of=(other[3] or "int").strip()))
+            found.setdefault(other[1] or other[2], []).append(
+                Class(alias_of=(other[3] or "int").strip(), scopes=scopes_of(other.start(), scopes, braces)))
     return found
 
 
-def named(name: str, classes: Classes) -> list[Class]:
+def scopes_of(position: int, scopes: Mapping[int, tuple[str, ...]], braces: list[int]) -> tuple[str, ...]:
+    """The scopes of a position, by scopes_at() and its keys."""
+    return scopes[braces[bisect.bisect_left(braces, position) - 1]]
+
+
+def named(name: str, classes: Classes, at: Place = Place()) -> list[Class]:
     """What is known of the classes that this name may mean."""
     *scopes, last = (part.strip() for part in without_angles(name).strip().removeprefix("::").split("::"))
 
     def is_meant(one: Class) -> bool:
-        outer = iter(one.scopes)  # the name may leave out an inline namespace
-        return one.alias_of != "" or all(scope in outer for scope in scopes)
+        outer = (scope.lstrip(OF_CLASS + OF_INLINE) for scope in one.scopes)
+        return all(scope in outer for scope in scopes)  # the name may leave out an inline namespace
 
-    return (list(filter(is_meant, classes.get(last, []))) or
-            (list(filter(is_meant, classes.get(ELSEWHERE + last, []))) if scopes else []))
+    found = (list(filter(is_meant, classes.get(last, []))) or
+             (list(filter(is_meant, classes.get(ELSEWHERE + last, []))) if scopes else []))
+    return found if scopes else nearest(found, at)
+
+
+def nearest(found: list[Class], at: Place) -> list[Class]:
+    """Of classes with the same name, those that a name without a scope means: those of the innermost namespace around
+    it, and those of classes, from which it may inherit; all if none is around it, or if names of others are used."""
+    around = namespaces_of(at.scopes)
+    near = [one for one in found if namespaces_of(one.scopes) == around[:len(namespaces_of(one.scopes))]]
+    if at.uses_others or not near:
+        return found
+    depth = max((len(namespaces_of(one.scopes)) for one in near if not is_in_class(one)), default=0)
+    return [one for one in near if is_in_class(one) or len(namespaces_of(one.scopes)) == depth]
+
+
+def is_in_class(one: Class) -> bool:
+    return any(scope[0] == OF_CLASS for scope in one.scopes)
 
 
 def any_of(answers: Iterable[bool | None]) -> bool | None:
@@ -169,7 +210,7 @@ def any_of(answers: Iterable[bool | None]) -> bool | None:
 Answers = dict[str, bool | None]  # of the types that were asked for already; None while one is being looked at
 
 
-def does_something_at_its_end(kind: str, classes: Classes, seen: Answers) -> bool | None:
+def does_something_at_its_end(kind: str, classes: Classes, seen: Answers, at: Place) -> bool | None:
     """Whether objects of this type have a destructor that does something; None if it is not known."""
     kind = re.sub(r"\b(?:const|mutable)\s+", "", kind).strip()
     if PLAIN.fullmatch(kind):
@@ -178,30 +219,34 @@ def does_something_at_its_end(kind: str, classes: Classes, seen: Answers) -> boo
         return seen[kind]
     seen[kind] = None
     if of := OF_ITS_ARGUMENTS.fullmatch(kind):
-        seen[kind] = any_of(not each.isdigit() and does_something_at_its_end(each, classes, seen)
+        seen[kind] = any_of(not each.isdigit() and does_something_at_its_end(each, classes, seen, at)
                             for each in parts(of[1], "(){}[]<>"))
     elif OWNER.match(kind):
         seen[kind] = True
-    elif known := named(kind, classes):
+    elif known := named(kind, classes, at):
         seen[kind] = any_of(
-            does_something_at_its_end(one.alias_of, classes, seen) if one.alias_of else
+            does_something_at_its_end(one.alias_of, classes, seen, in_scope_of(one, at)) if one.alias_of else
             not one.is_aggregate or one.has_destructor or
-            any_of(does_something_at_its_end(member, classes, seen) for member in one.members)
+            any_of(does_something_at_its_end(member, classes, seen, in_scope_of(one, at)) for member in one.members)
             for one in known)
     return seen[kind]
 
 
-def is_destroyed_twice(name: str, classes: Classes, depth: int = 0) -> bool | None:
+def in_scope_of(one: Class, at: Place) -> Place:
+    return Place(one.scopes, at.uses_others)
+
+
+def is_destroyed_twice(name: str, classes: Classes, at: Place, depth: int = 0) -> bool | None:
     """Whether temporaries of that class are; None if it is not known."""
     if SAFE_NAME.fullmatch(without_angles(name).strip()) or PLAIN.fullmatch(name):
         return False
-    known = named(name, classes)
+    known = named(name, classes, at)
     if not known or depth > 3:
         return None
     seen: Answers = {}
-    return any_of(is_destroyed_twice(one.alias_of, classes, depth + 1) if one.alias_of else
+    return any_of(is_destroyed_twice(one.alias_of, classes, in_scope_of(one, at), depth + 1) if one.alias_of else
                   one.is_aggregate and (one.has_destructor or any_of(
-                      does_something_at_its_end(member, classes, seen) for member in one.members))
+                      does_something_at_its_end(member, classes, seen, in_scope_of(one, at)) for member in one.members))
                   for one in known)
 
 
@@ -224,6 +269,7 @@ SAFE_NAME = re.compile(
 
 # ---------------------------------------------------------------- full expressions
 
+USES_OTHERS = re.compile(r"\busing\s+(?:namespace\b|[\w:]+::\w+\s*;)")
 COROUTINE_TOKEN = re.compile(
     r"\boperator\s+co_await|\bco_await\b|\b(?:if|while|for|switch)\s*(?:constexpr\s*)?(?=\()"
     r"|[(){}\[\];?]|(?<=\s)(?:&&|\|\||and|or)(?=\s)")
@@ -284,7 +330,7 @@ def parts(list_: str, brackets: str = "(){}[]") -> list[str]:
     return [part.strip() for part in [*found, list_[since:]] if part.strip()]
 
 
-def made_with_braces(before: str, in_argument: bool, classes: Classes) -> str | None:
+def made_with_braces(before: str, in_argument: bool, classes: Classes, at: Place) -> str | None:
     """What is wrong with the object that these braces make, if something is. Braces that have no name before them are
     those of an argument; others initialise a variable or a member."""
     if re.search(r"[(,]$", before):
@@ -295,17 +341,17 @@ def made_with_braces(before: str, in_argument: bool, classes: Classes) -> str | 
         return None
     if not in_argument and not re.search(r"\bco_await\b[^;{}]*$", before[:name.start()]):
         return None  # a variable with this initialiser
-    twice = is_destroyed_twice(name[1], classes)
+    twice = is_destroyed_twice(name[1], classes, at)
     if twice is False:
         return None
     but = "" if twice else unless(name[1], classes)
     return f"g++ 12 destroys this {name[1]}, which is made beside a co_await, twice{but}: {GIVE_A_NAME}"
 
 
-def made_with_parentheses(before: str, inside: str, classes: Classes) -> str | None:
+def made_with_parentheses(before: str, inside: str, classes: Classes, at: Place) -> str | None:
     """The same of parentheses: `classes` are those of the same file, as functions of others may have their names."""
     name = NAME_BEFORE.search(before)
-    if name is None or not is_destroyed_twice(name[1], classes) or len(parts(inside)) < 2:
+    if name is None or not is_destroyed_twice(name[1], classes, at) or len(parts(inside)) < 2:
         return None
     if re.search(r"[\w>*&.]\s*$", before[:name.start()]) and not re.search(
             r"\b(?:co_await|co_return|return)\s*$", before[:name.start()]):
@@ -321,17 +367,20 @@ def await_breaches(code: str, classes: Classes | None = None) -> Iterable[tuple[
     """The breaches of code without comments and strings. `classes`: those that other files declare."""
     own = classes_of([code])
     classes = {**(classes or {}), **own, **{ELSEWHERE + name: classes[name] for name in own if name in (classes or {})}}
+    scopes, uses_others = scopes_at(code), USES_OTHERS.search(code) is not None
+    braces = list(scopes)
     statements, after_keyword = [Statement()], -1  # one statement for each block that is open
     for token in COROUTINE_TOKEN.finditer(code):
         word, here = token[0], statements[-1]
         before = code[max(0, token.start() - 400):token.start()].rstrip() if word in ("{", "(", "[") else ""
+        at = Place(scopes_of(token.start(), scopes, braces), uses_others) if before else Place()
         if word == "co_await":
             here.awaits.append((token.start(), len(here.open), "{" in here.open))
         elif word in ("?", "&&", "||", "and", "or"):
             here.branches.append(len(here.open))
         elif word in ("(", "["):
             if word == "(":
-                wrong = made_with_parentheses(before, until_closed(code, token.start()), own)
+                wrong = made_with_parentheses(before, until_closed(code, token.start()), own, at)
             else:
                 is_closure = CLOSURE_BEFORE.search(before) and code[token.start():token.start() + 2] != "[["
                 wrong = None
@@ -344,7 +393,7 @@ def await_breaches(code: str, classes: Classes | None = None) -> Iterable[tuple[
         elif word == "{":
             nested = here.open[-1:] == ["{"] and before.endswith("{")
             if nested or not OPENS_BLOCK.search(before):
-                wrong = None if nested else made_with_braces(before, bool(here.open), classes)
+                wrong = None if nested else made_with_braces(before, bool(here.open), classes, at)
                 if wrong:
                     here.twice.append((token.start(), wrong))
                 here.open.append("{")

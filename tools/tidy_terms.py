@@ -35,13 +35,14 @@ def retired_terms(glossary: str) -> dict[str, Term]:
 
 def pattern_of(term: str) -> str:
     """The term as a word of its own, and between the underscores of a longer name. One that ends with an underscore is
-    the whole name of a member."""
+    the whole name of a member. No letter stands before it, which retired_pattern sees to for all of them at once: most
+    places of a text are within a word."""
     if term.endswith("()"):
-        word, begin, end = term[:-2], r"(?<!\w)", r"(?=\s*\()"
+        word, begin, end = term[:-2], "(?<!_)", r"(?=\s*\()"
     elif term.endswith("_"):
-        word, begin, end = term, r"(?<!\w)", r"(?!\w)"
+        word, begin, end = term, "(?<!_)", r"(?!\w)"
     else:
-        word, begin, end = term, r"(?<![^\W_])", r"(?![^\W_])"
+        word, begin, end = term, "", r"(?![^\W_])"
     return begin + f"[{word[0]}{word[0].upper()}]" + re.escape(word[1:]).replace(r"\ ", r"\s+") + end
 
 
@@ -50,7 +51,7 @@ def retired_pattern(root: Path) -> tuple[re.Pattern, dict[str, Term]]:
     path = root / GLOSSARY
     terms = retired_terms(path.read_text()) if path.is_file() else {}
     longest_first = sorted(terms, key=len, reverse=True)
-    return re.compile("|".join(map(pattern_of, longest_first)) if terms else r"(?!)"), terms
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(pattern_of, longest_first))})" if terms else r"(?!)"), terms
 
 
 def check_retired(file: File) -> Iterable[tuple[int, str]]:

@@ -15,7 +15,8 @@
  *
  * Errors: a function that can fail returns a foliot_status. If that is not FOLIOT_OK, nothing was changed, and
  * foliot_error_message() describes the error. No function throws. A null handle is FOLIOT_INVALID, except that null may
- * be destroyed. Pointers to results may be null, except those of the create functions.
+ * be destroyed. Pointers to results may be null, except those of the create functions, of foliot_engine_find and of
+ * foliot_service_get_counters.
  *
  * Threads: every function may be called from any thread and from callbacks, unless stated otherwise. While a thread
  * destroys or detaches a handle, no other thread may use that handle.

@@ -263,6 +263,24 @@ event parse_reschedule(std::string_view rest, put_context&) {
   return reschedule{*job, *due};
 }
 
+event parse_due(std::string_view rest, put_context&) {
+  arguments left(rest);
+  const auto count = left.number(jobs::most_listed_due);
+  if (!count || *count == 0) return bad_format();
+  const auto from = read_due(left);
+  if (!from || !std::holds_alternative<jobs::utc_time>(*from)) return bad_format();
+  const auto after = left.number(max_u64);
+  if (!after) return bad_format();
+  std::string_view prefix = left.word();
+  if (prefix == "-") {
+    prefix = {};
+  } else if (!is_tube_name(prefix)) {
+    return bad_format();
+  }
+  if (!left.at_end()) return bad_format();
+  return list_due{static_cast<std::uint32_t>(*count), std::get<jobs::utc_time>(*from), *after, prefix};
+}
+
 struct command_form {
   std::string_view prefix;
   event (*parse)(std::string_view rest, put_context& context);
@@ -300,6 +318,7 @@ constexpr std::array forms{
     command_form{"x-reschedule ", parse_reschedule},
     command_form{"x-fire ", with_job<fire_now>},
     command_form{"x-stats-job ", with_job<extended_stats_job>},
+    command_form{"x-due ", parse_due},
 };
 
 }  // namespace

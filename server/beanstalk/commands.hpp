@@ -229,12 +229,21 @@ struct extended_stats_job {
   job_reference job;
 };
 
+/// `x-due`: a page of what is due next.
+struct list_due {
+  static constexpr verb counted_as = verb::extension;
+  std::uint32_t count = 0;  ///< 1 to jobs::most_listed_due
+  jobs::utc_time from;
+  jobs::job_id after = 0;
+  std::string_view prefix;  ///< empty: all tubes
+};
+
 /// One finding of the parser in the bytes of a client.
 using event = std::variant<unknown_command, bad_format, http_request, tls_record, put_line, put, body_without_crlf,
                            body_discarded, use, watch, ignore, reserve, reserve_with_timeout, reserve_job, delete_job,
                            release, bury, touch, peek, peek_ready, peek_delayed, peek_buried, kick, kick_job,
                            pause_tube, stats, stats_job, stats_tube, list_tubes, list_tube_used, list_tubes_watched,
-                           quit, cancel, reschedule, fire_now, extended_stats_job>;
+                           quit, cancel, reschedule, fire_now, extended_stats_job, list_due>;
 
 /// The command that an event counts as; nothing if it counts as none. A put counts once, with its line.
 [[nodiscard]] inline std::optional<verb> counted(const event& what) noexcept {

@@ -41,7 +41,7 @@ task<> nothing() { co_return; }
 /// Wakes the task that reads from the connection.
 class wakes_reader {
  public:
-  wakes_reader(const runtime::stream& peer, memory_holder& memory) noexcept : peer_(peer), memory_(memory) {}
+  wakes_reader(byte_stream& peer, memory_holder& memory) noexcept : peer_(peer), memory_(memory) {}
   wakes_reader(const wakes_reader&) = delete;
   wakes_reader& operator=(const wakes_reader&) = delete;
   ~wakes_reader() {
@@ -49,12 +49,12 @@ class wakes_reader {
     try {
       peer_.set_read_deadline(instant::earliest());
     } catch (...) {
-      static_cast<void>(peer_.close_read());  // no memory: the connection ends
+      peer_.end_reading();  // no memory: the connection ends
     }
   }
 
  private:
-  const runtime::stream& peer_;
+  byte_stream& peer_;
   memory_holder& memory_;
 };
 
@@ -64,7 +64,7 @@ std::string_view refusal_of(const jobs::store_unavailable& why) {
   return reply::internal_error;
 }
 
-task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::stream& peer, memory_holder& memory,
+task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, byte_stream& peer, memory_holder& memory,
                                             std::optional<duration> timeout) {
   const wakes_reader at_the_end(peer, memory);
   jobs::reserve_answer got = co_await by.reserve(timeout);
@@ -73,7 +73,7 @@ task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, const runtime::str
 
 }  // namespace
 
-session::session(server_state& server, const runtime::stream& peer)
+session::session(server_state& server, byte_stream& peer)
     : server_(server),
       peer_(peer),
       memory_(server.memory, peer),
@@ -146,8 +146,9 @@ void session::on(const tls_record&) {
 }
 
 task<> session::drop_the_rest() {
-  static_cast<void>(peer_.close_write());
   peer_.set_read_deadline(most_time_for_dropped);
+  peer_.set_write_deadline(most_time_for_dropped);
+  co_await peer_.close_write();
   for (std::size_t dropped = 0; dropped < most_dropped;) {
     const auto got = co_await peer_.read_some(std::span(buffer_));
     if (!got || *got == 0) co_return;

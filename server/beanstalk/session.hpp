@@ -1,4 +1,5 @@
 // One connection of a beanstalk client: reads its commands, has the broker execute them, and answers in their order.
+// The connection is a byte_stream, in plain or not.
 //
 // The puts that a client sends without waiting for answers are handed to the broker together, so that one batch of the
 // store takes many of them. So are the delete of a job that the client holds and the reserve behind it, which a worker
@@ -39,11 +40,11 @@
 #include <vector>
 
 #include <foliot/jobs/broker.hpp>
-#include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "commands.hpp"
 #include "parser.hpp"
+#include "server/core/byte_stream.hpp"
 #include "server/core/held_memory.hpp"
 #include "server_state.hpp"
 #include "writer.hpp"
@@ -53,7 +54,7 @@ namespace foliot::program::beanstalk {
 class session {
  public:
   /// Throws broker_full and broker_closed.
-  session(server_state& server, const runtime::stream& peer);
+  session(server_state& server, byte_stream& peer);
   session(const session&) = delete;
   session& operator=(const session&) = delete;
   ~session();
@@ -159,6 +160,7 @@ class session {
   task<> on(const reschedule& what);
   task<> on(const fire_now& what);
   task<> on(const extended_stats_job& what);
+  task<> on(const list_due& what);
 
   void become_worker() noexcept;
   task<> reserve_one(std::optional<duration> timeout);
@@ -190,7 +192,7 @@ class session {
   task<> leave_tubes();
 
   server_state& server_;
-  const runtime::stream& peer_;
+  byte_stream& peer_;
   memory_holder memory_;
   jobs::broker& broker_;
   jobs::client client_;

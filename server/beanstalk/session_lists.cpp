@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <foliot/jobs/limits.hpp>
 #include <foliot/runtime/task_mutex.hpp>
 
 #include "session.hpp"
@@ -44,6 +45,33 @@ task<> session::on(const list_tubes_watched&) {
   names.reserve(watched_.size());
   for (const held_tube& each : watched_) names.push_back(each->name);
   write_tubes(out_, names);
+}
+
+task<> session::on(const list_due& what) {
+  // As an answer of the store, and behind the answers.
+  constexpr std::size_t bytes_of_job = 2 * (jobs::longest_tube_name + 100);
+  const std::size_t wanted = what.count * bytes_of_job;
+  bool gets_room = memory_.take(wanted);
+  if (!gets_room) gets_room = co_await wait_for_room(wanted);
+  if (!gets_room) {
+    out_ += reply::out_of_memory;
+    co_return;
+  }
+  jobs::list_due page;
+  page.prefix = what.prefix;
+  page.from = what.from;
+  page.after = what.after;
+  page.count = what.count;
+  auto listing = client_.execute(std::move(page));
+  const jobs::due_answer listed = co_await listing;
+  std::string lines;
+  for (const jobs::due_job& each : listed.jobs) {
+    lines += "- {id: " + std::to_string(each.id) + ", tube: \"" + each.tube +
+             "\", state: delayed, due-ms: " + std::to_string(each.due.time_since_epoch().count()) + "}\n";
+  }
+  write_list_begin(out_, lines.size());
+  out_ += lines;
+  out_ += list_end;
 }
 
 task<> session::send_list(std::shared_ptr<const shared_text> list) {

@@ -49,7 +49,7 @@ void backups::make_one() {
   try {
     log_.info(fmt::format("the backup {} has been made", back_up_store(store_, options_)));
   } catch (const std::exception& error) {
-    log_.warning(without_name(error.what()));
+    log_.warning(error.what());
   }
 }
 

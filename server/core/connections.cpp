@@ -1,7 +1,5 @@
 #include "connections.hpp"
 
-#include <sys/socket.h>
-
 #include <exception>
 #include <new>
 #include <string>
@@ -24,8 +22,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a refused client may take to read why.
-constexpr duration refusal_time = 1s;
+/// How long a client may take to read why it is refused, or that no more comes.
+constexpr duration time_for_last_words = 1s;
 
 task<> wait_for(runtime::wait_group& group) { co_await group.wait(); }
 
@@ -54,11 +52,11 @@ class connections::listed {
 
  private:
   connections& in_;
-  runtime::stream& peer_;  // owned by the task
+  byte_stream& peer_;  // owned by the task
   std::uint64_t number_ = 0;
 };
 
-task<> connections::accept_all(const runtime::listener& gate, duration round) {
+task<> connections::accept_all(const listener& gate, duration round) {
   shortage lacking;
   for (bool goes_on = true; goes_on;) {
     rounds_.fetch_add(1, seam::relaxed);
@@ -73,15 +71,16 @@ task<> connections::accept_all(const runtime::listener& gate, duration round) {
   co_await refusals_.wait();
 }
 
-task<bool> connections::accept_one(const runtime::listener& gate, duration round) {
-  if (round != duration::forever()) gate.set_read_deadline(round);
-  auto peer = co_await gate.accept();
+task<bool> connections::accept_one(const listener& gate, duration round) {
+  auto peer = co_await gate.accept(round);
   if (peer) {
-    if (sessions_.count() < most_) {
-      begin(std::move(*peer));
+    access::place place = access_.enter();
+    if (place) {
+      auto serving = serve_one(gate, std::move(*peer), std::move(place), sessions_.enter());
+      static_cast<void>(runtime::spawn(std::move(serving), "serves a connection"));
     } else {
-      static_cast<void>(runtime::spawn(refuse(std::move(*peer), refusals_.enter()), "refuses a connection"));
-      log_.warning("accept", fmt::format("refuse connections: there are {}, the limit of --max-connections", most_));
+      static_cast<void>(runtime::spawn(refuse(gate, std::move(*peer), refusals_.enter()), "refuses a connection"));
+      log_.warning("accept", access_.why_refused());
     }
   } else if (peer.error() == runtime::io_errc::closed) {
     co_return false;
@@ -92,24 +91,27 @@ task<bool> connections::accept_one(const runtime::listener& gate, duration round
   co_return true;
 }
 
-void connections::begin(runtime::stream peer) {
-  const int on = 1;  // so that a client whose machine has gone is noticed some day
-  static_cast<void>(::setsockopt(peer.native_handle(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
-  auto added = std::make_shared<runtime::stream>(std::move(peer));
-  static_cast<void>(runtime::spawn(serve_one(std::move(added), sessions_.enter()), "serves a connection"));
+task<> connections::refuse(const listener& gate, runtime::stream accepted, runtime::wait_group::member) {
+  auto opening = gate.open(std::move(accepted));
+  const std::unique_ptr<byte_stream> peer = co_await opening;
+  if (peer == nullptr) co_return;
+  peer->set_write_deadline(time_for_last_words);
+  const bool written = co_await write_all(*peer, protocol_.refusal());
+  if (written) co_await peer->close_write();
 }
 
-task<> connections::refuse(runtime::stream peer, runtime::wait_group::member) {
-  peer.set_deadline(refusal_time);
-  static_cast<void>(co_await peer.write_all(refusal_));
-  static_cast<void>(peer.close_write());
-}
-
-task<> connections::serve_one(shared_stream peer, runtime::wait_group::member) {
-  const listed here(*this, peer);
-  if (!here.is_in()) co_return;
+task<> connections::serve_one(const listener& gate, runtime::stream accepted, access::place place,
+                              runtime::wait_group::member) {
+  const access::place mine(std::move(place));  // left before the member, for which the end waits
   try {
-    co_await serve_(*peer);
+    auto opening = gate.open(std::move(accepted));
+    const shared_stream peer = co_await opening;
+    if (peer == nullptr) co_return;
+    const listed here(*this, peer);
+    if (!here.is_in()) co_return;
+    co_await protocol_.serve(*peer);
+    peer->set_write_deadline(time_for_last_words);
+    co_await peer->close_write();
   } catch (const jobs::store_failure&) {
     // The server says so once, for all connections.
   } catch (const jobs::broker_closed&) {
@@ -144,7 +146,7 @@ task<> connections::end(duration patience) {
     const lock held(lock_);
     ending_ = true;
   }
-  for (const shared_stream& each : all()) static_cast<void>(each->close_read());
+  for (const shared_stream& each : all()) each->end_reading();
   const auto ended = co_await runtime::with_timeout(wait_for(sessions_), patience);
   if (ended) co_return;
   for (const shared_stream& each : all()) each->close();

@@ -1,41 +1,46 @@
-// The connections of a listener: they are accepted, counted and limited here, and ended together.
+// The connections of one protocol, from the listener through access to the end: each has a task of its own, and all are
+// ended together.
+//
+//   connections clients(beanstalk, door, log);            // a protocol, and who may come in
+//   auto accepting = runtime::spawn(clients.accept_all(gate));
+//   …
+//   gate.close();
+//   co_await accepting.join();
+//   co_await clients.end(5s);
+//
+// Thread safety: one task, except for rounds().
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
-#include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
+#include "access.hpp"
+#include "byte_stream.hpp"
+#include "listener.hpp"
+#include "protocol.hpp"
 #include "server_log.hpp"
 
 namespace foliot::program {
 
 class connections {
  public:
-  /// Serves one connection until it has ended. The stream lives as long as the task.
-  using protocol = std::function<task<>(const runtime::stream&)>;
-
-  /// `refusal` is what a client gets that comes when there are `most` connections.
-  connections(protocol with, std::size_t most, std::string refusal, const server_log& log)
-      : serve_(std::move(with)), most_(most), refusal_(std::move(refusal)), log_(log) {}
+  /// All three must outlive it.
+  connections(protocol& with, access& who, const server_log& log) noexcept : protocol_(with), access_(who), log_(log) {}
 
   /// Accepts connections until the listener is closed. Goes on where memory is missing, or ends the process
   /// (process_end.hpp). Counts each round, and begins one at least so often, also if no connection comes; never: it
   /// need not.
-  [[nodiscard]] task<> accept_all(const runtime::listener& gate, duration round = duration::forever());
+  [[nodiscard]] task<> accept_all(const listener& gate, duration round = duration::forever());
   /// How many rounds accept_all() has begun. Any thread.
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(seam::relaxed); }
 
@@ -44,20 +49,19 @@ class connections {
   [[nodiscard]] task<> end(duration patience);
 
  private:
-  using shared_stream = std::shared_ptr<runtime::stream>;
+  using shared_stream = std::shared_ptr<byte_stream>;
   class listed;
 
-  task<> serve_one(shared_stream peer, runtime::wait_group::member ends);
-  task<> refuse(runtime::stream peer, runtime::wait_group::member ends);
-  void begin(runtime::stream peer);
+  task<> serve_one(const listener& gate, runtime::stream accepted, access::place place,
+                   runtime::wait_group::member ends);
+  task<> refuse(const listener& gate, runtime::stream accepted, runtime::wait_group::member ends);
   /// Takes the next connection. Returns false if the listener is closed.
-  task<bool> accept_one(const runtime::listener& gate, duration round);
+  task<bool> accept_one(const listener& gate, duration round);
   void say_closed(const char* why) const noexcept;
   [[nodiscard]] std::vector<shared_stream> all();
 
-  const protocol serve_;
-  const std::size_t most_;
-  const std::string refusal_;
+  protocol& protocol_;
+  access& access_;
   const server_log& log_;
   runtime::wait_group sessions_;
   runtime::wait_group refusals_;

@@ -1,7 +1,5 @@
 #include "held_memory.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -210,13 +208,12 @@ std::size_t held_memory::shed(instant now) noexcept {
 
 void held_memory::close(memory_holder& one) noexcept {
   one.all_.lock_.assert_held();
-  one.closed_.store(true, seam::relaxed);  // before the shut-down, which the session notices
-  static_cast<void>(one.peer_.close_read());
-  static_cast<void>(one.peer_.close_write());
+  one.closed_.store(true, seam::relaxed);  // before the close, which the session notices
+  one.peer_.close();
   one.end_wait(memory_holder::wait_state::closed);
 }
 
-memory_holder::memory_holder(held_memory& all, const runtime::stream& peer) : all_(all), peer_(peer), told_(1) {
+memory_holder::memory_holder(held_memory& all, byte_stream& peer) : all_(all), peer_(peer), told_(1) {
   const lock held(all_.lock_);
   all_.holders_.insert(this);
   ++all_.connections_;
@@ -339,7 +336,7 @@ task<room> memory_holder::wait(std::size_t more) {
     if (now == wait_state::taken) got = room::taken;
     if (now == wait_state::closed) got = room::closed;
     if (now == wait_state::stopped) got = room::stopped;
-    if (now != wait_state::waits || has_gone()) break;
+    if (now != wait_state::waits || peer_.peer_has_ended()) break;
     static_cast<void>(co_await runtime::select(told_.receive(), runtime::after(between_looks)));
   }
   if (got == room::taken) actual_ += more;
@@ -378,12 +375,6 @@ std::size_t memory_holder::charge() const noexcept {
   // The session has the text, too.
   const auto readers = static_cast<std::size_t>(std::max<long>(shown_.use_count() / 2, 1));
   return sum + shown_->size() / readers + 1;
-}
-
-bool memory_holder::has_gone() const noexcept {
-  pollfd one{.fd = peer_.native_handle(), .events = POLLRDHUP, .revents = 0};
-  if (one.fd < 0) return true;
-  return ::poll(&one, 1, 0) > 0;
 }
 
 void memory_holder::end_wait(wait_state how) noexcept {

@@ -53,8 +53,9 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/channel.hpp>
-#include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
+
+#include "byte_stream.hpp"
 
 namespace foliot::program {
 
@@ -208,7 +209,7 @@ class held_memory {
   // These order nothing, and a rise that is lost costs a call of has_fallen_.
   seam::atomic<std::size_t> connections_{0};
   seam::atomic<std::size_t> highest_{0};  // weight since the last call
-  // Held while descriptors are shut down and waits are ended, which lock objects.
+  // Held while connections are closed and waits are ended, which lock objects.
   mutable mutex lock_{lock_rank::context};
   std::unordered_set<memory_holder*> holders_ FOLIOT_GUARDED_BY(lock_);
   // By what they hold, then by their arrival; behind those that have waited long.
@@ -223,7 +224,7 @@ class held_memory {
 class memory_holder {
  public:
   /// The stream must outlive it.
-  memory_holder(held_memory& all, const runtime::stream& peer);
+  memory_holder(held_memory& all, byte_stream& peer);
   memory_holder(const memory_holder&) = delete;
   memory_holder& operator=(const memory_holder&) = delete;
   ~memory_holder();
@@ -255,8 +256,8 @@ class memory_holder {
   /// The text that the connection sends, until hide().
   void show(std::shared_ptr<const shared_text> text);
   void hide() noexcept;
-  /// Whether the connection was closed because it held too much: its stream is shut down.
-  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(seam::relaxed); }  // the shut-down orders it
+  /// Whether the connection was closed because it held too much: its stream is closed.
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(seam::relaxed); }  // the close orders it
 
  private:
   friend class held_memory;
@@ -274,7 +275,6 @@ class memory_holder {
   /// What would be freed if the connection were closed, as far as that is known and a reason to close it: of shared
   /// text its part of it.
   [[nodiscard]] std::size_t charge() const noexcept FOLIOT_REQUIRES(all_.lock_);
-  [[nodiscard]] bool has_gone() const noexcept;
   [[nodiscard]] bool has_moved(std::size_t charged) const noexcept FOLIOT_REQUIRES(all_.lock_) {
     const std::size_t least = std::max(held_memory::least_progress, charged / held_memory::least_part);
     return moved_.load(seam::relaxed) - moved_before_ >= least;
@@ -283,7 +283,7 @@ class memory_holder {
   void end_wait(wait_state how) noexcept FOLIOT_REQUIRES(all_.lock_);
 
   held_memory& all_;
-  const runtime::stream& peer_;
+  byte_stream& peer_;
   std::size_t actual_ = 0;
   // Written by the connection's task, or, while that waits for room, by the thread that gives the room, under the lock.
   seam::atomic<std::size_t> counted_{0};

@@ -1,5 +1,7 @@
 #include "process_end.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,7 +69,6 @@ void end_for_lack(const std::exception_ptr& why) noexcept {
 void end_process(std::string_view sentence) noexcept {
   while (is_ending_process.exchange(true, seam::relaxed)) ::pause();
   constexpr std::string_view name = "foliot: ";
-  if (sentence.starts_with(name)) sentence.remove_prefix(name.size());
   std::array<char, 1024> line;
   char* end = std::ranges::copy(name, line.data()).out;
   end = std::ranges::copy(sentence.substr(0, line.size() - name.size() - 1), end).out;
@@ -83,6 +84,14 @@ void end_process_on_terminate() noexcept {
 
 memory_needed::memory_needed() noexcept { ++needs; }
 memory_needed::~memory_needed() { --needs; }
+
+unread_sentence::~unread_sentence() {
+  constexpr int patience_ms = 1000;
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (std::uncaught_exceptions() == 0 || ::poll(&room, 1, patience_ms) != 0) return;
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
+}
 
 void shortage::note() noexcept {
   constexpr int most = 500;

@@ -34,6 +34,17 @@ class memory_needed {
   memory_needed& operator=(const memory_needed&) = delete;
 };
 
+/// While nobody reads standard error, the sentence that says why the server ends must not keep it from ending: where an
+/// exception destroys one of these, and standard error has no room for a second, the sentence is lost, as lines of the
+/// log are.
+class unread_sentence {
+ public:
+  unread_sentence() = default;
+  unread_sentence(const unread_sentence&) = delete;
+  unread_sentence& operator=(const unread_sentence&) = delete;
+  ~unread_sentence();
+};
+
 /// The failed allocations of one task that goes on in spite of them, until there are too many in a row.
 class shortage {
  public:

@@ -21,13 +21,6 @@
 
 namespace foliot::program {
 
-/// A message of the library without its name, which the program's messages begin with.
-[[nodiscard]] constexpr std::string_view without_name(std::string_view message) noexcept {
-  constexpr std::string_view name = "foliot: ";
-  if (message.starts_with(name)) message.remove_prefix(name.size());
-  return message;
-}
-
 /// How much an operator should care.
 enum class log_level : unsigned char { info, warning, failure };
 

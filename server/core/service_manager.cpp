@@ -11,6 +11,8 @@
 #include <cstring>
 #include <system_error>
 
+#include <foliot/runtime/run.hpp>
+
 namespace foliot::program {
 
 namespace {
@@ -44,6 +46,13 @@ bool service_manager::tell(std::string_view state) const noexcept {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
   constexpr int how = MSG_NOSIGNAL | MSG_DONTWAIT;  // a manager that does not read holds up nothing
   return ::sendto(socket_, state.data(), state.size(), how, reinterpret_cast<const sockaddr*>(&to), size) >= 0;
+}
+
+void readiness_notice::try_to_tell() noexcept {
+  constexpr duration longest_pause = std::chrono::seconds(1);
+  if (runtime::now() < next_) return;
+  next_ = to_.tell("READY=1") ? instant::never() : runtime::now() + pause_;
+  pause_ = std::min(pause_ + pause_, longest_pause);
 }
 
 duration watchdog_time() noexcept {

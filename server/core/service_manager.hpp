@@ -3,9 +3,11 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <chrono>
 #include <string_view>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
 
 namespace foliot::program {
 
@@ -25,6 +27,21 @@ class service_manager {
  private:
   const char* path_;  // of the environment, which nobody changes; null: there is no manager
   int socket_ = -1;
+};
+
+/// Tells the service manager that the server is ready, again and again until that was possible. One task.
+class readiness_notice {
+ public:
+  explicit readiness_notice(const service_manager& to) noexcept : to_(to) {}
+
+  /// When to call try_to_tell() for the next time; never(): it is told.
+  [[nodiscard]] instant next() const noexcept { return next_; }
+  void try_to_tell() noexcept;
+
+ private:
+  const service_manager& to_;
+  instant next_ = instant::earliest();
+  duration pause_ = std::chrono::milliseconds(100);
 };
 
 /// Within which time the service manager wants to hear "WATCHDOG=1" again and again (WatchdogSec= of the unit); zero:

@@ -1,6 +1,10 @@
 #include <foliot/jobs/limits.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <variant>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 
@@ -58,55 +62,69 @@ problem bad_body(std::size_t size, const job_limits& limits) {
   return "body must have at most " + std::to_string(largest) + " bytes, got " + std::to_string(size);
 }
 
-/// The check of each operation. A token needs none: a store answers `not_held` to one that it has not given.
-struct checker {
-  const job_limits& limits;
+problem bad_tubes(std::string_view name, const std::vector<std::string>& tubes) {
+  if (tubes.empty()) return std::string(name) + " must name at least one tube";
+  for (const std::string& tube : tubes) {
+    if (problem wrong = bad_tube(tube)) return wrong;
+  }
+  return std::nullopt;
+}
 
-  problem operator()(const put& what) const {
-    return first_of(bad_tube(what.tube), what.key.empty() ? std::nullopt : bad_key(what.key),
-                    bad_body(what.body.size(), limits), bad_due(what.due),
-                    bad_length("TTR", what.ttr, milliseconds(1)));
-  }
-  problem operator()(const claim& what) const {
-    if (what.tubes.empty()) return "claim must name at least one tube";
-    for (const std::string& tube : what.tubes) {
-      if (problem wrong = bad_tube(tube)) return wrong;
+problem bad_prefix(std::string_view prefix) {
+  return prefix.empty() ? std::nullopt : bad_name("prefix", prefix, longest_tube_name);
+}
+
+problem bad_page(std::uint32_t count) {
+  if (count >= 1 && count <= most_listed_due) return std::nullopt;
+  return "page must have from 1 to " + std::to_string(most_listed_due) + " jobs, got " + std::to_string(count);
+}
+
+std::string_view name_of(job_state state) {
+  constexpr std::array<std::string_view, 4> names{"delayed", "ready", "reserved", "buried"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+/// Checks the arguments that the operation has, by their names, in the order in which problems are reported. An id and
+/// a token need no check: a store answers `gone` or `not_held` to one that it has not given.
+template <class Operation>
+problem first_problem(const Operation& what, const job_limits& limits) {
+  constexpr std::string_view name = facts_of<Operation>().name;
+  problem wrong;
+  const auto check = [&wrong](auto bad, const auto&... arguments) {
+    if (!wrong) wrong = bad(arguments...);
+  };
+  if constexpr (requires { what.only; }) {
+    if (what.only == job_state::ready || what.only == job_state::reserved) {
+      return std::string(name) + " must ask for buried or delayed jobs, got " + std::string(name_of(*what.only));
     }
-    return std::nullopt;
   }
-  problem operator()(const release& what) const { return bad_due(what.due); }
-  problem operator()(const kick& what) const {
-    if (what.only == job_state::ready) return "kick must ask for buried or delayed jobs, got ready";
-    if (what.only == job_state::reserved) return "kick must ask for buried or delayed jobs, got reserved";
-    return bad_tube(what.tube);
+  if constexpr (requires { what.state; }) {
+    if (what.state == job_state::reserved) {
+      return std::string(name) + " must ask for ready, delayed or buried, got reserved";
+    }
   }
-  problem operator()(const cancel& what) const { return bad_job_name(what.name); }
-  problem operator()(const reschedule& what) const { return first_of(bad_job_name(what.name), bad_due(what.due)); }
-  problem operator()(const fire_now& what) const { return bad_job_name(what.name); }
-  problem operator()(const pause& what) const {
-    return first_of(bad_tube(what.tube), bad_length("pause", what.length, milliseconds(0)));
+  if constexpr (requires { what.tube; }) check(bad_tube, what.tube);
+  if constexpr (requires { what.tubes; }) check(bad_tubes, name, what.tubes);
+  if constexpr (requires { what.name; }) check(bad_job_name, what.name);
+  if constexpr (requires { what.key; }) {
+    if (!what.key.empty()) check(bad_key, what.key);
   }
-  problem operator()(const peek& what) const { return bad_job_name(what.name); }
-  problem operator()(const peek_first& what) const {
-    if (what.state == job_state::reserved) return "peek_first must ask for ready, delayed or buried, got reserved";
-    return bad_tube(what.tube);
+  if constexpr (requires { what.body; }) check(bad_body, what.body.size(), limits);
+  if constexpr (requires { what.due; }) check(bad_due, what.due);
+  if constexpr (requires { what.ttr; }) check(bad_length, "TTR", what.ttr, milliseconds(1));
+  if constexpr (requires { what.length; }) check(bad_length, "pause", what.length, milliseconds(0));
+  if constexpr (requires { what.prefix; }) check(bad_prefix, what.prefix);
+  if constexpr (requires { what.from; }) {
+    check(bad_due, due_at(what.from));
+    check(bad_page, what.count);
   }
-  problem operator()(const count_tube& what) const { return bad_tube(what.tube); }
-  problem operator()(const clear_tube& what) const { return bad_tube(what.tube); }
-  problem operator()(const claim_job&) const { return std::nullopt; }
-  problem operator()(const kick_job&) const { return std::nullopt; }
-  problem operator()(const finish&) const { return std::nullopt; }
-  problem operator()(const abandon&) const { return std::nullopt; }
-  problem operator()(const bury&) const { return std::nullopt; }
-  problem operator()(const touch&) const { return std::nullopt; }
-  problem operator()(const count_all&) const { return std::nullopt; }
-  problem operator()(const list_tubes&) const { return std::nullopt; }
-};
+  return wrong;
+}
 
 }  // namespace
 
 std::optional<std::string> validate(const operation& what, const job_limits& limits) {
-  return std::visit(checker{limits}, what);
+  return std::visit([&](const auto& each) { return first_problem(each, limits); }, what);
 }
 
 }  // namespace foliot::jobs

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <variant>
 
 #include <foliot/jobs/operations.hpp>
@@ -19,8 +18,8 @@ inline constexpr std::size_t most_given_back = 512;
 /// The reservation that the operation shows; a default one if it shows none.
 [[nodiscard]] inline reservation token_of(const operation& it) {
   return std::visit(
-      [](const auto& what) {
-        if constexpr (requires { reservation(what.token); }) {
+      []<class Operation>(const Operation& what) {
+        if constexpr (facts_of<Operation>().target == operation_target::by_token) {
           return what.token;
         } else {
           return reservation{};
@@ -31,14 +30,14 @@ inline constexpr std::size_t most_given_back = 512;
 
 /// The job that the operation would change, if it names one by its id or its reservation; else 0.
 [[nodiscard]] inline job_id job_named_by(const operation& it) {
+  if (facts_of(it).effect == operation_effect::looks) return 0;
   return std::visit(
-      [](const auto& what) -> job_id {
-        using type = std::remove_cvref_t<decltype(what)>;
-        if constexpr (requires { reservation(what.token); }) {
+      []<class Operation>(const Operation& what) -> job_id {
+        if constexpr (facts_of<Operation>().target == operation_target::by_token) {
           return what.token.id;
-        } else if constexpr (std::is_same_v<type, claim_job> || std::is_same_v<type, kick_job>) {
+        } else if constexpr (requires { job_id(what.id); }) {
           return what.id;
-        } else if constexpr (requires { job_name(what.name); } && !std::is_same_v<type, peek>) {
+        } else if constexpr (requires { job_name(what.name); }) {
           const job_id* const id = std::get_if<job_id>(&what.name);
           return id == nullptr ? 0 : *id;
         } else {
@@ -56,12 +55,12 @@ struct key_view {
 
 /// The key that the operation would give to a job, or by which it names the one that it would change, if it does.
 [[nodiscard]] inline std::optional<key_view> key_named_by(const operation& it) {
+  if (facts_of(it).effect == operation_effect::looks) return std::nullopt;
   return std::visit(
       [](const auto& what) -> std::optional<key_view> {
-        using type = std::remove_cvref_t<decltype(what)>;
-        if constexpr (std::is_same_v<type, put>) {
+        if constexpr (requires { std::string_view(what.key); }) {
           if (!what.key.empty()) return key_view{what.tube, what.key};
-        } else if constexpr (requires { job_name(what.name); } && !std::is_same_v<type, peek>) {
+        } else if constexpr (requires { job_name(what.name); }) {
           if (const job_key* const by = std::get_if<job_key>(&what.name)) return key_view{by->tube, by->key};
         }
         return std::nullopt;

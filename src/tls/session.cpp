@@ -29,12 +29,6 @@ runtime::or_error<std::size_t> would_block() noexcept {
 
 }  // namespace
 
-runtime::or_error<std::size_t> transport::try_write(std::span<const std::byte> from) const noexcept {
-  const runtime::detail::descriptor_use use(descriptor_);
-  if (!use) return std::unexpected(make_error_code(runtime::io_errc::closed));
-  return seam::send(use->fd(), from);
-}
-
 // ---------------------------------------------------------------- making
 
 session::session(runtime::stream&& below, std::shared_ptr<const context> shared) noexcept
@@ -293,8 +287,10 @@ void session::sent(std::size_t bytes) noexcept {
 }
 
 void session::send_what_fits() noexcept {
+  const runtime::detail::descriptor_use by(below_.descriptor());
+  if (!by) return;
   for (auto rest = output(); !rest.empty(); rest = output()) {
-    const auto taken = below_.try_write(rest);
+    const auto taken = seam::send(by->fd(), rest);
     if (!taken) break;
     sent(*taken);
   }

@@ -53,17 +53,6 @@ struct outcome {
   bool has_output = false;     // there is something to send
 };
 
-/// The connection below, with an attempt to write that does not wait.
-class transport : public runtime::stream {
- public:
-  explicit transport(runtime::stream&& below) noexcept : stream(std::move(below)) {}
-  [[nodiscard]] runtime::or_error<std::size_t> try_write(std::span<const std::byte> from) const noexcept;
-  /// Keeps the system's descriptor open; or nothing, if it is closed.
-  [[nodiscard]] runtime::detail::descriptor_use use() const noexcept {
-    return runtime::detail::descriptor_use(descriptor_);
-  }
-};
-
 /// What the handshake has settled. Written by the task that shakes hands, and not changed afterwards.
 struct agreement {
   std::optional<tls_version> version;
@@ -83,7 +72,7 @@ class session {
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  [[nodiscard]] transport& below() noexcept { return below_; }
+  [[nodiscard]] runtime::stream& below() noexcept { return below_; }
   [[nodiscard]] runtime::task_mutex& sending() noexcept { return sending_; }
   [[nodiscard]] const agreement& agreed() const noexcept { return agreed_; }
 
@@ -148,7 +137,7 @@ class session {
   }
 
   const std::shared_ptr<const context> context_;
-  transport below_;
+  runtime::stream below_;
   runtime::task_mutex sending_;
   agreement agreed_;
 

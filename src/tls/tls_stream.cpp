@@ -2,6 +2,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 #include <foliot/runtime/detail/descriptor.hpp>
 #include <foliot/runtime/detail/step.hpp>
@@ -69,7 +70,7 @@ class receiver {
 /// write that needs input has that for writing.
 task<std::error_code> receive(session_ptr on, std::uint64_t receipts, direction whose_deadline) {
   co_await inner(runtime::detail::checkpoint());  // a task that always finds data never waits
-  const descriptor_use by = on->below().use();
+  const descriptor_use by(on->below().descriptor());
   if (!by) co_return make_error_code(io_errc::closed);
   const receiver one(*on);
   for (;;) {
@@ -108,23 +109,13 @@ void send_answers(const session_ptr& on) {
   }
 }
 
-/// Fails as an operation of the connection below would fail now: closed, deadline, cancelled.
-task<std::error_code> look_at(session_ptr on, bool reads) {
-  or_error<std::size_t> nothing;
-  if (reads) {
-    nothing = co_await inner(on->below().read_some(std::span<std::byte>()));
-  } else {
-    nothing = co_await inner(on->below().write_some(std::span<const std::byte>()));
-  }
-  co_return nothing ? std::error_code() : nothing.error();
-}
-
 enum class amount : bool { some, all };
 
 task<or_error<std::size_t>> read(session_ptr on, std::span<std::byte> into, amount wanted) {
   if (on == nullptr) co_return std::unexpected(make_error_code(io_errc::closed));
   const reader one(*on);
-  const std::error_code now = co_await inner(look_at(on, true));
+  co_await inner(runtime::detail::checkpoint());  // a task that always finds data never waits
+  const std::error_code now = on->below().look(direction::in);
   if (now) co_return std::unexpected(now);
   std::size_t sum = 0;
   while (sum < into.size()) {
@@ -164,7 +155,8 @@ task<or_error<std::size_t>> perform(session_ptr on, request what, std::span<cons
 task<or_error<std::size_t>> send(session_ptr on, request what, std::span<const std::byte> from, amount wanted) {
   if (on == nullptr) co_return std::unexpected(make_error_code(io_errc::closed));
   const auto held = co_await inner(on->sending().lock());
-  const std::error_code now = co_await inner(look_at(on, false));
+  co_await inner(runtime::detail::checkpoint());  // a task that always finds room never waits
+  const std::error_code now = on->below().look(direction::out);
   if (now) co_return std::unexpected(now);
   const std::error_code left = co_await inner(drain(on));  // what an earlier operation could not send
   if (left) co_return std::unexpected(left);
@@ -219,6 +211,9 @@ task<std::error_code> shut_down(session_ptr on) {
 
 }  // namespace
 
+tls_stream::tls_stream(std::shared_ptr<detail::session> session) noexcept
+    : connection(session->below().descriptor()), session_(std::move(session)) {}
+
 task<or_error<tls_stream>> tls_stream::connect(runtime::stream&& below, const tls_context& context,
                                                std::string_view host, instant deadline) {
   return shake_hands(detail::session::make(std::move(below), context.state(), role::client, host), deadline);
@@ -244,33 +239,6 @@ task<std::error_code> tls_stream::shutdown() const { return shut_down(session_);
 task<std::error_code> tls_stream::update_keys(renewed_keys whose) const {
   return send_request(session_, whose == renewed_keys::both ? request::both_keys : request::own_keys);
 }
-void tls_stream::close() noexcept {
-  if (session_ != nullptr) session_->below().close();
-}
-
-void tls_stream::set_read_deadline(runtime::runtime_deadline deadline) const {
-  if (session_ != nullptr) session_->below().set_read_deadline(deadline);
-}
-void tls_stream::set_read_deadline(duration from_now) const {
-  if (session_ != nullptr) session_->below().set_read_deadline(from_now);
-}
-void tls_stream::set_write_deadline(runtime::runtime_deadline deadline) const {
-  if (session_ != nullptr) session_->below().set_write_deadline(deadline);
-}
-void tls_stream::set_write_deadline(duration from_now) const {
-  if (session_ != nullptr) session_->below().set_write_deadline(from_now);
-}
-
-tls_stream::operator bool() const noexcept { return session_ != nullptr && session_->below(); }
-or_error<runtime::address> tls_stream::local_address() const noexcept {
-  if (session_ == nullptr) return std::unexpected(make_error_code(io_errc::closed));
-  return session_->below().local_address();
-}
-or_error<runtime::address> tls_stream::peer_address() const noexcept {
-  if (session_ == nullptr) return std::unexpected(make_error_code(io_errc::closed));
-  return session_->below().peer_address();
-}
-
 std::optional<tls_version> tls_stream::version() const noexcept {
   return session_ != nullptr ? session_->agreed().version : std::nullopt;
 }

@@ -313,6 +313,22 @@ TEST(EpollTimersLimits, AChildWithoutADescriptorLeavesThatOfItsParentAlone) {
   EXPECT_EQ(timerfd_gettime(timers.fd(), &left), 0);
   EXPECT_GT(left.it_value.tv_sec, 0);
 }
+
+// The limit is lowered below the number of the descriptor, while a smaller number is free.
+TEST(EpollTimersLimits, AChildWhoseLimitIsBelowTheNumberHasNoDescriptorOfItsParent) {
+  const int smaller = dup(STDERR_FILENO);
+  const epoll_timers timers;
+  ASSERT_GT(timers.fd(), smaller);
+  close(smaller);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit lower = before;
+  lower.rlim_cur = static_cast<rlim_t>(timers.fd());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+  const int number = timers.fd();
+  expect_in_child([&] { return timers.fd() == -1 && fcntl(number, F_GETFD) == -1 && fcntl(smaller, F_GETFD) == -1; });
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
 #endif
 
 }  // namespace

@@ -47,6 +47,16 @@ TEST(Limits, EveryOperationWithANameIsChecked) {
   EXPECT_EQ(refusal(claim{{}}), "claim must name at least one tube");
 }
 
+TEST(Limits, PagesOfWhatIsDueNext) {
+  EXPECT_EQ(refusal(list_due{}), "accepted");
+  EXPECT_EQ(refusal(list_due{.prefix = std::string(200, 'a'), .count = 1000}), "accepted");
+  EXPECT_EQ(refusal(list_due{.prefix = std::string(201, 'a')}), "prefix must have at most 200 bytes, got 201");
+  EXPECT_EQ(refusal(list_due{.prefix = std::string("a\0", 2)}), "prefix must not contain a zero byte");
+  EXPECT_EQ(refusal(list_due{.count = 0}), "page must have from 1 to 1000 jobs, got 0");
+  EXPECT_EQ(refusal(list_due{.count = 1001}), "page must have from 1 to 1000 jobs, got 1001");
+  EXPECT_EQ(refusal(list_due{.from = utc_time(-1ms)}).substr(0, 8), "due time");
+}
+
 TEST(Limits, AnyIdAndAnyTokenMayBeAskedFor) {
   constexpr job_id highest = std::numeric_limits<job_id>::max();
   const reservation token{0, 0, 0};

@@ -326,4 +326,10 @@ function(check_fetch_content)
   endforeach()
 endfunction()
 
+# Only the consumer, with shared libraries: for a second compiler.
+function(check_shared)
+  build_and_run_consumer("${programs}" -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG
+    -D BUILD_SHARED_LIBS=ON -D CMAKE_UNITY_BUILD=ON)
+endfunction()
+
 cmake_language(CALL check_${WAY})

@@ -375,5 +375,20 @@ TEST(Memory, OfAPendingTimerIsAtMost128Bytes) {
   EXPECT_LE((live_bytes() - before) / count + allocators_own + sizeof(timer), 128u);
 }
 
+/// The memory of a shard, apart from its thread's stack: the figures of docs/promises/cost.md, in whole KiB.
+TEST(Memory, OfAShardIs44KiBAndAtMost50WithItsFirstTimer) {
+  constexpr std::size_t shards = 8;
+  std::vector<timer> one_of_each;
+  one_of_each.reserve(shards);
+  const std::size_t before = live_bytes();
+  timer_service timers(of("foliot", shards));
+  const auto whole_kib = [&] { return ((live_bytes() - before) / shards + 1023) / 1024; };
+  EXPECT_EQ(whole_kib(), 44u);
+  for (std::size_t i = 0; i < shards; ++i) {
+    std::thread([&] { one_of_each.emplace_back(timers, 1h, [] {}); }).join();  // each thread has the next shard
+  }
+  EXPECT_LE(whole_kib(), 50u);  // less while a thread has not begun
+}
+
 }  // namespace
 }  // namespace foliot::test

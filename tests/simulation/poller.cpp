@@ -22,10 +22,7 @@ std::vector<descriptor*> descriptors;
 std::vector<seam::poller*> all_pollers;
 int next_number = 100;
 
-readiness ready_of(int number) {
-  const auto found = std::ranges::find(descriptors, number, &descriptor::number);
-  return found == descriptors.end() ? readiness::none : (*found)->ready();
-}
+readiness ready_of(int number);
 
 }  // namespace
 }  // namespace foliot::simulation
@@ -52,6 +49,13 @@ class pollers {
 
   static auto find(poller& in, int fd) { return std::ranges::find(in.watched_, fd, &poller::watched::fd); }
 
+  /// Whether a wait would report an event: then its descriptor is readable.
+  static bool would_report(const poller& at) {
+    return std::ranges::any_of(at.watched_, [](const poller::watched& each) {
+      return !each.told && (simulation::ready_of(each.fd) & each.what.may_be_told()) != readiness::none;
+    });
+  }
+
   /// Called after a change: wakes the sleeping threads, which then look again.
   static void stir(poller& at) {
     at.changes_.fetch_add(1);
@@ -62,11 +66,24 @@ class pollers {
     const auto watched = find(at, fd);
     if (watched == at.watched_.end()) return;
     watched->told = false;
+    const int number = at.epoll_;
     stir(at);
+    tell_outer(number);
+  }
+
+  /// Other pollers may watch the descriptor of this one. While one is woken, another one may end.
+  static void tell_outer(int number) {
+    for (poller* each : std::vector(simulation::all_pollers)) {
+      if (std::ranges::find(simulation::all_pollers, each) != simulation::all_pollers.end())
+        became_ready(*each, number);
+    }
   }
 };
 
-poller::poller() { simulation::all_pollers.push_back(this); }
+poller::poller() {
+  epoll_ = simulation::next_number++;
+  simulation::all_pollers.push_back(this);
+}
 poller::~poller() { std::erase(simulation::all_pollers, this); }
 
 void poller::add(int fd, interest what, std::uint64_t token) {
@@ -74,6 +91,7 @@ void poller::add(int fd, interest what, std::uint64_t token) {
   if (pollers::find(*this, fd) != watched_.end()) throw std::system_error(EEXIST, std::generic_category(), "simulated");
   watched_.push_back({fd, what, token});
   pollers::stir(*this);
+  pollers::tell_outer(epoll_);
 }
 
 void poller::modify(int fd, interest what, std::uint64_t token) {
@@ -82,6 +100,7 @@ void poller::modify(int fd, interest what, std::uint64_t token) {
   if (place == watched_.end()) throw std::system_error(ENOENT, std::generic_category(), "simulated");
   *place = {fd, what, token};
   pollers::stir(*this);
+  pollers::tell_outer(epoll_);
 }
 
 void poller::remove(int fd) noexcept {
@@ -116,6 +135,19 @@ polled poller::wait_in_system(instant deadline, std::span<poll_event> into) noex
 
 namespace foliot::simulation {
 
+namespace {
+
+readiness ready_of(int number) {
+  const auto found = std::ranges::find(descriptors, number, &descriptor::number);
+  if (found != descriptors.end()) return (*found)->ready();
+  for (const seam::poller* each : all_pollers) {
+    if (each->descriptor() == number && seam::pollers::would_report(*each)) return readiness::readable;
+  }
+  return readiness::none;
+}
+
+}  // namespace
+
 descriptor::descriptor() noexcept : number_(next_number++) { descriptors.push_back(this); }
 descriptor::~descriptor() { std::erase(descriptors, this); }
 
@@ -132,5 +164,10 @@ namespace foliot::inline core::seam {
 
 // The test owns the descriptors, so a close does nothing.
 void close_descriptor(int) noexcept {}
+
+readiness ready_now(int descriptor, readiness which) noexcept {
+  simulation::point();
+  return simulation::ready_of(descriptor) & which;
+}
 
 }  // namespace foliot::inline core::seam

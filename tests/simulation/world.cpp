@@ -366,6 +366,8 @@ void step_wall_clock(duration by) { world::current()->move_clock(seam::clock_id:
 // The simulated sides of the seams.
 namespace foliot::inline core {
 
+std::uint64_t random_stream::entropy() { return simulation::choose(~std::uint64_t{0}); }
+
 namespace seam {
 
 thread_state& this_thread() noexcept {

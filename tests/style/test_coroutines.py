@@ -139,6 +139,34 @@ class Coroutines(unittest.TestCase):
         result = self.check(files={"b.hpp": theirs, "a.cpp": ours + "task<> f() { co_await g(their::job{s}); }\n"})
         self.assertEqual(result.stdout, "")
 
+    def test_a_name_without_a_scope_is_of_the_nearest_namespace(self):
+        def reported(code):
+            return "a.cpp" in self.check("a.cpp", files={"a.cpp": code}).stdout
+        safe, twice = "struct job {\n  job(int);\n};\n", "struct job {\n  std::string s;\n};\n"
+        use = "task<> f() { co_await g(job{s}); }\n"
+        for outer, inner, expected in ((safe, twice, True), (twice, safe, False)):
+            with self.subTest(expected=expected):
+                self.assertEqual(reported(f"{outer}namespace our {{\n{inner}{use}}}\n"), expected)
+                self.assertEqual(reported(f"{outer}namespace our::inline v1 {{\n{inner}{use}}}\n"), expected)
+                self.assertEqual(reported(f"{outer}namespace our {{\ninline namespace v1 {{\n{inner}}}\n{use}}}\n"), expected)
+                self.assertEqual(reported(f"namespace their {{\n{outer}}}\nnamespace our {{\n{inner}}}\n"
+                                          f"namespace our {{\n{use}}}\n"), expected)
+                self.assertEqual(reported(f"namespace their {{\n{outer}}}\n{inner}namespace our {{\n{use}}}\n"), expected)
+        self.assertTrue(reported(f"namespace their {{\n{twice}}}\nusing namespace their;\n{safe}{use}"))
+        self.assertTrue(reported(f"struct server {{\n{twice}}};\n{safe}{use}"), "f may be a member of server")
+        self.assertTrue(reported(f"namespace their {{\n{twice}}}\n{use}"))
+
+    def test_aliases_and_enumerations_have_scopes(self):
+        def told(code):
+            return self.check("a.cpp", files={"a.cpp": code}).stdout
+        use = "task<> f() { co_await g(their::job{s}); }\n"
+        self.assertIn("no file that was read declares it", told("namespace our {\nenum class job { a };\n}\n" + use))
+        self.assertIn("no file that was read declares it", told("namespace our {\nusing job = int;\n}\n" + use))
+        self.assertEqual(told("namespace their {\nenum class job { a };\n}\n" + use), "")
+        self.assertEqual(told("namespace their {\nusing job = int;\n}\n" + use), "")
+        inner = "struct part {\n  std::string s;\n};\nusing job = part;\n"
+        self.assertNotIn("unless", told(f"struct part {{\n  part(int);\n}};\nnamespace their {{\n{inner}}}\n{use}"))
+
     def test_it_counts_right(self):
         one = "task<> f() { co_await g({1}); }\n"
         result = self.check(files={"a.cpp": one})

@@ -76,6 +76,64 @@ task<> expect_usable(const tls_stream& from, const tls_stream& to) {
   co_await other.join();
 }
 
+// ---------------------------------------------------------------- what a stream without TLS does as well
+
+/// What any connection can be told, whatever reads and writes over it.
+void expect_connection(runtime::connection& one) {
+  EXPECT_TRUE(one);
+  EXPECT_GE(one.native_handle(), 0);
+  EXPECT_TRUE(one.local_address().has_value());
+  EXPECT_TRUE(one.peer_address().has_value());
+  one.set_deadline(1h);
+  one.set_deadline(instant::never());
+  EXPECT_FALSE(one.peer_has_ended());
+  EXPECT_FALSE(one.close_read());
+  one.close();
+  EXPECT_FALSE(one);
+  EXPECT_EQ(one.native_handle(), -1);
+  EXPECT_EQ(one.close_read(), io_errc::closed);
+  EXPECT_EQ(error_of(one.local_address()), io_errc::closed);
+  EXPECT_TRUE(one.peer_has_ended());
+}
+
+task<> be_a_connection() {
+  auto [plain, other_plain] = local_pair();
+  expect_connection(plain);
+  auto [one, other] = co_await tls_pair();
+  EXPECT_FALSE(other.peer_has_ended());
+  expect_connection(one);
+  EXPECT_TRUE(other.peer_has_ended());
+  tls_stream none;
+  EXPECT_FALSE(none);
+  EXPECT_EQ(none.close_read(), io_errc::closed);
+}
+
+TEST(TlsWaits, AStreamIsAConnectionWithAndWithoutTls) { in_virtual_worlds(be_a_connection); }
+
+task<> end_reading() {
+  auto [one, other] = co_await tls_pair();
+  const auto sent = co_await other.write_all(std::string_view("before"));
+  EXPECT_EQ(sent.value_or(0), 6U);
+  std::string first(6, ' ');
+  const auto got = co_await one.read_all(std::span<char>(first));
+  EXPECT_EQ(got.value_or(0), 6U);
+  std::string more(6, ' ');
+  auto reading = spawn(read_into(one, more), "reads");
+  co_await sleep(1ms);  // on virtual time: the reader waits
+  EXPECT_FALSE(one.close_read());
+  const auto ended = co_await reading.join();
+  EXPECT_EQ(error_of(ended), tls_errc::truncated);
+  auto back = spawn(write_block(one, 'x', 5), "writes");
+  std::string answer(5, ' ');
+  const auto answered = co_await other.read_all(std::span<char>(answer));
+  EXPECT_EQ(answered.value_or(0), 5U);
+  EXPECT_EQ(answer, "xxxxx");
+  const auto written = co_await back.join();
+  EXPECT_EQ(written.value_or(0), 5U);
+}
+
+TEST(TlsWaits, CloseReadEndsAReaderThatWaits) { in_virtual_worlds(end_reading); }
+
 // ---------------------------------------------------------------- deadlines
 
 TEST(Deadline, EndsAHandshake) {

@@ -13,7 +13,8 @@
 // run(), or rethrow() after a uv_run, throws the exception. No timer is lost: the next run continues.
 //
 // In the child of a fork the timers are a copy of the parent's, pending as there, with a descriptor of their own, and
-// go on as libuv's own timers do: after uv_loop_fork.
+// go on as libuv's own timers do: after uv_loop_fork. If the system has no descriptor for the child, the timers do not
+// go on there, and run() and rethrow() throw std::runtime_error.
 //
 // Thread safety: none. They belong to the loop's thread: see loop_timers.hpp.
 // Lifetime: they must be destroyed before their loop is closed, and not in a callback of theirs. The destructor closes
@@ -26,6 +27,7 @@
 
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -34,6 +36,7 @@
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/fork.hpp>
 #include <foliot/core/seam/loop_alarm.hpp>
 
 namespace foliot::inline adapters {
@@ -43,7 +46,7 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
  public:
   /// Timers of `loop`, of which at most `turn` fire before the loop polls its other handles. Throws std::system_error
   /// if there is no file descriptor left or the loop refuses the descriptor, and std::bad_alloc.
-  explicit uv_timers(uv_loop_t* loop, budget turn = 256) : turn_(turn) {
+  explicit uv_timers(uv_loop_t* loop, budget turn = 256) : turn_(turn), loop_(loop) {
     auto handle = std::make_unique<uv_poll_t>();
     throw_if_error(uv_poll_init(loop, handle.get(), alarm_.descriptor()), "foliot: uv_poll_init");
     handle_ = handle.release();
@@ -52,21 +55,22 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
     uv_unref(as_handle());
   }
   /// Ends pending timers without firing them, and closes the handle.
-  ~uv_timers() override {
-    uv_poll_stop(handle_);  // so that the descriptor can be closed before the handle
-    uv_close(as_handle(), [](uv_handle_t* closed) { delete reinterpret_cast<uv_poll_t*>(closed); });
-  }
+  ~uv_timers() override { close_handle(); }
 
   /// Calls uv_run for the timers' loop and returns its result. If a callback throws, stops the loop and throws that
   /// exception.
   int run(uv_run_mode mode = UV_RUN_DEFAULT) {
-    const int result = uv_run(handle_->loop, mode);
+    const int result = uv_run(loop_, mode);
     rethrow();
     return result;
   }
   /// Throws the first exception that a callback has thrown since the last call, if there is one. For programs that call
   /// uv_run themselves.
   void rethrow() {
+    if (handle_ == nullptr) {
+      throw std::runtime_error(
+          "foliot: uv_timers cannot go on in the child of a fork, for which the system had no file descriptor");
+    }
     if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
@@ -82,6 +86,22 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
   }
 
  private:
+  /// In the child of a fork, closes the handle if the alarm has no descriptor there.
+  class child_witness final : private seam::fork_witness {
+   public:
+    explicit child_witness(uv_timers& owner) noexcept : owner_(owner) { witness_forks(); }
+    ~child_witness() override { forget_forks(); }
+
+   private:
+    void before_fork() noexcept override {}
+    void after_fork_in_parent() noexcept override {}
+    void after_fork_in_child() noexcept override {
+      if (owner_.alarm_.descriptor() < 0) owner_.close_handle();
+    }
+
+    uv_timers& owner_;
+  };
+
   static void throw_if_error(int status, const char* what) {
     if (status < 0) throw std::system_error(-status, std::generic_category(), what);
   }
@@ -102,17 +122,27 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
     update_ref();
   }
   void update_ref() noexcept {
+    if (handle_ == nullptr) return;
     if (pending_ && keeps_loop_) {
       uv_ref(as_handle());
     } else {
       uv_unref(as_handle());
     }
   }
+  /// Before the descriptor is closed in this process; in a child, before its loop runs: libuv aborts a process whose
+  /// loop watches a closed descriptor.
+  void close_handle() noexcept {
+    if (handle_ == nullptr) return;
+    uv_close(as_handle(), [](uv_handle_t* closed) { delete reinterpret_cast<uv_poll_t*>(closed); });
+    handle_ = nullptr;
+  }
   [[nodiscard]] uv_handle_t* as_handle() const noexcept { return reinterpret_cast<uv_handle_t*>(handle_); }
 
   const budget turn_;
+  uv_loop_t* const loop_;
+  uv_poll_t* handle_ = nullptr;    // null from uv_close on: then libuv owns it, until the close callback deletes it
+  child_witness in_child_{*this};  // made before the alarm: the child notifies the alarm first
   seam::loop_alarm alarm_;
-  uv_poll_t* handle_ = nullptr;  // from uv_close on libuv owns it, until the close callback deletes it
   std::exception_ptr failure_;
   bool pending_ = false;
   bool keeps_loop_ = true;

@@ -23,36 +23,13 @@
 namespace foliot::jobs {
 namespace detail {
 
-// The answer type of each operation. Declared only.
-put_answer answer_to(const put&);
-claim_answer answer_to(const claim&);
-claim_answer answer_to(const claim_job&);
-holder_answer answer_to(const finish&);
-holder_answer answer_to(const release&);
-holder_answer answer_to(const abandon&);
-holder_answer answer_to(const bury&);
-holder_answer answer_to(const touch&);
-bulk_answer answer_to(const kick&);
-change_answer answer_to(const kick_job&);
-change_answer answer_to(const cancel&);
-change_answer answer_to(const reschedule&);
-change_answer answer_to(const fire_now&);
-pause_answer answer_to(const pause&);
-peek_answer answer_to(const peek&);
-peek_answer answer_to(const peek_first&);
-count_answer answer_to(const count_tube&);
-count_answer answer_to(const count_all&);
-tubes_answer answer_to(const list_tubes&);
-bulk_answer answer_to(const clear_tube&);
-
 /// What becomes of an answer that says that an operation was passed over, or that its database does not answer; none:
 /// it is another answer.
 inline std::optional<store_unavailable> refusal_in(const answer& it) {
   using kind = store_unavailable::kind;
   if (std::holds_alternative<passed_over_answer>(it)) {
-    return store_unavailable(
-        kind::not_executed,
-        "foliot: another program holds the job, its key or its tube in the database: try again later");
+    return store_unavailable(kind::not_executed,
+                             "another program holds the job, its key or its tube in the database: try again later");
   }
   const auto* const lost = std::get_if<unavailable_answer>(&it);
   if (lost == nullptr) return std::nullopt;
@@ -60,10 +37,6 @@ inline std::optional<store_unavailable> refusal_in(const answer& it) {
 }
 
 }  // namespace detail
-
-/// The type that answers an operation: `answer_of<claim>` is claim_answer.
-template <class Operation>
-using answer_of = decltype(detail::answer_to(std::declval<const Operation&>()));
 
 /// Executes `what` as a batch of its own and returns its answer. `ready_tubes` and `expired` of the batch are dropped.
 /// Throws std::invalid_argument if validate() refuses `what`, and as job_store::execute(); store_unavailable also for a

@@ -32,7 +32,7 @@
 
 namespace foliot::jobs {
 namespace detail {
-class embedded_engine;
+class embedded_core;
 }  // namespace detail
 
 /// How an embedded store is opened.
@@ -99,10 +99,10 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   void back_up(const std::string& to);
 
  private:
-  friend class detail::embedded_engine;
-  explicit embedded_store(std::unique_ptr<detail::embedded_engine> engine) noexcept;
+  friend class detail::embedded_core;
+  explicit embedded_store(std::unique_ptr<detail::embedded_core> core) noexcept;
 
-  std::unique_ptr<detail::embedded_engine> engine_;
+  std::unique_ptr<detail::embedded_core> core_;
 };
 
 }  // namespace foliot::jobs

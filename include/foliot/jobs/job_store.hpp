@@ -29,10 +29,23 @@
 namespace foliot::jobs {
 
 /// A store cannot go on: what became of the batch that threw it is unknown until the store is opened again, and every
-/// later batch throws it, too. The text says which call failed, on which file, and why.
+/// later batch throws it, too. The text is a sentence for people: it says which call failed, on which file, and why.
+/// What a program decides by is in remedy(), not in the text.
 class FOLIOT_EXPORT store_failure : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// What an operator can do about it.
+  enum class remedies : std::uint8_t {
+    open_again,      ///< open the store again, once the cause that the text names is gone
+    restore_backup,  ///< the store is damaged: opening it again fails, too
+  };
+  /// With a sentence for people.
+  explicit store_failure(const std::string& text, remedies remedy = remedies::open_again)
+      : std::runtime_error(text), remedy_(remedy) {}
+  /// The same for each copy.
+  [[nodiscard]] remedies remedy() const noexcept { return remedy_; }
+
+ private:
+  remedies remedy_;
 };
 
 /// The batch has not been executed, because the store cannot be reached at present; or, in doubt, it is not known

@@ -3,10 +3,15 @@
 
 #include <foliot/core/language.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -195,6 +200,28 @@ struct list_tubes {
   friend bool operator==(const list_tubes&, const list_tubes&) = default;
 };
 
+/// The most jobs on a page of list_due.
+inline constexpr std::uint32_t most_listed_due = 1000;
+
+/// Lists what is due next: the delayed jobs of all tubes whose names begin with `prefix`, the soonest first, and of
+/// equal times the one with the lowest id. The page begins behind the time `from` and the id `after`, and has up to
+/// `count` jobs. The next page begins behind the last job of this one: so no job is on two pages, or on none, while it
+/// stays as it is.
+///
+/// A job that is reserved, ready or buried is not due later, so it is on no page. A pause of its tube delays the claims
+/// of a job, and not the job.
+///
+/// Every store finds the page in its indexes of due times: in a memory_store and in PostgreSQL, O(log n + count)
+/// without a prefix; else a search for each tube whose name begins with the prefix and that may be on the page.
+struct list_due {
+  std::string prefix = {};  ///< empty: all tubes
+  utc_time from{};
+  job_id after = 0;  ///< of the jobs that are due at `from`, those with a greater id; 0: all of them
+  std::uint32_t count = 100;
+
+  friend bool operator==(const list_due&, const list_due&) = default;
+};
+
 /// Ends up to `count` jobs of a tube that no worker has: the ready ones, the best first; then the delayed ones, the
 /// soonest first; then the buried ones, in the order in which they were buried.
 struct clear_tube {
@@ -203,11 +230,6 @@ struct clear_tube {
 
   friend bool operator==(const clear_tube&, const clear_tube&) = default;
 };
-
-/// One request to a store.
-using operation =
-    std::variant<put, claim, claim_job, finish, release, abandon, bury, touch, kick, kick_job, cancel, reschedule,
-                 fire_now, pause, peek, peek_first, count_tube, count_all, list_tubes, clear_tube>;
 
 /// The answer to a put.
 struct put_answer {
@@ -322,6 +344,23 @@ struct tubes_answer {
   friend bool operator==(const tubes_answer&, const tubes_answer&) = default;
 };
 
+/// A job on a page of list_due.
+struct due_job {
+  job_id id = 0;
+  std::string tube;
+  job_state state = job_state::delayed;  ///< that of all of them
+  utc_time due{};
+
+  friend bool operator==(const due_job&, const due_job&) = default;
+};
+
+/// The answer to list_due. A page with fewer jobs than were asked for is the last one.
+struct due_answer {
+  std::vector<due_job> jobs;
+
+  friend bool operator==(const due_answer&, const due_answer&) = default;
+};
+
 /// The answer to an operation that did not get its locks in time, because another program holds the job, its key or its
 /// tube in the database, or the job is on its way to another database. Nothing has changed, and the same operation may
 /// succeed later. Only a store that is not in this process gives it.
@@ -342,7 +381,138 @@ struct unavailable_answer {
 };
 
 /// One answer of a store: of the kind that the operation names, or one of the last two.
-using answer = std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer,
-                            peek_answer, count_answer, tubes_answer, passed_over_answer, unavailable_answer>;
+using answer =
+    std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer, peek_answer,
+                 count_answer, tubes_answer, due_answer, passed_over_answer, unavailable_answer>;
+
+/// Whether an operation may change something.
+enum class operation_effect : std::uint8_t { looks, changes };
+
+/// By what an operation names the jobs that it is about: its member of this name.
+enum class operation_target : std::uint8_t {
+  by_tube,   ///< `tube`
+  by_tubes,  ///< `tubes`
+  by_job,    ///< `id`, or `name`
+  by_token,  ///< `token`
+  by_store,  ///< none: all jobs of the store
+};
+
+/// How the answers of several databases make one, where the jobs are spread over them.
+enum class operation_spread : std::uint8_t {
+  taken,     ///< one database after the other: the first one that takes it has the answer
+  found,     ///< one after the other: the first one that finds the job has it
+  filled,    ///< one after the other until there is enough
+  together,  ///< all of them
+};
+
+/// What an operation needs on a full disk. Without it the answer is `no_space`, and nothing has changed.
+enum class operation_room : std::uint8_t {
+  none,           ///< nothing: it is executed
+  for_a_change,   ///< room in the reserve that a store keeps for changes
+  for_a_new_job,  ///< room beside that reserve
+};
+
+/// What the table says of an operation.
+struct operation_facts {
+  std::string_view name;
+  operation_effect effect;
+  operation_target target;
+  operation_spread spread;
+  operation_room room;
+  /// Whether the answer may have the bodies of jobs that no bound of bytes limits.
+  bool brings_body = false;
+};
+
+namespace detail {
+
+/// A row of the table.
+template <class Operation, class Answer>
+struct operation_row {
+  operation_facts facts;
+};
+template <class Operation, class Answer, class... Facts>
+constexpr operation_row<Operation, Answer> row(Facts... facts) {
+  return {operation_facts{facts...}};
+}
+
+template <class... Row>
+class operation_table;
+template <class... Operation, class... Answer>
+class operation_table<operation_row<Operation, Answer>...> {
+ public:
+  using operation = std::variant<Operation...>;
+  /// The place of an operation in the table, and in the variant.
+  template <class Wanted>
+  [[nodiscard]] static constexpr std::size_t place_of() noexcept {
+    std::size_t place = 0;
+    static_cast<void>(((std::is_same_v<Wanted, Operation> || (++place, false)) || ...));
+    return place;
+  }
+  template <class Wanted>
+  using answer_of = std::tuple_element_t<place_of<Wanted>(), std::tuple<Answer...>>;
+
+  constexpr explicit operation_table(operation_row<Operation, Answer>... rows) : facts_{rows.facts...} {}
+  [[nodiscard]] constexpr const operation_facts& at(std::size_t place) const noexcept { return facts_[place]; }
+
+ private:
+  std::array<operation_facts, sizeof...(Operation)> facts_;
+};
+template <class... Row>
+operation_table(Row...) -> operation_table<Row...>;
+
+namespace table {
+
+using enum operation_effect;
+using enum operation_target;
+using enum operation_spread;
+using enum operation_room;
+inline constexpr bool unbounded_body = true;
+
+/// The table of operations. An operation is its struct, its row here, and its implementation in each store. Calls,
+/// limits, the broker and the routing to several databases go by the row.
+inline constexpr operation_table operations(
+    row<put, put_answer>("put", changes, by_tube, taken, for_a_new_job),
+    row<claim, claim_answer>("claim", changes, by_tubes, filled, none),
+    row<claim_job, claim_answer>("claim_job", changes, by_job, found, for_a_change, unbounded_body),
+    row<finish, holder_answer>("finish", changes, by_token, found, none),
+    row<release, holder_answer>("release", changes, by_token, found, for_a_change),
+    row<abandon, holder_answer>("abandon", changes, by_token, found, none),
+    row<bury, holder_answer>("bury", changes, by_token, found, for_a_change),
+    row<touch, holder_answer>("touch", changes, by_token, found, none),
+    row<kick, bulk_answer>("kick", changes, by_tube, filled, for_a_change),
+    row<kick_job, change_answer>("kick_job", changes, by_job, found, for_a_change),
+    row<cancel, change_answer>("cancel", changes, by_job, found, none),
+    row<reschedule, change_answer>("reschedule", changes, by_job, found, for_a_change),
+    row<fire_now, change_answer>("fire_now", changes, by_job, found, for_a_change),
+    row<pause, pause_answer>("pause", changes, by_tube, together, none),
+    row<peek, peek_answer>("peek", looks, by_job, found, none, unbounded_body),
+    row<peek_first, peek_answer>("peek_first", looks, by_tube, filled, none, unbounded_body),
+    row<count_tube, count_answer>("count_tube", looks, by_tube, together, none),
+    row<count_all, count_answer>("count_all", looks, by_store, together, none),
+    row<list_tubes, tubes_answer>("list_tubes", looks, by_store, together, none),
+    row<list_due, due_answer>("list_due", looks, by_store, together, none),
+    row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none));
+
+}  // namespace table
+
+using operation_rows = decltype(table::operations);
+
+}  // namespace detail
+
+/// One request to a store.
+using operation = detail::operation_rows::operation;
+
+/// The type that answers an operation: `answer_of<claim>` is claim_answer.
+template <class Operation>
+using answer_of = detail::operation_rows::answer_of<Operation>;
+
+/// What the table says of an operation. Constant time.
+[[nodiscard]] constexpr const operation_facts& facts_of(const operation& what) noexcept {
+  return detail::table::operations.at(what.index());
+}
+template <class Operation>
+[[nodiscard]] constexpr const operation_facts& facts_of() noexcept {
+  return detail::table::operations.at(detail::operation_rows::place_of<Operation>());
+}
 
 }  // namespace foliot::jobs

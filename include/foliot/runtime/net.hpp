@@ -3,6 +3,7 @@
 
 #include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/net/buffered_reader.hpp>
+#include <foliot/runtime/net/connection.hpp>
 #include <foliot/runtime/net/deadlines.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/net/listener.hpp>

@@ -49,12 +49,10 @@
 #include <system_error>
 #include <utility>
 
-#include <foliot/core/duration.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
-#include <foliot/runtime/net/address.hpp>
+#include <foliot/runtime/net/connection.hpp>
 #include <foliot/runtime/net/stream.hpp>
-#include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/tls/tls_certificate.hpp>
 #include <foliot/tls/tls_context.hpp>
@@ -76,23 +74,12 @@ enum class renewed_keys : std::uint8_t {
 };
 
 /// One end of a connection with TLS. Move-only; the destructor closes it.
-class FOLIOT_EXPORT tls_stream {
+class FOLIOT_EXPORT tls_stream : public runtime::connection {
  public:
   /// No connection: every operation fails with io_errc::closed.
   tls_stream() noexcept = default;
   /// For foliot itself.
-  explicit tls_stream(std::shared_ptr<detail::session> session) noexcept : session_(std::move(session)) {}
-  tls_stream(tls_stream&& other) noexcept = default;
-  /// Closes this stream, then takes over the connection of `other`.
-  tls_stream& operator=(tls_stream&& other) noexcept {
-    if (this != &other) {
-      close();
-      session_ = std::move(other.session_);
-    }
-    return *this;
-  }
-  /// Closes the stream, as close() does.
-  ~tls_stream() { close(); }
+  explicit tls_stream(std::shared_ptr<detail::session> session) noexcept;
 
   /// Makes a TLS connection to the server at the other end of `below`, which is moved from. The server's certificate
   /// must be valid for `host`, a DNS name or an IP address; a name is also sent to the server (SNI). International
@@ -144,39 +131,10 @@ class FOLIOT_EXPORT tls_stream {
   /// connection, also after an error. The former by the write deadline, the latter by the read deadline: set one for a
   /// peer that may go on writing.
   [[nodiscard]] task<std::error_code> shutdown() const;
-  /// Closes the connection at once, without a word to the peer, for which it is truncated. Waiting operations return
-  /// io_errc::closed. Any task, and repeatedly.
-  void close() noexcept;
 
   /// Renews the keys (TLS 1.3). OpenSSL does not do so by itself; a key is good for some 20 million records. Waits as a
   /// write does. errc::operation_not_supported with TLS 1.2.
   [[nodiscard]] task<std::error_code> update_keys(renewed_keys whose) const;
-
-  /// Sets the deadline for reading; see stream.hpp.
-  void set_read_deadline(runtime::runtime_deadline deadline) const;
-  /// The same `from_now` from now.
-  void set_read_deadline(duration from_now) const;
-  /// The same for writing.
-  void set_write_deadline(runtime::runtime_deadline deadline) const;
-  /// The same `from_now` from now.
-  void set_write_deadline(duration from_now) const;
-  /// The same for both directions.
-  void set_deadline(runtime::runtime_deadline deadline) const {
-    set_read_deadline(deadline);
-    set_write_deadline(deadline);
-  }
-  /// The same `from_now` from now.
-  void set_deadline(duration from_now) const {
-    set_read_deadline(from_now);
-    set_write_deadline(from_now);
-  }
-
-  /// Whether this has a connection that is not closed.
-  [[nodiscard]] explicit operator bool() const noexcept;
-  /// This side's address. io_errc::closed after close().
-  [[nodiscard]] or_error<runtime::address> local_address() const noexcept;
-  /// The other side's address. io_errc::closed after close().
-  [[nodiscard]] or_error<runtime::address> peer_address() const noexcept;
 
   /// The version in use; none without a connection. Like all that follows it is fixed by the handshake, and stays known
   /// after close().

@@ -212,6 +212,9 @@ std::unique_ptr<codec> codec_for(std::span<const char> head, const std::string& 
   }
   if (is_zstd(bytes)) return std::make_unique<zstd_codec>();
   if (is_bzip2(bytes)) return std::make_unique<bzip2_codec>();
+  if (begins(bytes, "\xff\xfe") || begins(bytes, "\xfe\xff")) {
+    throw failure(fmt::format("'{}' is text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8", name));
+  }
   for (const other_format& each : other_formats) {
     if (!begins(bytes, each.signature)) continue;
     throw failure(fmt::format("'{}' is {} data, which foliot does not read: unpack it first", name, each.name));

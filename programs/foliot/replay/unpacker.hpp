@@ -48,7 +48,7 @@ class codec {
 inline constexpr std::size_t longest_signature = 10;
 
 /// The codec of a file that begins with `head`; null for a plain one. Throws failure for a file in a packed format that
-/// foliot does not read: `name` is the file's, for the message.
+/// foliot does not read, and for one in UTF-16: `name` is the file's, for the message.
 [[nodiscard]] std::unique_ptr<codec> codec_for(std::span<const char> head, const std::string& name);
 
 /// Unpacks a source, whose name is for messages.

@@ -17,7 +17,8 @@ namespace {
 
 int made_timer() noexcept { return ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC); }
 
-/// Puts a new timerfd in the place of that descriptor; returns it, or -1 if the system has none.
+/// Puts a new timerfd in the place of that descriptor, which is closed in any case; returns it, or -1 if the system has
+/// none.
 int renewed(int descriptor) noexcept {
   int made = made_timer();
   if (made < 0) {  // perhaps because this one had the last free number
@@ -26,6 +27,7 @@ int renewed(int descriptor) noexcept {
   }
   if (made < 0 || made == descriptor) return made;
   const int placed = ::dup3(made, descriptor, O_CLOEXEC);
+  if (placed < 0) ::close(descriptor);  // its number is not below the limit any more
   ::close(made);
   return placed;
 }

@@ -173,10 +173,12 @@ readiness ready_now(int descriptor, readiness which) noexcept {
   asked.fd = descriptor;
   if (has(which, readiness::readable)) asked.events |= POLLIN;
   if (has(which, readiness::writable)) asked.events |= POLLOUT;
+  if (has(which, readiness::peer_closed)) asked.events |= POLLRDHUP;
   if (uninterrupted([&] { return ::poll(&asked, 1, 0); }) <= 0) return readiness::none;
   readiness ready = readiness::none;
   if ((asked.revents & POLLIN) != 0) ready = ready | readiness::readable;
   if ((asked.revents & POLLOUT) != 0) ready = ready | readiness::writable;
+  if ((asked.revents & POLLRDHUP) != 0) ready = ready | readiness::peer_closed;
   if ((asked.revents & POLLHUP) != 0) ready = ready | readiness::hung_up;
   if ((asked.revents & (POLLERR | POLLNVAL)) != 0) ready = ready | readiness::failed;
   return ready;

@@ -43,8 +43,7 @@ constexpr std::size_t enough = 256;
 /// Whether the answer may have the body of a job, which is not bounded as those of claims are.
 bool brings_body(const operation& it) {
   const peek* const what = std::get_if<peek>(&it);
-  return (what != nullptr && what->with_body) || std::holds_alternative<peek_first>(it) ||
-         std::holds_alternative<claim_job>(it);
+  return facts_of(it).brings_body && (what == nullptr || what->with_body);
 }
 
 /// The tube in which a put makes a job ready at once, or null.
@@ -100,7 +99,7 @@ answer broker_core::take(broker_request& one) {
   FOLIOT_ASSERT(one.state_ == broker_request::state::done, "a request is done when its task goes on");
   switch (one.refusal_) {
     case broker_request::refusal::none: break;
-    case broker_request::refusal::store_failed: throw store_failure(failure_);
+    case broker_request::refusal::store_failed: throw store_failure(failure_, remedy_);
     case broker_request::refusal::not_executed:
       throw store_unavailable(store_unavailable::kind::not_executed, availability_.why());
     case broker_request::refusal::in_doubt:
@@ -242,6 +241,8 @@ void broker_core::conclude_batch(outcome& brought) noexcept {
     } else {
       refuse_batch(refused.what_is_known(), refused.what(), runtime::now());
     }
+  } catch (const store_failure& failure) {
+    fail(failure.what(), failure.remedy());
   } catch (const std::bad_alloc&) {
     fail(lacks_memory);
   } catch (const std::exception& failure) {
@@ -395,13 +396,14 @@ void broker_core::refuse_batch(store_unavailable::kind known, const char* text, 
 
 void broker_core::drop_batch() noexcept {
   if (!std::exchange(led_, false)) return;
-  refuse_batch(store_unavailable::kind::in_doubt, "foliot: run() ended while the store executed the batch",
+  refuse_batch(store_unavailable::kind::in_doubt, "run() ended while the store executed the batch",
                instant::earliest());
 }
 
 /// The store has failed: ends everything that waits for it.
-void broker_core::fail(const char* text) noexcept {
+void broker_core::fail(const char* text, store_failure::remedies remedy) noexcept {
   failed_ = true;
+  remedy_ = remedy;
   try {
     failure_ = text;
   } catch (...) {  // the beginning of the text, for which the constructor has made room
@@ -424,15 +426,15 @@ void broker_core::fail(const char* text) noexcept {
 // Clients and their tubes.
 
 void broker_core::check_open() const {
-  if (closing_) throw broker_closed("foliot: the broker is being closed, and accepts nothing more");
+  if (closing_) throw broker_closed("the broker is being closed, and accepts nothing more");
 }
 
 void broker_core::enter() {
   const lock held(lock_);
-  if (failed_) throw store_failure(failure_);
+  if (failed_) throw store_failure(failure_, remedy_);
   check_open();
   if (clients_ >= limits_.clients) {
-    throw broker_full("foliot: the broker has " + std::to_string(clients_) +
+    throw broker_full("the broker has " + std::to_string(clients_) +
                       " clients, which is its limit: try again when one has gone");
   }
   ++clients_;
@@ -459,7 +461,7 @@ tube_record& broker_core::tube_for(std::string_view name) {
   }
   if (tube_record* const found = tubes_.find(name)) return *found;
   if (tubes_.size() >= limits_.tubes) {
-    throw broker_full("foliot: clients use or watch " + std::to_string(tubes_.size()) +
+    throw broker_full("clients use or watch " + std::to_string(tubes_.size()) +
                       " tubes, which is the broker's limit: use one of them");
   }
   return tubes_.get(name);
@@ -549,7 +551,7 @@ void broker_core::forget_if_unused(tube_record& tube) noexcept {
 
 void broker_core::begin_waiting(client_state& client) {
   const lock held(lock_);
-  if (failed_) throw store_failure(failure_);
+  if (failed_) throw store_failure(failure_, remedy_);
   check_open();
   if (client.now != client_state::phase::idle) {
     throw std::logic_error("foliot: the client waits for a job already: await one reserve() of a client at a time");
@@ -558,7 +560,7 @@ void broker_core::begin_waiting(client_state& client) {
     throw std::logic_error("foliot: the client watches no tube: call watch() before reserve()");
   }
   if (waiting_.size() >= limits_.waiting) {
-    throw broker_full("foliot: " + std::to_string(waiting_.size()) +
+    throw broker_full(std::to_string(waiting_.size()) +
                       " clients wait for a job, which is the broker's limit: try again later");
   }
   waiting_.add(client, tubes_);
@@ -570,7 +572,7 @@ broker_core::outlook broker_core::look(client_state& client) {
   outlook seen;
   seen.is_served = client.now == client_state::phase::served;
   if (seen.is_served) return seen;
-  if (failed_) throw store_failure(failure_);
+  if (failed_) throw store_failure(failure_, remedy_);
   check_open();
   client.event.clear();
   // A client cannot be tried before the store is tried again.
@@ -688,7 +690,7 @@ broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_ch
   runner_wants_lead_ = false;
   runner_leads_alone_ = is_alone;
   runner_event_.clear();
-  if (failed_) throw store_failure(failure_);
+  if (failed_) throw store_failure(failure_, remedy_);
   if (has_work() || is_due()) {
     if (led_) {
       runner_wants_lead_ = true;  // the leader sets the event when it ends its lead
@@ -715,8 +717,7 @@ bool broker_core::is_due() const noexcept {
 task<> broker_core::run_shared() {
   auto news_watch = runtime::watched_descriptor::watch(news_.descriptor());
   if (!news_watch) {
-    const std::string text =
-        "foliot: the descriptor of the store's news cannot be watched: " + news_watch.error().message();
+    const std::string text = "the descriptor of the store's news cannot be watched: " + news_watch.error().message();
     const lock held(lock_);
     fail(text.c_str());
     throw store_failure(text);
@@ -732,8 +733,8 @@ task<> broker_core::run_shared() {
       outcome brought;
       const auto call = [this, &brought] { brought = call_store(); };
       const auto refuse = [&brought](const std::string& why) {
-        brought.failure = std::make_exception_ptr(store_unavailable(
-            store_unavailable::kind::not_executed, "foliot: no thread can be had that may block: " + why));
+        brought.failure = std::make_exception_ptr(
+            store_unavailable(store_unavailable::kind::not_executed, "no thread can be had that may block: " + why));
       };
       try {
         co_await runtime::blocking(call);
@@ -763,7 +764,7 @@ task<> broker_core::run_shared() {
 
 broker_core::step broker_core::next_step(bool has_yielded, next_change& until) {
   const lock held(lock_);
-  if (failed_) throw store_failure(failure_);
+  if (failed_) throw store_failure(failure_, remedy_);
   const instant now = runtime::now();
   // The store itself gives back what is left when it is unavailable.
   if (closing_ && clients_ == 0 && queue_.empty() && (availability_.holds_back(now) || !has_work())) return step::end;
@@ -781,7 +782,7 @@ broker_core::step broker_core::next_step(bool has_yielded, next_change& until) {
       return step::let_others_run;
     }
     runner_event_.clear();
-    if (!form_batch()) throw store_failure(failure_);
+    if (!form_batch()) throw store_failure(failure_, remedy_);
     served_ = entries_.size() + claims_.recipients();
     has_news_ = false;
     led_ = true;

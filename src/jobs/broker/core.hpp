@@ -177,9 +177,10 @@ class broker_core {
   void serve(const claims::grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
   void note_refused(const claims::grant& by, const answer& brought) FOLIOT_REQUIRES(lock_);
   void end_claims() noexcept FOLIOT_REQUIRES(lock_);
-  void fail(const char* text) noexcept FOLIOT_REQUIRES(lock_);
+  void fail(const char* text, store_failure::remedies remedy = store_failure::remedies::open_again) noexcept
+      FOLIOT_REQUIRES(lock_);
   static constexpr std::size_t room_for_failure = 200;
-  static constexpr const char* lacks_memory = "foliot: there is not enough memory to execute a batch";
+  static constexpr const char* lacks_memory = "there is not enough memory to execute a batch";
   static void refuse(broker_request& one, broker_request::refusal why) noexcept;
   /// Gives back a job that a claim has brought, and that no client takes.
   void give_back(const claimed_job& unwanted) noexcept FOLIOT_REQUIRES(lock_);
@@ -219,6 +220,7 @@ class broker_core {
   bool closing_ FOLIOT_GUARDED_BY(lock_) = false;
   bool failed_ FOLIOT_GUARDED_BY(lock_) = false;
   std::string failure_ FOLIOT_GUARDED_BY(lock_);
+  store_failure::remedies remedy_ FOLIOT_GUARDED_BY(lock_) = store_failure::remedies::open_again;  // of the failure
   broker_event failed_event_;
 
   request_queue queue_ FOLIOT_GUARDED_BY(lock_);

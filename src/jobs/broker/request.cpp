@@ -8,24 +8,13 @@
 
 namespace foliot::jobs::detail {
 
-namespace {
-
-/// Whether the operation changes nothing.
-bool only_looks(const operation& it) {
-  return std::holds_alternative<peek>(it) || std::holds_alternative<peek_first>(it) ||
-         std::holds_alternative<count_tube>(it) || std::holds_alternative<count_all>(it) ||
-         std::holds_alternative<list_tubes>(it);
-}
-
-}  // namespace
-
 broker_request::broker_request(broker_core& core, client_state* by, operation what)
     : core_(core),
       client_(by),
       operation_(std::move(what)),
       token_(token_of(operation_)),
       touches_(std::holds_alternative<touch>(operation_)),
-      only_looks_(only_looks(operation_)) {
+      only_looks_(facts_of(operation_).effect == operation_effect::looks) {
   core_.submit(*this);
 }
 broker_request::broker_request(broker_core& core, answer known) noexcept

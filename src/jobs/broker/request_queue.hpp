@@ -29,12 +29,12 @@ class request_queue {
   /// Throws broker_full if the limits have no room. A body that is alone may exceed queued_bytes.
   void push(broker_request& one, const broker_limits& limits) {
     if (size_ >= limits.operations) {
-      throw broker_full("foliot: the broker has " + std::to_string(size_) +
+      throw broker_full("the broker has " + std::to_string(size_) +
                         " operations in its queue, which is its limit: try again later");
     }
     const std::size_t bytes = body_size(one.operation_);
     if (bytes != 0 && bytes_ != 0 && bytes + bytes_ > limits.queued_bytes) {
-      throw broker_full("foliot: the operations in the broker's queue have bodies of " + std::to_string(bytes_) +
+      throw broker_full("the operations in the broker's queue have bodies of " + std::to_string(bytes_) +
                         " bytes, and their limit is " + std::to_string(limits.queued_bytes) + ": try again later");
     }
     all_.push_back(one);

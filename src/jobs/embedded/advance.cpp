@@ -4,7 +4,7 @@
 #include <limits>
 #include <string_view>
 
-#include "engine.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs::detail {
 namespace {
@@ -18,7 +18,7 @@ std::string after(tube_number tube) { return std::string(view(number_key(tube + 
 
 }  // namespace
 
-void embedded_engine::advance() {
+void embedded_core::advance() {
   for (held_job* each : held_.ended(now_, ends_at_once)) expire(*each);
   pause_timers_.expire(now_, ends_at_once,
                        [this](timer_node& node) { end_pause(*static_cast<tube_timer&>(node).owner); });
@@ -52,27 +52,27 @@ void embedded_engine::advance() {
   }
 }
 
-held_job* embedded_engine::holder(job_id id) {
+held_job* embedded_core::holder(job_id id) {
   held_job* const it = held_.find(id);
   if (it == nullptr || it->expires >= now_) return it;
   expire(*it);
   return nullptr;
 }
 
-held_job* embedded_engine::holder(const reservation& token) {
+held_job* embedded_core::holder(const reservation& token) {
   held_job* const it = held_.find(token);
   if (it == nullptr || it->expires >= now_) return it;
   expire(*it);
   return nullptr;
 }
 
-void embedded_engine::expire(held_job& it) {
+void embedded_core::expire(held_job& it) {
   expired_.push_back(it.token);
   ++it.data.counters.timeouts;
   give_back(it);
 }
 
-void embedded_engine::promote(tube& it, std::size_t count) {
+void embedded_core::promote(tube& it, std::size_t count) {
   for (; count > 0 && !it.due.empty() && it.due.front().due <= now_ms(); --count) {
     const due_entry entry = it.due.front();
     it.due.pop_front();
@@ -88,7 +88,7 @@ void embedded_engine::promote(tube& it, std::size_t count) {
   }
 }
 
-void embedded_engine::set_due_timer(tube& it) {
+void embedded_core::set_due_timer(tube& it) {
   if (it.stored.delayed == 0) it.due.set_complete();
   if (it.due.empty() && !it.due.complete()) refill(it, it.due);
   if (it.due.empty()) {
@@ -100,16 +100,16 @@ void embedded_engine::set_due_timer(tube& it) {
   if (!it.due_timer.pending() || it.due_timer.deadline() != due) due_timers_.reset(it.due_timer, due);
 }
 
-void embedded_engine::refill(tube& it, index_window<due_entry>& window) {
+void embedded_core::refill(tube& it, index_window<due_entry>& window) {
   read_on(it, window, [](const due_entry&) { return false; });
 }
 
-void embedded_engine::refill(tube& it, index_window<ready_entry>& window) {
+void embedded_core::refill(tube& it, index_window<ready_entry>& window) {
   read_on(it, window, [this](const ready_entry& entry) { return held_.has(entry.id); });
 }
 
 template <class Entry, class LeftOut>
-void embedded_engine::read_on(tube& it, index_window<Entry>& window, LeftOut left_out) {
+void embedded_core::read_on(tube& it, index_window<Entry>& window, LeftOut left_out) {
   disk::scan entries(disk_, Entry::home, view(window.end().key(it.number)), after(it.number));
   const auto next = [&](Entry& entry) {
     if (!entries.valid()) return false;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -28,7 +28,7 @@ struct entry_sum {
 };
 
 /// What a tube's jobs come to, as counted by their records.
-struct embedded_engine::found_jobs {
+struct embedded_core::found_jobs {
   stored_counts counts;
   std::array<entry_sum, families> entries;
 
@@ -62,7 +62,7 @@ constexpr std::array<std::string_view, families> unowned{"",
 
 }  // namespace
 
-check_result embedded_engine::check() {
+check_result embedded_core::check() {
   if (!is_usable_) return wrong(failure_.empty() ? "the store has failed" : failure_);
   try {
     if (const rocksdb::Status read = disk_.verify_checksums(); !read.ok()) {
@@ -74,7 +74,7 @@ check_result embedded_engine::check() {
   }
 }
 
-check_result embedded_engine::check_all() {
+check_result embedded_core::check_all() {
   std::map<tube_number, found_jobs> found;
   if (check_result right = check_jobs(found, false); !right) return right;
   stored_counts all;
@@ -95,7 +95,7 @@ check_result embedded_engine::check_all() {
   return {};
 }
 
-check_result embedded_engine::check_jobs(std::map<tube_number, found_jobs>& found, bool one_by_one) {
+check_result embedded_core::check_jobs(std::map<tube_number, found_jobs>& found, bool one_by_one) {
   disk::scan bodies(disk_, family::bodies, "", "");
   for (disk::scan records(disk_, family::jobs, "", ""); records.valid(); records.next()) {
     const auto id = read_big<job_id>(records.key().data());
@@ -121,7 +121,7 @@ check_result embedded_engine::check_jobs(std::map<tube_number, found_jobs>& foun
   return {};
 }
 
-check_result embedded_engine::check_entries(std::map<tube_number, found_jobs>& found, family where) {
+check_result embedded_core::check_entries(std::map<tube_number, found_jobs>& found, family where) {
   std::map<tube_number, entry_sum> stored = entries_of(disk_, where);
   for (const auto& [tube, jobs] : found) {
     if (stored[tube] == jobs.entries[static_cast<std::size_t>(where)]) {
@@ -134,7 +134,7 @@ check_result embedded_engine::check_entries(std::map<tube_number, found_jobs>& f
   return wrong(std::string(unowned[static_cast<std::size_t>(where)]));
 }
 
-check_result embedded_engine::check_index(const record& it, tube& home, found_jobs& sum, bool look) {
+check_result embedded_core::check_index(const record& it, tube& home, found_jobs& sum, bool look) {
   const auto lacks = [&](family where, std::string_view key, std::string_view value) {
     sum.expect(where, key, value);
     return look && disk_.read(where, key) != value;
@@ -167,7 +167,7 @@ check_result embedded_engine::check_index(const record& it, tube& home, found_jo
   return {};
 }
 
-check_result embedded_engine::check_tube(const tube& it) {
+check_result embedded_core::check_tube(const tube& it) {
   if (it.due.empty() && it.stored.delayed != 0) return wrong("the window of the delayed is empty");
   if (it.due_timer.pending() != (!it.overdue && !it.due.empty()))
     return wrong("its timer is not that of its first delayed job");

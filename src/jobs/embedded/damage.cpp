@@ -168,12 +168,13 @@ std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::D
 }
 
 void refuse_damage(const std::string& folder, const opening_loss& it) {
-  throw store_failure("foliot: cannot open the job store " + folder + ": " + it.what +
-                      (it.is_copy ? ": move the one away that is a copy" : ": restore a backup") +
-                      (!it.can_be_salvaged
-                           ? ""
-                           : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "
-                             "what was stored before the damage and loses what lies behind it"));
+  throw store_failure(
+      "cannot open the job store " + folder + ": " + it.what +
+          (it.is_copy ? ": move the one away that is a copy" : ": restore a backup") +
+          (!it.can_be_salvaged ? ""
+                               : "; or copy the folder, and salvage the store (foliot serve --salvage), which keeps "
+                                 "what was stored before the damage and loses what lies behind it"),
+      it.is_copy ? store_failure::remedies::open_again : store_failure::remedies::restore_backup);
 }
 
 }  // namespace foliot::jobs::detail

@@ -39,7 +39,7 @@ void refuse_foreign(const std::string& folder, const rocksdb::DBOptions& options
   const std::unique_ptr<rocksdb::Iterator> entries(database->NewIterator(rocksdb::ReadOptions{}));
   entries->SeekToFirst();
   if (entries->Valid() || names.size() > 1) {
-    throw store_failure("foliot: cannot open the job store " + folder +
+    throw store_failure("cannot open the job store " + folder +
                         ": it is the database of another program: name another folder");
   }
 }
@@ -87,6 +87,7 @@ void throw_opening_failure(const std::string& folder, const rocksdb::Status& sta
   const std::string text = status.ToString();
   const auto says = [&text](std::string_view part) { return text.find(part) != std::string::npos; };
   std::string why;
+  auto remedy = store_failure::remedies::open_again;
   if (says("Permission denied") || says("Read-only file system")) {
     why = "it cannot be written (" + text + "): make the folder writable for this user";
   } else if (says("No space left on device")) {
@@ -95,21 +96,25 @@ void throw_opening_failure(const std::string& folder, const rocksdb::Status& sta
     why = "it is in use by another process, or opened twice in this one (" + text + "): end the other user first";
   } else if (status.IsCorruption()) {
     why = "it is damaged (" + text + "): restore a backup";
+    remedy = store_failure::remedies::restore_backup;
   } else if (says("/MANIFEST-") && says("No such file or directory")) {
     why = "a file is missing (" + text + "): restore a backup";
+    remedy = store_failure::remedies::restore_backup;
   } else if (says("Column family")) {
     why = "it is the database of another program (" + text + "): name another folder";
   } else {
     why = text;
   }
-  throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
+  throw store_failure("cannot open the job store " + folder + ": " + why, remedy);
 }
 
 void throw_failure(const std::string& what, const std::string& folder, const rocksdb::Status& status) {
   const std::string advice = status.IsCorruption() ? ": it is damaged: restore a backup"
                              : status.IsNoSpace()  ? ": the disk is full: free some space"
                                                    : "";
-  throw store_failure("foliot: cannot " + what + " in the job store " + folder + ": " + status.ToString() + advice);
+  using remedies = store_failure::remedies;
+  throw store_failure("cannot " + what + " in the job store " + folder + ": " + status.ToString() + advice,
+                      status.IsCorruption() ? remedies::restore_backup : remedies::open_again);
 }
 
 disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage, bool for_check)
@@ -124,7 +129,7 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool 
     const folder_lock held(folder_, *files_);
     damage_ = read_salvage_note(folder_, *files_);
     if (!damage_.empty() && for_check) {
-      throw store_failure("foliot: the salvage of the job store " + folder_ + " has not ended (" + damage_ +
+      throw store_failure("the salvage of the job store " + folder_ + " has not ended (" + damage_ +
                           "): start a server on it, which ends it");
     }
     // A manifest that ends too soon may name no families, as if it were that of another program.

@@ -11,6 +11,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/jobs/operations.hpp>
 
 #include "disk.hpp"
 
@@ -37,6 +38,15 @@ class disk_space {
     return sentence(free.value_or(0));
   }
 
+  /// Whether an operation that needs this may be executed.
+  [[nodiscard]] bool has(operation_room needs) const noexcept {
+    switch (needs) {
+      case operation_room::none: break;
+      case operation_room::for_a_change: return room_for_changes();
+      case operation_room::for_a_new_job: return room_for_jobs();
+    }
+    return true;
+  }
   /// Whether puts may be stored.
   [[nodiscard]] bool room_for_jobs() const noexcept { return refused_ == what::nothing; }
   /// Whether changes of jobs may be stored. Their ends always may: they free space.

@@ -2,25 +2,25 @@
 
 #include <utility>
 
-#include "engine.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs {
 
 embedded_store::embedded_store(const embedded_options& options)
-    : engine_(std::make_unique<detail::embedded_engine>(options, nullptr)) {}
+    : core_(std::make_unique<detail::embedded_core>(options, nullptr)) {}
 
-embedded_store::embedded_store(std::unique_ptr<detail::embedded_engine> engine) noexcept : engine_(std::move(engine)) {}
+embedded_store::embedded_store(std::unique_ptr<detail::embedded_core> core) noexcept : core_(std::move(core)) {}
 
 embedded_store::~embedded_store() = default;
 
-execution embedded_store::execute(std::span<operation> batch) { return engine_->execute(batch); }
+execution embedded_store::execute(std::span<operation> batch) { return core_->execute(batch); }
 
-next_change embedded_store::next() const noexcept { return engine_->next(); }
+next_change embedded_store::next() const noexcept { return core_->next(); }
 
-check_result embedded_store::check() { return engine_->check(); }
+check_result embedded_store::check() { return core_->check(); }
 
-void embedded_store::close() { engine_->close(); }
+void embedded_store::close() { core_->close(); }
 
-void embedded_store::back_up(const std::string& to) { engine_->back_up(to); }
+void embedded_store::back_up(const std::string& to) { core_->back_up(to); }
 
 }  // namespace foliot::jobs

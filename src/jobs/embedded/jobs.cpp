@@ -1,18 +1,19 @@
 // Jobs of an embedded store: their records, and their entries in the indexes.
 #include <utility>
 
-#include "engine.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs::detail {
 
 namespace {
 [[noreturn]] void throw_damaged(const std::string& folder, const std::string& what) {
-  throw store_failure("foliot: the job store " + folder + " is damaged: " + what +
-                      ": restore a backup, or look at what its check reports");
+  throw store_failure(
+      "the job store " + folder + " is damaged: " + what + ": restore a backup, or look at what its check reports",
+      store_failure::remedies::restore_backup);
 }
 }  // namespace
 
-bool embedded_engine::load(job_id id, record& it, bool with_body) {
+bool embedded_core::load(job_id id, record& it, bool with_body) {
   std::optional<std::string_view> value;
   if (const std::string* const found = records_.find(id)) {
     if (found->empty()) return false;
@@ -27,17 +28,17 @@ bool embedded_engine::load(job_id id, record& it, bool with_body) {
   return true;
 }
 
-void embedded_engine::load_known(job_id id, record& it, bool with_body) {
+void embedded_core::load_known(job_id id, record& it, bool with_body) {
   if (!load(id, it, with_body)) throw_damaged(disk_.folder(), "job " + std::to_string(id) + " has no record");
 }
 
-void embedded_engine::save(const record& it) {
+void embedded_core::save(const record& it) {
   encode(it, value_);
   disk_.put(family::jobs, view(number_key(it.id)), value_);
   records_.save(it.id, value_, it.place == index_of::ready);
 }
 
-std::string embedded_engine::body_of(record& it) {
+std::string embedded_core::body_of(record& it) {
   if (!it.body_apart) return std::move(it.body);
   if (const auto found = fresh_bodies_.find(it.id); found != fresh_bodies_.end()) return found->second;
   const std::optional<std::string_view> body = disk_.read(family::bodies, view(number_key(it.id)));
@@ -45,7 +46,7 @@ std::string embedded_engine::body_of(record& it) {
   return std::string(*body);
 }
 
-job_id embedded_engine::find_key(const tube& in, std::string_view key) {
+job_id embedded_core::find_key(const tube& in, std::string_view key) {
   const std::string name = name_key(in.number, key);
   if (const auto found = fresh_keys_.find(name); found != fresh_keys_.end()) return found->second;
   const std::optional<std::string_view> id = disk_.read(family::keys, name);
@@ -54,14 +55,14 @@ job_id embedded_engine::find_key(const tube& in, std::string_view key) {
   return read_big<job_id>(id->data());
 }
 
-job_id embedded_engine::find_name(const job_name& name) {
+job_id embedded_core::find_name(const job_name& name) {
   if (const auto* id = std::get_if<job_id>(&name)) return *id;
   const auto& by_key = std::get<job_key>(name);
   const tube* in = tubes_.find(by_key.tube);
   return in == nullptr || by_key.key.empty() ? 0 : find_key(*in, by_key.key);
 }
 
-job_state embedded_engine::waiting_state_of(const record& it, tube& home) {
+job_state embedded_core::waiting_state_of(const record& it, tube& home) {
   if (it.place == index_of::buried) return job_state::buried;
   if (it.place == index_of::ready) return job_state::ready;
   if (it.due > home.promoted_to || records_.is_of_batch(it.id)) return job_state::delayed;
@@ -71,13 +72,13 @@ job_state embedded_engine::waiting_state_of(const record& it, tube& home) {
   return delayed ? job_state::delayed : job_state::ready;
 }
 
-tube& embedded_engine::home_of(const record& it) {
+tube& embedded_core::home_of(const record& it) {
   tube* home = tubes_.find(it.tube);
   if (home == nullptr) throw_damaged(disk_.folder(), "job " + std::to_string(it.id) + " is in no tube");
   return *home;
 }
 
-void embedded_engine::link(record& it, tube& home, job_state state) {
+void embedded_core::link(record& it, tube& home, job_state state) {
   tubes_.change(home);
   if (state == job_state::ready) {
     const ready_entry entry = it.as_ready();
@@ -101,7 +102,7 @@ void embedded_engine::link(record& it, tube& home, job_state state) {
   }
 }
 
-void embedded_engine::unlink(const record& it, tube& home, job_state state) {
+void embedded_core::unlink(const record& it, tube& home, job_state state) {
   tubes_.change(home);
   if (state == job_state::ready) {
     const ready_entry entry = it.as_ready();
@@ -121,7 +122,7 @@ void embedded_engine::unlink(const record& it, tube& home, job_state state) {
   if (home.paused() && home.stored.all() == 0) emptied_tubes_.push_back(&home);
 }
 
-void embedded_engine::insert(record& it, std::string body, tube& home, job_state state) {
+void embedded_core::insert(record& it, std::string body, tube& home, job_state state) {
   it.body_apart = body.size() > longest_inline_body;
   if (it.body_apart) {
     disk_.put(family::bodies, view(number_key(it.id)), body);
@@ -138,7 +139,7 @@ void embedded_engine::insert(record& it, std::string body, tube& home, job_state
   save(it);
 }
 
-void embedded_engine::erase(const record& it, const tube& home) {
+void embedded_core::erase(const record& it, const tube& home) {
   disk_.erase(family::jobs, view(number_key(it.id)));
   records_.erase(it.id);
   if (it.body_apart) disk_.erase(family::bodies, view(number_key(it.id)));
@@ -149,16 +150,16 @@ void embedded_engine::erase(const record& it, const tube& home) {
   }
 }
 
-void embedded_engine::became_ready(tube& home) {
+void embedded_core::became_ready(tube& home) {
   if (!std::exchange(home.became_ready, true)) ready_tubes_.push_back(&home);
 }
 
-void embedded_engine::leave(held_job& it) {
+void embedded_core::leave(held_job& it) {
   it.home->unreserve(it.data.as_ready());
   held_.remove(it);
 }
 
-void embedded_engine::give_back(held_job& it) {
+void embedded_core::give_back(held_job& it) {
   record back;
   load_known(it.data.id, back, true);
   back.counters = it.data.counters;
@@ -170,7 +171,7 @@ void embedded_engine::give_back(held_job& it) {
   became_ready(home);
 }
 
-claimed_job embedded_engine::reserve(record it, tube& home) {
+claimed_job embedded_core::reserve(record it, tube& home) {
   const instant expires = now_ + milliseconds(it.ttr);
   ++it.counters.reserves;
   const reservation token{it.id, opening_, it.counters.reserves};
@@ -183,7 +184,7 @@ claimed_job embedded_engine::reserve(record it, tube& home) {
   return {token, shown(std::move(it), home, job_state::reserved, expires, true)};
 }
 
-job embedded_engine::shown(record it, tube& home, job_state state, instant expires, bool with_body) {
+job embedded_core::shown(record it, tube& home, job_state state, instant expires, bool with_body) {
   return {.id = it.id,
           .tube = home.name,
           .key = std::move(it.key),

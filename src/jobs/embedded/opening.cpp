@@ -21,8 +21,10 @@ constexpr std::uint64_t format_version = 2;
 /// More ids and openings than the lost part of a log can have given: none of them may be given again.
 constexpr std::uint64_t skipped_by_salvage = 10'000'000;
 
-[[noreturn]] void refuse(const std::string& folder, const std::string& why) {
-  throw store_failure("foliot: cannot open the job store " + folder + ": " + why);
+using remedies = store_failure::remedies;
+
+[[noreturn]] void refuse(const std::string& folder, const std::string& why, remedies remedy = remedies::open_again) {
+  throw store_failure("cannot open the job store " + folder + ": " + why, remedy);
 }
 
 /// Whether it is a file of a database that was opened. RocksDB makes CURRENT, durably, before any of them.
@@ -51,7 +53,7 @@ std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
   const std::optional<std::string_view> value = of.read(family::meta, key);
   if (!value) return std::nullopt;
   if (value->size() != sizeof(std::uint64_t)) {
-    refuse(of.folder(), "its entry '" + std::string(key) + "' is damaged: restore a backup");
+    refuse(of.folder(), "its entry '" + std::string(key) + "' is damaged: restore a backup", remedies::restore_backup);
   }
   return read_big<std::uint64_t>(value->data());
 }
@@ -93,7 +95,8 @@ std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::F
     }
     // RocksDB would make a new database, and delete the files of the old one.
     if (file && is_store && !has("CURRENT") && has_changes(*file)) {
-      refuse(folder, "its file CURRENT is missing, and '" + name + "' is there: restore a backup");
+      refuse(folder, "its file CURRENT is missing, and '" + name + "' is there: restore a backup",
+             remedies::restore_backup);
     }
   }
   // A first opening that was interrupted leaves RocksDB's LOCK, but no CURRENT.

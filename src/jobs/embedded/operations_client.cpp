@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs::detail {
 
-void embedded_engine::set_due(record& it, const due_at& due) const {
+void embedded_core::set_due(record& it, const due_at& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
     const utc_time from = *delay > milliseconds(0) ? utc_up_ : utc_;
     it.due = (from + *delay).time_since_epoch().count();
@@ -17,7 +17,7 @@ void embedded_engine::set_due(record& it, const due_at& due) const {
   }
 }
 
-put_answer embedded_engine::step(put& what) {
+put_answer embedded_core::step(put& what) {
   using enum put_answer::kind;
   put_answer answer;
   tube* known = tubes_.find(what.tube);
@@ -28,7 +28,7 @@ put_answer embedded_engine::step(put& what) {
     if (holder(old) != nullptr) return {reserved, old};
     answer.what = replaced;
   }
-  if (!space_.room_for_jobs() || (old == 0 && tubes_.totals().stored.all() >= options_.most_jobs)) return {no_space, 0};
+  if (!has_room_for(what) || (old == 0 && tubes_.totals().stored.all() >= options_.most_jobs)) return {no_space, 0};
   tube& home = known != nullptr ? *known : tubes_.get(what.tube);
   if (old != 0) {
     record replaced_one;
@@ -49,7 +49,7 @@ put_answer embedded_engine::step(put& what) {
   return answer;
 }
 
-void embedded_engine::kick_one(record& it, tube& home, job_state state) {
+void embedded_core::kick_one(record& it, tube& home, job_state state) {
   unlink(it, home, state);
   ++it.counters.kicks;
   it.due = now_ms();
@@ -57,20 +57,20 @@ void embedded_engine::kick_one(record& it, tube& home, job_state state) {
   save(it);
 }
 
-change_answer embedded_engine::step(kick_job& what) {
-  return change_waiting(what.id, job_event::kick,
+change_answer embedded_core::step(kick_job& what) {
+  return change_waiting(what, what.id, job_event::kick,
                         [this](record& it, tube& home, job_state state) { kick_one(it, home, state); });
 }
 
-change_answer embedded_engine::step(cancel& what) {
-  return change_waiting(what.name, job_event::cancel, [this](record& it, tube& home, job_state state) {
+change_answer embedded_core::step(cancel& what) {
+  return change_waiting(what, what.name, job_event::cancel, [this](record& it, tube& home, job_state state) {
     unlink(it, home, state);
     erase(it, home);
   });
 }
 
-change_answer embedded_engine::step(reschedule& what) {
-  return change_waiting(what.name, job_event::reschedule, [&](record& it, tube& home, job_state state) {
+change_answer embedded_core::step(reschedule& what) {
+  return change_waiting(what, what.name, job_event::reschedule, [&](record& it, tube& home, job_state state) {
     unlink(it, home, state);
     set_due(it, what.due);
     link(it, home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
@@ -78,8 +78,8 @@ change_answer embedded_engine::step(reschedule& what) {
   });
 }
 
-change_answer embedded_engine::step(fire_now& what) {
-  return change_waiting(what.name, job_event::fire_now, [this](record& it, tube& home, job_state state) {
+change_answer embedded_core::step(fire_now& what) {
+  return change_waiting(what, what.name, job_event::fire_now, [this](record& it, tube& home, job_state state) {
     if (state == job_state::ready) return;
     unlink(it, home, state);
     it.due = now_ms();
@@ -88,7 +88,7 @@ change_answer embedded_engine::step(fire_now& what) {
   });
 }
 
-peek_answer embedded_engine::step(peek& what) {
+peek_answer embedded_core::step(peek& what) {
   const job_id id = find_name(what.name);
   const held_job* const held = id == 0 ? nullptr : holder(id);  // may write the record
   record it;

@@ -2,11 +2,11 @@
 #include <utility>
 #include <vector>
 
-#include "engine.hpp"
+#include "core.hpp"
 
 namespace foliot::jobs::detail {
 
-std::optional<ready_entry> embedded_engine::first_ready(tube& it) {
+std::optional<ready_entry> embedded_core::first_ready(tube& it) {
   if (it.ready.empty()) {
     if (it.stored.ready == 0) it.ready.set_complete();
     if (it.ready.complete() || it.stored.ready == it.reserved.size()) return std::nullopt;
@@ -16,7 +16,7 @@ std::optional<ready_entry> embedded_engine::first_ready(tube& it) {
   return it.ready.front();
 }
 
-claim_answer embedded_engine::step(claim& what) {
+claim_answer embedded_core::step(claim& what) {
   std::vector<tube*> open;
   for (const std::string& name : what.tubes) {
     tube* it = tubes_.find(name);
@@ -46,14 +46,14 @@ claim_answer embedded_engine::step(claim& what) {
   return answer;
 }
 
-claim_answer embedded_engine::step(claim_job& what) {
+claim_answer embedded_core::step(claim_job& what) {
   claim_answer answer;
   record it;
   if (holder(what.id) != nullptr || !load(what.id, it, true)) return answer;
   tube& home = home_of(it);
   const job_state state = waiting_state_of(it, home);
   if (state != job_state::ready) {
-    if (!space_.room_for_changes()) {
+    if (!has_room_for(what)) {
       answer.what = claim_answer::kind::no_space;
       return answer;
     }
@@ -68,7 +68,7 @@ claim_answer embedded_engine::step(claim_job& what) {
   return answer;
 }
 
-holder_answer embedded_engine::step(finish& what) {
+holder_answer embedded_core::step(finish& what) {
   held_job* it = holder(what.token);
   if (it == nullptr) return {holder_answer::kind::not_held};
   unlink(it->data, *it->home, job_state::ready);
@@ -78,10 +78,10 @@ holder_answer embedded_engine::step(finish& what) {
   return {};
 }
 
-holder_answer embedded_engine::step(release& what) {
+holder_answer embedded_core::step(release& what) {
   held_job* held = holder(what.token);
   if (held == nullptr) return {holder_answer::kind::not_held};
-  if (!space_.room_for_changes()) return {holder_answer::kind::no_space};
+  if (!has_room_for(what)) return {holder_answer::kind::no_space};
   tube& home = *held->home;
   record it;
   load_known(what.token.id, it, true);
@@ -97,17 +97,17 @@ holder_answer embedded_engine::step(release& what) {
   return {};
 }
 
-holder_answer embedded_engine::step(abandon& what) {
+holder_answer embedded_core::step(abandon& what) {
   held_job* it = holder(what.token);
   if (it == nullptr) return {holder_answer::kind::not_held};
   give_back(*it);
   return {};
 }
 
-holder_answer embedded_engine::step(bury& what) {
+holder_answer embedded_core::step(bury& what) {
   held_job* held = holder(what.token);
   if (held == nullptr) return {holder_answer::kind::not_held};
-  if (!space_.room_for_changes()) return {holder_answer::kind::no_space};
+  if (!has_room_for(what)) return {holder_answer::kind::no_space};
   tube& home = *held->home;
   record it;
   load_known(what.token.id, it, true);
@@ -122,7 +122,7 @@ holder_answer embedded_engine::step(bury& what) {
   return {};
 }
 
-holder_answer embedded_engine::step(touch& what) {
+holder_answer embedded_core::step(touch& what) {
   held_job* it = holder(what.token);
   if (it == nullptr) return {holder_answer::kind::not_held};
   held_.set_expiry(*it, now_ + milliseconds(it->data.ttr));

@@ -11,7 +11,8 @@ void tube_table::open(disk& from) {
     const std::string_view key = rows.key();
     const std::string_view name = row_name(rows.value());
     if (key.size() != row_key(0).size() || name.empty()) {
-      throw store_failure("foliot: the job store " + from.folder() + " has a damaged row of a tube: restore a backup");
+      throw store_failure("the job store " + from.folder() + " has a damaged row of a tube: restore a backup",
+                          store_failure::remedies::restore_backup);
     }
     const auto number = read_big<tube_number>(key.data() + 1);
     next_number_ = std::max(next_number_, number + 1);

@@ -1,5 +1,7 @@
 #include "executor.hpp"
 
+#include "jobs/due_page.hpp"
+
 namespace foliot::jobs {
 namespace {
 
@@ -347,6 +349,25 @@ tubes_answer memory_store::executor::operator()(list_tubes&) {
     if (it.counts.all() != 0) result.tubes.push_back(name);
   }
   return result;
+}
+
+due_answer memory_store::executor::operator()(list_due& what) {
+  detail::due_page page(what);
+  const std::pair begin(what.from, what.after);
+  if (what.prefix.empty()) {
+    for (auto at = store_.due_.lower_bound(begin); at != store_.due_.end(); ++at) {
+      if (!page.add(at->first, at->second, store_.jobs_.at(at->second).job.tube)) break;
+    }
+    return std::move(page).take();
+  }
+  for (auto at = store_.tubes_.lower_bound(what.prefix); at != store_.tubes_.end(); ++at) {
+    const auto& [name, from] = *at;
+    if (!name.starts_with(what.prefix)) break;
+    for (auto job = from.delayed.lower_bound(begin); job != from.delayed.end(); ++job) {
+      if (!page.add(job->first, job->second, name)) break;
+    }
+  }
+  return std::move(page).take();
 }
 
 bulk_answer memory_store::executor::operator()(clear_tube& what) {

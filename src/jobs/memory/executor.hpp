@@ -62,6 +62,7 @@ class memory_store::executor {
   count_answer operator()(count_tube& what);
   count_answer operator()(count_all& what);
   tubes_answer operator()(list_tubes& what);
+  due_answer operator()(list_due& what);
   bulk_answer operator()(clear_tube& what);
 
   [[nodiscard]] std::vector<std::string> ready_tubes() const { return {ready_tubes_.begin(), ready_tubes_.end()}; }

@@ -12,7 +12,7 @@ memory_store::memory_store(store_clocks clocks, memory_bounds bounds) : clocks_(
 memory_store::~memory_store() = default;
 
 execution memory_store::execute(std::span<operation> batch) {
-  if (failed_) throw store_failure("foliot: the memory store has failed for lack of memory: make a new one");
+  if (failed_) throw store_failure("the memory store has failed for lack of memory: make a new one");
   failed_ = true;  // until all of the batch has been done: an exception leaves an operation half done
   execution done;
   executor one(*this);

@@ -7,6 +7,7 @@
 
 #include "batch_plan.hpp"
 #include "database_integers.hpp"
+#include "sql_constants.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -19,11 +20,9 @@ constexpr utc_time utc_of(std::int64_t ms) noexcept { return utc_time(millisecon
 
 std::uint32_t counter_of(std::int64_t count) noexcept { return static_cast<std::uint32_t>(count); }
 
-/// What the functions return for an operation that was passed over, for one that the database has no room for, and for
-/// a put into a tube that is not here.
-constexpr std::int64_t passed_over = -1;
-constexpr std::int64_t no_room = -2;
-constexpr std::int64_t elsewhere = 5;
+constexpr std::int64_t passed_over = sql_constants::answer_passed_over;
+constexpr std::int64_t no_room = sql_constants::answer_no_room;
+constexpr std::int64_t elsewhere = sql_constants::put_elsewhere;
 
 /// A row of the type foliot.claimed, whose first column is `at`.
 job read_job(const reply& from, int row, int at, job_state state, const batch_time& time) {
@@ -84,7 +83,7 @@ class answer_reader {
   answer operator()(const put&) {
     if (is_plain_) {
       const std::int64_t id = numbers().at(index_);
-      if (id == 0) return is_elsewhere();
+      if (id == sql_constants::no_id) return is_elsewhere();
       if (id == no_room) return put_answer{put_answer::kind::no_space};
       return put_answer{put_answer::kind::inserted, from_database(id)};
     }
@@ -122,7 +121,7 @@ class answer_reader {
   answer operator()(const clear_tube&) { return bulk_answer{from_database(from_->integer(0, 0))}; }
   answer operator()(const pause&) {
     if (from_->integer(0, 0) == passed_over) return passed_over_answer{};
-    if (from_->integer(0, 0) == no_room) return unavailable_answer{false, "foliot: the database has no room"};
+    if (from_->integer(0, 0) == no_room) return unavailable_answer{false, "the database has no room"};
     return pause_answer{};
   }
   answer operator()(const peek&) { return shown(); }
@@ -131,7 +130,20 @@ class answer_reader {
   answer operator()(const count_all&) { return counted(); }
   answer operator()(const list_tubes&) {
     if (!from_->is_null(0, 0)) return tubes_answer{from_->texts(0, 0)};
-    return unavailable_answer{false, "foliot: the database has too many tubes to list them in time"};
+    return unavailable_answer{false, "the database has too many tubes to list them in time"};
+  }
+  answer operator()(const list_due&) {
+    if (from_->is_null(0, 0)) {
+      return unavailable_answer{false, "the database has too many tubes to search them in time"};
+    }
+    due_answer result;
+    std::vector<std::string> tubes = from_->texts(0, 1);
+    const std::vector<std::int64_t> dues = from_->integers(0, 2);
+    for (const std::int64_t id : from_->integers(0, 0)) {
+      const std::size_t place = result.jobs.size();
+      result.jobs.push_back({from_database(id), std::move(tubes[place]), job_state::delayed, utc_of(dues[place])});
+    }
+    return result;
   }
 
  private:
@@ -202,7 +214,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
     result.done.answers.push_back(std::visit(reader, batch_[i]));
     if (reader.was_elsewhere()) result.map.elsewhere.push_back(i);
   }
-  result.beats_again = beats_ && replies[1].integer(0, 0) != 0;
+  result.wants_heartbeat = has_heartbeat_ && replies[1].integer(0, 0) != 0;
   const reply& last = replies.back();
   if (!last.is_null(0, 0)) result.done.ready_tubes = last.texts(0, 0);
   if (!last.is_null(0, 1)) result.done.emptied_tubes = last.texts(0, 1);

@@ -10,6 +10,7 @@
 
 #include "database_integers.hpp"
 #include "jobs/operation_parts.hpp"
+#include "sql_constants.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {
@@ -23,7 +24,7 @@ struct due_columns {
 
   void push(const due_at& due) {
     const bool is_time = std::holds_alternative<utc_time>(due);
-    ats.push_back(is_time ? 1 : 0);
+    ats.push_back(is_time ? sql_constants::due_by_time : sql_constants::due_by_delay);
     dues.push_back(is_time ? std::get<utc_time>(due).time_since_epoch().count() : std::get<milliseconds>(due).count());
   }
 };
@@ -51,14 +52,18 @@ class batch_plan::builder {
   void give_back_unwanted();
   void operator()(const put& what);
   void operator()(const finish& what);
-  void operator()(const release& what) { change_held(1, what.token, what.priority, what.due); }
-  void operator()(const abandon& what) { change_held(0, what.token, std::nullopt, milliseconds(0)); }
-  void operator()(const bury& what) { change_held(2, what.token, what.priority, milliseconds(0)); }
-  void operator()(const touch& what) { change_held(3, what.token, std::nullopt, milliseconds(0)); }
-  void operator()(const cancel& what) { change_waiting(0, what.name, milliseconds(0)); }
-  void operator()(const reschedule& what) { change_waiting(1, what.name, what.due); }
-  void operator()(const fire_now& what) { change_waiting(2, what.name, milliseconds(0)); }
-  void operator()(const kick_job& what) { change_waiting(3, what.id, milliseconds(0)); }
+  void operator()(const release& what) { change_held(sql_constants::to_release, what.token, what.priority, what.due); }
+  void operator()(const abandon& what) {
+    change_held(sql_constants::to_abandon, what.token, std::nullopt, milliseconds(0));
+  }
+  void operator()(const bury& what) { change_held(sql_constants::to_bury, what.token, what.priority, milliseconds(0)); }
+  void operator()(const touch& what) {
+    change_held(sql_constants::to_touch, what.token, std::nullopt, milliseconds(0));
+  }
+  void operator()(const cancel& what) { change_waiting(sql_constants::to_cancel, what.name, milliseconds(0)); }
+  void operator()(const reschedule& what) { change_waiting(sql_constants::to_reschedule, what.name, what.due); }
+  void operator()(const fire_now& what) { change_waiting(sql_constants::to_fire_now, what.name, milliseconds(0)); }
+  void operator()(const kick_job& what) { change_waiting(sql_constants::to_kick, what.id, milliseconds(0)); }
   void operator()(const claim& what);
   void operator()(const claim_job& what);
   void operator()(const kick& what);
@@ -69,6 +74,7 @@ class batch_plan::builder {
   void operator()(const count_tube& what);
   void operator()(const count_all& what);
   void operator()(const list_tubes& what);
+  void operator()(const list_due& what);
   void end();
 
  private:
@@ -146,7 +152,7 @@ void batch_plan::builder::begin() {
   }
   to_lock.erase(0);
   call first(statements::begin_batch);
-  first.add(frame_.session).add(frame_.time).add(static_cast<std::int64_t>(frame_.turns));
+  first.add(frame_.registration).add(frame_.time).add(static_cast<std::int64_t>(frame_.turns));
   first.add(sql_integers(to_lock.begin(), to_lock.end())).add(key_tubes).add(keys);
   first.add(over.ids).add(over.openings).add(over.attempts).add(std::int64_t{frame_.lacks_room});
   plan_.calls_.push_back(std::move(first));
@@ -156,10 +162,11 @@ void batch_plan::builder::give_back_unwanted() {
   if (frame_.unwanted.empty()) return;
   token_columns tokens;
   for (const reservation& each : frame_.unwanted) tokens.push(each);
+  const sql_integers abandons(frame_.unwanted.size(), sql_constants::to_abandon);
   const sql_integers zeros(frame_.unwanted.size(), 0);
   call made(statements::change_held);
   made.add(std::optional(std::vector<std::int64_t>{0, 0, 0}));  // at this time no reservation is over
-  made.add(zeros).add(tokens.ids).add(tokens.openings).add(tokens.attempts);
+  made.add(abandons).add(tokens.ids).add(tokens.openings).add(tokens.attempts);
   made.add(sql_integers(zeros.size(), std::nullopt)).add(zeros).add(zeros);
   plan_.calls_.push_back(std::move(made));
 }
@@ -170,7 +177,7 @@ void batch_plan::builder::end() {
   const bool tells =
       !std::ranges::all_of(plan_.batch_, [](const operation& each) { return std::holds_alternative<claim>(each); });
   call last(statements::end_batch);
-  last.add(frame_.session).add(frame_.number).add(std::int64_t{frame_.lacks_room}).add(std::int64_t{tells});
+  last.add(frame_.registration).add(frame_.number).add(std::int64_t{frame_.lacks_room}).add(std::int64_t{tells});
   plan_.calls_.push_back(std::move(last));
 }
 
@@ -283,7 +290,7 @@ void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name
 void batch_plan::builder::operator()(const claim& what) {
   close();
   call made(frame_.lacks_room ? statements::claim_or_pass : statements::claim);
-  made.add(frame_.session).add(frame_.opening).add(frame_.time);
+  made.add(frame_.registration).add(frame_.opening).add(frame_.time);
   made.add(sql_texts(what.tubes.begin(), what.tubes.end())).add(std::int64_t{what.count});
   if (is_bounded(what)) {
     made.add(to_database(what.bytes));
@@ -296,7 +303,7 @@ void batch_plan::builder::operator()(const claim& what) {
 void batch_plan::builder::operator()(const claim_job& what) {
   close();
   call made(frame_.passes_over ? statements::claim_job_or_pass : statements::claim_job);
-  made.add(frame_.session).add(frame_.opening).add(frame_.time).add(to_database(what.id));
+  made.add(frame_.registration).add(frame_.opening).add(frame_.time).add(to_database(what.id));
   alone(std::move(made));
 }
 
@@ -322,7 +329,8 @@ void batch_plan::builder::operator()(const clear_tube& what) {
 void batch_plan::builder::operator()(const pause& what) {
   close();
   call made(frame_.passes_over ? statements::pause_or_pass : statements::pause);
-  alone(std::move(made.add(frame_.session).add(frame_.time).add(what.tube).add(std::int64_t{what.length.count()})));
+  alone(
+      std::move(made.add(frame_.registration).add(frame_.time).add(what.tube).add(std::int64_t{what.length.count()})));
 }
 
 void batch_plan::builder::operator()(const peek& what) {
@@ -355,13 +363,22 @@ void batch_plan::builder::operator()(const list_tubes&) {
   alone(call(statements::list_tubes));
 }
 
+void batch_plan::builder::operator()(const list_due& what) {
+  close();
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  call made(statements::list_due);
+  made.add(what.prefix).add(std::int64_t{what.from.time_since_epoch().count()});
+  alone(std::move(made.add(to_database(std::min(what.after, most))).add(std::int64_t{what.count})));
+}
+
 batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& frame)
-    : batch_(batch), places_(batch.size()), opening_(frame.opening), beats_(frame.beats) {
+    : batch_(batch), places_(batch.size()), opening_(frame.opening), has_heartbeat_(frame.sends_heartbeat) {
   builder all(*this, frame);
   all.begin();
-  if (frame.beats) {
-    call beat(statements::beat);
-    calls_.push_back(std::move(beat.add(frame.session).add(frame.beats_until).add(frame.last_beat).add(frame.time)));
+  if (frame.sends_heartbeat) {
+    call heartbeat(statements::heartbeat);
+    calls_.push_back(
+        std::move(heartbeat.add(frame.registration).add(frame.forget_below).add(frame.forget_from).add(frame.time)));
   }
   all.give_back_unwanted();
   for (const operation& each : batch) std::visit(all, each);

@@ -20,12 +20,14 @@
 
 #include "call.hpp"
 #include "reply.hpp"
+#include "sql_constants.hpp"
 
 namespace foliot::jobs::detail {
 
 /// What a batch needs besides its operations.
 struct batch_frame {
-  std::int64_t session = 0;
+  /// The number of the node's registration in the database (the column `session` of foliot.node).
+  std::int64_t registration = 0;
   std::int64_t opening = 0;
   std::int64_t number = 0;
   /// The time that foliot.time_of() takes; none: the server's.
@@ -43,11 +45,11 @@ struct batch_frame {
   /// ready stay as they are. Then `passes_over` is set, too, and there are no `unwanted` reservations. Else the batch
   /// fails.
   bool lacks_room = false;
-  /// Whether the node is to say that it is alive. Then the numbers of its batches from `last_beat` on and below
-  /// `beats_until` are forgotten: nobody asks for them any more.
-  bool beats = false;
-  std::int64_t last_beat = 0;
-  std::int64_t beats_until = 0;
+  /// Whether the batch has a heartbeat, which says that the node is alive. Then the numbers of its batches from
+  /// `forget_from` on and below `forget_below` are forgotten: nobody asks for them any more.
+  bool sends_heartbeat = false;
+  std::int64_t forget_from = 0;
+  std::int64_t forget_below = 0;
 };
 
 /// The times of a batch, by the server; and how to turn them into those of this node.
@@ -87,14 +89,14 @@ class batch_plan {
     execution done;
     std::vector<std::pair<job_id, instant>> still;
     next_change next;
-    /// Whether the next batch should beat at once.
-    bool beats_again = false;
+    /// Whether the next batch should have a heartbeat, whenever it comes: the database has more of dead nodes to end.
+    bool wants_heartbeat = false;
     map_state map;
     /// The partition of foliot.batch that has the number of the batch, or no_partition; none: the batch has changed
     /// nothing.
     std::optional<std::int64_t> partition;
     /// There was no room for the number, so nobody can find out whether the batch was committed.
-    static constexpr std::int64_t no_partition = -1;
+    static constexpr std::int64_t no_partition = sql_constants::no_partition;
   };
   [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
 
@@ -110,7 +112,7 @@ class batch_plan {
   std::vector<call> calls_;
   std::vector<place> places_;  // by operation
   std::int64_t opening_ = 0;
-  bool beats_ = false;  // by the call behind the first one
+  bool has_heartbeat_ = false;  // by the call behind the first one
 };
 
 }  // namespace foliot::jobs::detail

@@ -73,7 +73,8 @@ void wait_for(int socket, short events, instant deadline, std::string_view doing
 
 bool database_failure::is_refusal() const noexcept {
   static constexpr std::array<std::string_view, 10> classes{"21", "22", "23", "38", "39", "44", "54", "58", "P0", "XX"};
-  return std::ranges::any_of(classes, [this](std::string_view each) { return state_.starts_with(each); });
+  return is_for_want_of_a_function() ||
+         std::ranges::any_of(classes, [this](std::string_view each) { return state_.starts_with(each); });
 }
 
 connect_failure::connect_failure(std::vector<std::string> reasons)

@@ -50,8 +50,8 @@ class database_failure : public std::runtime_error {
   /// The server has no room for what the statement needs, as on a full disk. Statements that need no space may
   /// still succeed.
   [[nodiscard]] bool is_for_want_of_room() const noexcept { return state_.starts_with("53"); }
-  /// One statement has failed, because a row is damaged, an added trigger raises an error, or for a similar
-  /// reason. Other statements may succeed.
+  /// One statement has failed, because a row is damaged, an added trigger raises an error, the schema lacks its
+  /// function, or for a similar reason. Other statements may succeed.
   [[nodiscard]] bool is_refusal() const noexcept;
 
  private:

@@ -58,8 +58,8 @@ class other_moves {
     const instant now = monotonic_clock::instance().now();
     if (std::exchange(piece_, piece) != piece) until_ = now + patience;
     if (now >= until_) {
-      throw store_failure("foliot: jobs of the tube '" + std::string(tube) + "' have been on their way from " +
-                          from.place() + " for " + std::to_string(patience.count() / 1'000'000'000) +
+      throw store_failure("jobs of the tube '" + std::string(tube) + "' have been on their way from " + from.place() +
+                          " for " + std::to_string(patience.count() / 1'000'000'000) +
                           " s: its move was broken off, or is slow. Repeat that one, or wait for it, and then repeat "
                           "this one");
     }
@@ -117,7 +117,7 @@ struct membership {
 bool refuses_jobs(retrying_connection& of) { return of.run(call(statements::refuses_puts)).integer(0, 0) != 0; }
 
 [[noreturn]] void fail_for_room(const retrying_connection& in) {
-  throw store_failure("foliot: the database " + in.place() +
+  throw store_failure("the database " + in.place() +
                       " has no room for new jobs: no job was sent to it. It takes some again within two minutes after "
                       "there is room on its disk; then repeat the move");
 }
@@ -126,7 +126,7 @@ bool refuses_jobs(retrying_connection& of) { return of.run(call(statements::refu
 void expect_number(retrying_connection& of, int number, retrying_connection& first) {
   const membership its(of);
   if (its.number == number && its.map == membership(first).map) return;
-  throw store_failure("foliot: " + of.place() + " is not the database " + std::to_string(number) +
+  throw store_failure(of.place() + " is not the database " + std::to_string(number) +
                       " of this map, by what is stored in it: it is another one, or was made anew, or restored to a "
                       "time before it was added");
 }
@@ -137,7 +137,7 @@ database_map::database_map(const std::string& first)
     : first_name_(first), first_(std::make_unique<retrying_connection>(first)) {
   const int number = membership(*first_).number.value_or(0);
   if (number > 0) {
-    throw store_failure("foliot: " + first_->place() + " is the database " + std::to_string(number) +
+    throw store_failure(first_->place() + " is the database " + std::to_string(number) +
                         " of several: name the first one, which has the map");
   }
 }
@@ -165,12 +165,11 @@ std::vector<database_map::tube_place> database_map::places() {
 int database_map::add(const std::string& connection) {
   retrying_connection added(connection);
   if (identity(added) == identity(*first_)) {
-    throw store_failure("foliot: " + added.place() + " is the first database itself");
+    throw store_failure(added.place() + " is the first database itself");
   }
   if (const membership its(added); its.number) {
     if (its.map != membership(*first_).map) {
-      throw store_failure("foliot: " + added.place() + " is the database " + std::to_string(*its.number) +
-                          " of another map");
+      throw store_failure(added.place() + " is the database " + std::to_string(*its.number) + " of another map");
     }
     return add_again(*its.number, connection, added.place());
   }
@@ -178,8 +177,7 @@ int database_map::add(const std::string& connection) {
     if (each.connection == connection) expect_number(added, each.number, *first_);  // it has none: this throws
   }
   if (added.run(call(statements::has_job)).integer(0, 0) != 0) {
-    throw store_failure("foliot: the database " + added.place() +
-                        " has jobs: only one without jobs can become one of several");
+    throw store_failure("the database " + added.place() + " has jobs: only one without jobs can become one of several");
   }
   const std::int64_t number = first_->run(call(statements::plan_database).add(connection)).integer(0, 0);
   const std::int64_t above = first_->run(call(statements::last_id)).integer(0, 0);
@@ -193,9 +191,8 @@ int database_map::add_again(int number, const std::string& connection, const std
     if (each.number != number) continue;
     if (each.connection == connection) return number;
     const std::string its_number = std::to_string(number);
-    throw store_failure("foliot: " + place + " is in the map already: it is the database " + its_number + ", " +
-                        each.place + "; to change its connection string, use `foliot map … --rename " + its_number +
-                        " …`");
+    throw store_failure(place + " is in the map already: it is the database " + its_number + ", " + each.place +
+                        "; to change its connection string, use `foliot map … --rename " + its_number + " …`");
   }
   first_->run(call(statements::place_database).add(std::int64_t{number}).add(connection));
   return number;
@@ -219,7 +216,7 @@ void database_map::remove(int number, bool is_lost) {
     retrying_connection removed(connection);
     expect_number(removed, number, *first_);
     if (removed.run(call(statements::has_job)).integer(0, 0) != 0) {
-      throw store_failure("foliot: the database " + std::to_string(number) + ", " + removed.place() +
+      throw store_failure("the database " + std::to_string(number) + ", " + removed.place() +
                           ", has jobs: move its tubes to another one first");
     }
   }

@@ -23,17 +23,16 @@
 #include <string_view>
 #include <vector>
 
+#include "database_connection.hpp"
+#include "node_connection.hpp"
+#include "primary.hpp"
+#include "target.hpp"
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/poller.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
-#include <foliot/jobs/other_nodes.hpp>
-
-#include "database_connection.hpp"
-#include "primary.hpp"
-#include "target.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -42,29 +41,20 @@ inline constexpr std::size_t most_names = 1000;
 /// A connection that has been silent for longer is tested.
 inline constexpr duration longest_silence = std::chrono::seconds(10);
 
-class notification_listener final : public other_nodes {
+class notification_listener final : public node_listener {
  public:
-  /// Why there is no connection.
-  struct missing_connection {
-    instant since;    ///< when the last one was lost; if there was none, when the first attempt began
-    instant attempt;  ///< when the last attempt that has failed began
-    std::string why;
-  };
-
   /// Connects in its thread, and begins with news of any tube. Throws as target does, and std::system_error if the
   /// system has no descriptor or thread left. `silence` is for tests.
   notification_listener(const std::string& database, duration scan_every, duration silence = longest_silence);
   ~notification_listener() override;
 
-  /// The next connection is made to this target.
-  void connect_to(target database) FOLIOT_EXCLUDES(lock_);
+  void connect_to(target database) override FOLIOT_EXCLUDES(lock_);
 
   void tell(std::span<const std::string> tubes) noexcept override;
   [[nodiscard]] int descriptor() const noexcept override { return news_.read_end(); }
   [[nodiscard]] news take_news() override;
   [[nodiscard]] duration scan_every() const noexcept override { return scan_every_; }
-  /// Nothing while there is a connection, and before the first attempt to make one has failed.
-  [[nodiscard]] std::optional<missing_connection> outage() const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] std::optional<missing_connection> outage() const override FOLIOT_EXCLUDES(lock_);
 
  private:
   /// A pipe that is readable after wake(), until reset().

@@ -18,14 +18,11 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 
-#include "database_integers.hpp"
 #include "jobs/execution_news.hpp"
 #include "jobs/operation_parts.hpp"
-#include "rights.hpp"
-#include "schema.hpp"
-#include "schema_history.hpp"
 #include "sleep_for.hpp"
-#include "statements.hpp"
+#include "sql_connection.hpp"
+#include "sql_constants.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -47,36 +44,14 @@ constexpr duration tries_again_after = std::chrono::seconds(1);
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
 /// How long the server may take to see by itself that a connection is lost, and how long until its process has ended.
-/// Not longer than it is from beat to beat, or the others would take the node for dead.
+/// Not longer than the time between two heartbeats, or the others would take the node for dead.
 constexpr duration sight_patience = std::chrono::milliseconds(500);
 constexpr duration end_patience = std::chrono::seconds(10);
 /// Between two looks at that process: the first pause, which doubles, and the longest one.
 constexpr duration first_look = std::chrono::milliseconds(1);
 constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
-constexpr std::size_t ends_at_once = 2048;
-
-/// Every statement of the store is short, and knows its indexes: the planner must not think otherwise of a table that
-/// was empty when it looked. No batch waits long for a lock, which an application may hold as long as it likes. A
-/// server ends by itself what a node that was stopped or cut off has left open.
-constexpr const char* settings =
-    "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-    "SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan; "
-    "SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; "
-    "SET lock_timeout = '250ms'; SET idle_in_transaction_session_timeout = '2s'; SET client_connection_check_interval "
-    "= '1s'; "
-    "SET tcp_user_timeout = '10s'; "
-    "SELECT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace "
-    "WHERE s.nspname = 'foliot' AND p.proname = 'schema_version'), current_setting('fsync'), "
-    "(SELECT format('pid = %s AND extract(epoch FROM backend_start) = %s', pid, extract(epoch FROM backend_start)) "
-    "FROM pg_stat_activity WHERE pid = pg_backend_pid())";
-
-[[noreturn]] void fail(const std::string& text) { throw store_failure("foliot: " + text); }
-
-std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
-
-std::string_view text_of(const reply& from, int column) { return from.bytes(0, column); }
-
+constexpr auto ends_at_once = static_cast<std::size_t>(sql_constants::most_at_once);
 /// The longest pause between two attempts of one batch.
 constexpr duration longest_pause = std::chrono::milliseconds(100);
 /// The SQLSTATE of an error because a disk is full: see sql/ballast.sql.
@@ -91,11 +66,18 @@ std::string in_seconds(duration length) {
   return text.data();
 }
 
+[[noreturn]] void fail(const std::string& text) { throw store_failure(text); }
+
+std::int64_t random_number() { return static_cast<std::int64_t>(random_stream::entropy() >> 1); }
+
 }  // namespace
 
 postgresql_node::postgresql_node(const postgresql_options& options, exchange_step at_step)
+    : postgresql_node(options, std::make_shared<sql_access>(std::move(at_step))) {}
+
+postgresql_node::postgresql_node(const postgresql_options& options, std::shared_ptr<database_access> access)
     : options_(options),
-      at_step_(std::move(at_step)),
+      access_(std::move(access)),
       process_(random_number()),
       target_(options.database),
       rotations_(rotates_every, rotates_at_least_every),
@@ -115,14 +97,13 @@ postgresql_node::postgresql_node(const postgresql_options& options, exchange_ste
   } catch (const store_unavailable& error) {
     throw store_failure(error.what());
   }
-  if (!options_.clocks)
-    listener_ = std::make_unique<notification_listener>(options_.database, duration(options_.scan_every));
+  if (!options_.clocks) listener_ = access_->listen(options_.database, duration(options_.scan_every));
 }
 
 postgresql_node::~postgresql_node() {
   try {
     close();
-  } catch (...) {  // the session ends when its time is over
+  } catch (...) {  // the registration ends when the node has been silent for its timeout
   }
 }
 
@@ -148,7 +129,7 @@ std::optional<std::vector<std::int64_t>> postgresql_node::given_time() const {
 }
 
 bool postgresql_node::is_connected() {
-  if (connection_ != nullptr && timelines::of_process().is_replaced(server_)) connection_.reset();
+  if (connection_ != nullptr && connection_->is_replaced()) connection_.reset();
   return connection_ != nullptr;
 }
 
@@ -172,96 +153,60 @@ void postgresql_node::connect_to(const std::string& database) {
 }
 
 void postgresql_node::connect() {
-  auto [made, server] = connect_to_primary(target_, at_step_, options_.warn);
-  const instant deadline = monotonic_clock::instance().now() + begin_patience;
-  const reply about = made->execute_text(std::string(durable_commits) + settings, deadline);
-  if (text_of(about, 0) != "t") {
-    fail("the database " + made->place() +
-         " has no schema of foliot: make it with postgresql_store::migrate(), or `foliot serve --migrate`");
-  }
-  expect_rights(*made, deadline);
-  expect_admitted(*made, deadline);
-  if (origin_.empty() && text_of(about, 1) != "on") {
+  std::unique_ptr<node_connection> made = access_->connect(target_, options_.warn);
+  const bool is_first = origin_.empty();
+  const node_connection::description about =
+      made->prepare(is_first, monotonic_clock::instance().now() + begin_patience);
+  if (is_first && !about.is_durable) {
     warn("the database has fsync = off: a crash of its machine loses what was acknowledged");
   }
-  const reply here = made->execute_text("SELECT foliot.recognize()", deadline);
-  has_moved_ = has_moved_ || (!origin_.empty() && origin_ != text_of(here, 0));
-  origin_ = text_of(here, 0);
+  has_moved_ = has_moved_ || (!is_first && origin_ != about.origin);
+  origin_ = about.origin;
   opening_ = random_number();
-  backend_ = text_of(about, 2);
+  backend_ = about.process;
   connection_ = std::move(made);
-  server_ = std::move(server);
   place_ = connection_->place();
   connected_at_ = monotonic_clock::instance().now();
 }
 
-void postgresql_node::expect_rights(database_connection& over, instant deadline) const {
-  const std::string missing = missing_rights(over, deadline);
-  if (missing.empty()) return;
-  const std::string role(text_of(over.execute_text("SELECT current_user", deadline), 0));
-  const std::string sentence = "the role '" + role + "' lacks rights in the database " + over.place() + ": " + missing +
-                               ". Repeat the GRANTs of docs/serve/nodes.md, \"Privileges\"";
-  if (origin_.empty()) fail(sentence);
-  throw database_failure(std::string(lacks_rights), sentence);  // a store that was open may wait for them
-}
-
 void postgresql_node::end_lost(const std::string& backend) {
   if (backend.empty()) return;
-  // A pooler may have given this connection the same process.
-  const std::string it = " FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backend;
-  const std::string look = "SELECT count(*)" + it;
-  const std::string end = "SELECT count(pg_terminate_backend(pid))" + it +
-                          " AND has_function_privilege('pg_terminate_backend(integer, bigint)', 'EXECUTE')";
   const instant begin = monotonic_clock::instance().now();
-  const duration end_within = std::min(end_patience, beats_every());
+  const duration end_within = std::min(end_patience, heartbeat_interval());
   const instant ends_at = begin + std::min(sight_patience, end_within / 2);
   const instant until = begin + end_within;
   for (duration pause = first_look; monotonic_clock::instance().now() < until; pause = std::min(pause * 2, last_look)) {
-    const bool only_looks = monotonic_clock::instance().now() < ends_at;
-    if (text_of(connection_->execute_text(only_looks ? look : end, patience()), 0) == "0") return;
+    const bool terminates = monotonic_clock::instance().now() >= ends_at;
+    if (connection_->ends_process(backend, terminates, patience())) return;
     sleep_for(pause);
   }
 }
 
 void postgresql_node::announce() {
-  call what(statements::announce);
-  what.add(std::string_view(options_.node)).add(process_).add(duration(options_.node_timeout).count());
-  what.add(registration_.last_number()).add(given_time());
-  // Since the connection was made, a migration may have ended.
-  std::vector<call> calls{call(statements::admit), what};
-  calls.front().add(history_of_schema().version);
-  const auto replies = connection_->run(calls, patience());
+  const node_connection::announcement who{options_.node, process_, duration(options_.node_timeout),
+                                          registration_.last_number()};
+  const std::optional<std::int64_t> registration = connection_->announce(who, given_time(), patience());
   connection_->commit(patience());
-  if (replies.back().is_null(0, 0)) {
-    throw node_name_taken("foliot: another node with the name '" + options_.node + "' was opened in " + place_ +
+  if (!registration) {
+    throw node_name_taken("another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
   }
-  registration_.begin(replies.back().integer(0, 0));
+  registration_.begin(*registration);
 }
 
 void postgresql_node::adopt_reservations() {
   try {
-    call what(statements::reservations_of);
-    what.add(registration_.number()).add(given_time());
-    const auto replies = connection_->run(std::span(&what, 1), patience());
+    const auto all = connection_->reservations_of(registration_.number(), given_time(), patience());
     connection_->commit(patience());
-    const reply& all = replies.front();
-    const auto ids = all.integers(0, 0);
-    const auto openings = all.integers(0, 1);
-    const auto attempts = all.integers(0, 2);
-    const auto left = all.integers(0, 3);
     const instant now = steady().now();
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const reservation token{from_database(ids[i]), from_database(openings[i]), from_database(attempts[i])};
-      own_.set_in_doubt(token, now + duration::nanoseconds(left[i]));
-    }
+    for (const node_connection::held_reservation& each : all) own_.set_in_doubt(each.token, now + each.left);
   } catch (...) {
     has_moved_ = true;
     throw;
   }
 }
 
-void postgresql_node::session_is_over() noexcept {
+void postgresql_node::note_registration_ended() noexcept {
   registration_.end();
   in_doubt_.clear();
   const auto all = own_.take_all();
@@ -270,7 +215,7 @@ void postgresql_node::session_is_over() noexcept {
 
 batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant now) {
   batch_frame frame;
-  frame.session = registration_.number();
+  frame.registration = registration_.number();
   frame.opening = opening_;
   frame.number = registration_.next_batch();
   frame.time = given_time();
@@ -285,9 +230,9 @@ batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant
   const instant mode_at = monotonic_clock::instance().now();
   frame.lacks_room = modes_.is_alone(mode_at);
   frame.passes_over = modes_.passes_over(mode_at);
-  frame.beats = !options_.clocks && registration_.next_heartbeat() <= now;
-  frame.last_beat = registration_.forgotten_below();
-  frame.beats_until = in_doubt_.oldest() == nullptr ? frame.number : in_doubt_.oldest()->number;
+  frame.sends_heartbeat = !options_.clocks && registration_.next_heartbeat() <= now;
+  frame.forget_from = registration_.forgotten_below();
+  frame.forget_below = in_doubt_.oldest() == nullptr ? frame.number : in_doubt_.oldest()->number;
   if (!frame.lacks_room) frame.unwanted = in_doubt_.unwanted(ends_at_once);
   return frame;
 }
@@ -316,13 +261,11 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
                            : std::chrono::ceil<milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
       batch_frame frame = frame_for(batch, time.local);
       frame.turns = frame.passes_over && turns != turn_taking::end ? turn_taking::ignore : turns;
-      const batch_plan plan(batch, frame);
-      const std::vector<reply> replies = connection_->run(plan.calls(), patience());
-      batch_plan::outcome got = plan.read(replies, time);
+      batch_plan::outcome got = connection_->execute(batch, frame, time, patience());
       if (commit(frame, got) == commit_state::not_committed) continue;
-      if (frame.beats) {
-        registration_.note_heartbeat(frame.beats_until,
-                                     time.local + (got.beats_again ? duration::zero() : beats_every()));
+      if (frame.sends_heartbeat) {
+        registration_.note_heartbeat(frame.forget_below,
+                                     time.local + (got.wants_heartbeat ? duration::zero() : heartbeat_interval()));
       }
       conclude(batch, got, frame);
       pause_ = first_pause;
@@ -331,7 +274,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
     } catch (const database_failure& error) {
-      if (error.is_state("FL001")) session_is_over();
+      if (error.is_state("FL001")) note_registration_ended();
       turns = modes_.turns_after(error, turns, has_keys, monotonic_clock::instance().now(), until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
       if (error.is_refusal()) note_refusal(error.what());
@@ -349,8 +292,9 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
 
 void postgresql_node::rotate() noexcept {
   const instant begin = monotonic_clock::instance().now();
-  const std::optional<std::int64_t> answer = run_aside(statements::rotate);
-  switch (answer.value_or(0)) {  // see sql/rotation.sql
+  std::int64_t answer = 0;
+  const bool is_done = run_aside("rotate", [&](node_connection& over) { answer = over.rotate(patience()); });
+  switch (is_done ? answer : 0) {  // see sql/rotation.sql
     case 0: rotations_.failed(); break;
     case 3: break;
     case 2: {  // there is more to do, and batches have half of the time
@@ -408,14 +352,13 @@ next_change postgresql_node::next() const noexcept {
 }
 
 tube_map postgresql_node::read_map() {
-  const std::vector<call> calls{call(statements::read_databases), call(statements::read_places)};
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
   for (;;) {
     try {
       make_ready();
-      const auto replies = connection_->run(calls, patience());
+      tube_map map = connection_->read_map(patience());
       connection_->commit(patience());
-      return tube_map(replies.front(), replies.back());
+      return map;
     } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
@@ -424,15 +367,13 @@ tube_map postgresql_node::read_map() {
 
 check_result postgresql_node::check() {
   const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
-  const std::vector<call> calls{call(statements::one_snapshot), call(statements::keep_partitions),
-                                call(statements::long_statement), call(statements::check_jobs)};
   for (;;) {
     try {
       make_ready();
-      const auto replies = connection_->run(calls, instant::never());
+      std::optional<std::string> wrong = connection_->check_jobs(instant::never());
       connection_->commit(patience());
-      if (replies.back().is_null(0, 0)) return {};
-      return std::unexpected(std::string(replies.back().bytes(0, 0)));
+      if (!wrong) return {};
+      return std::unexpected(*std::move(wrong));
     } catch (const database_failure& error) {
       recover(error, until, store_unavailable::kind::not_executed);
     }
@@ -443,12 +384,10 @@ void postgresql_node::close() {
   if (std::exchange(is_closed_, true) || !registration_.is_there()) return;
   try {
     if (connection_ == nullptr) connect();
-    call what(statements::end_session);
-    what.add(registration_.number());
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
       try {
-        is_left = connection_->run(std::span(&what, 1), patience()).front().integer(0, 0) != 0;
+        is_left = connection_->close_registration(registration_.number(), patience());
         connection_->commit(patience());
       } catch (const database_failure& error) {
         if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;
@@ -483,7 +422,7 @@ postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, 
       if (got.partition == batch_plan::outcome::no_partition) {
         leave_in_doubt(frame, got);
         throw store_unavailable(store_unavailable::kind::in_doubt,
-                                "foliot: the answer to a commit is lost, and the database " + place_ +
+                                "the answer to a commit is lost, and the database " + place_ +
                                     " had no room for what it could be looked up by");
       }
       if (!is_connected()) connect();
@@ -510,25 +449,21 @@ postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, 
 
 void postgresql_node::commit_at_primary() {
   connection_->commit(patience());
-  if (timelines::of_process().is_replaced(server_)) {
-    throw database_failure("", server_.place + " has committed, but another server has replaced it");
+  if (connection_->is_replaced()) {
+    throw database_failure("", connection_->place() + " has committed, but another server has replaced it");
   }
 }
 
 void postgresql_node::expect_commits() {
   if (committing_.empty()) return;
-  const std::string waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND " + committing_;
-  if (connection_->execute_text(waits, patience()).bytes(0, 0) != "0") {
+  if (connection_->waits_for_standby(committing_, patience())) {
     throw database_failure("", "it waits for a standby, without which it commits nothing");
   }
   committing_.clear();
 }
 
 bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
-  call ask(statements::has_happened);
-  ask.add(registration_.number()).add(number).add(partition);
-  const auto replies = connection_->run(std::span(&ask, 1), patience());
-  const bool answer = replies.front().integer(0, 0) != 0;
+  const bool answer = connection_->has_happened(registration_.number(), number, partition, patience());
   commit_at_primary();
   return answer;
 }
@@ -564,7 +499,9 @@ void postgresql_node::note_want_of_room(std::string_view why) {
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
 
-void postgresql_node::give_up_ballast() noexcept { run_aside(statements::give_up_ballast); }
+void postgresql_node::give_up_ballast() noexcept {
+  run_aside("give_up_ballast", [this](node_connection& over) { over.give_up_ballast(patience()); });
+}
 
 void postgresql_node::make_tubes_before(std::span<const operation> batch) noexcept {
   try {
@@ -574,34 +511,33 @@ void postgresql_node::make_tubes_before(std::span<const operation> batch) noexce
       if (const auto* const made = std::get_if<pause>(&each)) tubes.insert(made->tube);
     }
     if (tubes.size() < 2) return;
-    call it(statements::make_tubes_before);
-    run_aside(it.add(sql_texts(tubes.begin(), tubes.end())));
+    run_aside("make_tubes_before", [&](node_connection& over) { over.make_tubes_before(tubes, patience()); });
   } catch (...) {  // no memory for the names: the batch waits again
   }
 }
 
-std::optional<std::int64_t> postgresql_node::run_aside(const call& it) noexcept {
+bool postgresql_node::run_aside(const char* name, const std::function<void(node_connection&)>& what) noexcept {
   try {
-    const std::int64_t answer = connection_->run(std::span(&it, 1), patience()).front().integer(0, 0);
+    what(*connection_);
     connection_->commit(patience());
-    return answer;
+    return true;
   } catch (const database_failure& error) {
-    note_failure_aside(it.what(), error);
+    note_failure_aside(name, error);
     if (!connection_->goes_on_after(error, patience())) connection_.reset();  // the next batch connects again
   } catch (...) {
     connection_.reset();
   }
-  return std::nullopt;
+  return false;
 }
 
-void postgresql_node::note_failure_aside(const sql_statement& what, const database_failure& error) noexcept {
+void postgresql_node::note_failure_aside(const char* name, const database_failure& error) noexcept {
   // Conflicts are temporary, and the batches report lost connections and a full disk.
   if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
   const instant now = monotonic_clock::instance().now();
   if (now < warns_aside_at_) return;
   warns_aside_at_ = now + execution_modes::warns_every;
   try {
-    warn("the database " + place_ + " refuses foliot." + what.name + "(): " + error.what());
+    warn("the database " + place_ + " refuses foliot." + name + "(): " + error.what());
   } catch (...) {  // no memory for the sentence
   }
 }
@@ -613,7 +549,7 @@ void postgresql_node::note_passed_over(const std::vector<answer>& answers) noexc
 
 void postgresql_node::note_missing_news() {
   if (!listener_) return;
-  const std::optional<notification_listener::missing_connection> missing = listener_->outage();
+  const std::optional<node_listener::missing_connection> missing = listener_->outage();
   const instant now = monotonic_clock::instance().now();
   if (!missing && news_missing_since_) {
     const duration length = now - *std::exchange(news_missing_since_, std::nullopt);
@@ -640,9 +576,10 @@ void postgresql_node::recover(const database_failure& from, instant until, store
     std::string what = " does not answer: ";
     if (from.is_for_want_of_room()) what = " has no room: ";
     if (from.is_for_want_of_rights()) what = " refuses: ";
-    throw store_unavailable(known, "foliot: the database " + where + what + from.what());
+    throw store_unavailable(known, "the database " + where + what + from.what());
   }
-  if (from.is_conflict() || from.is_state("FL001")) return;  // the session is over: the next attempt begins another one
+  if (from.is_conflict() || from.is_state("FL001"))
+    return;  // the registration has ended: the next attempt announces the node
   sleep_for(pause_);
   pause_ = std::min(pause_ * 2, longest_pause);
 }
@@ -674,8 +611,7 @@ execution postgresql_node::execute_halves(std::span<operation> batch) {
 
 execution postgresql_node::refuse_operation(const std::string& why) {
   execution made = execute({});
-  made.answers.emplace_back(
-      unavailable_answer{false, "foliot: the database " + place_ + " refuses this operation: " + why});
+  made.answers.emplace_back(unavailable_answer{false, "the database " + place_ + " refuses this operation: " + why});
   return made;
 }
 

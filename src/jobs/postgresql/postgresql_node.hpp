@@ -20,8 +20,8 @@
 //   for a while. Operations that only delete are executed. Due jobs and jobs of ended reservations become ready as
 //   far as there is room. If there is no room for the number of the batch either, its commit cannot be looked up, and
 //   stays in doubt if its answer is lost;
-//   - the session has ended, because the other nodes took this one for dead: its reservations have ended as well. The
-//     node announces itself again.
+//   - the registration has ended, because the other nodes took this one for dead: its reservations have ended as well.
+//     The node announces itself again.
 //
 // A server that was replaced by another one has a lower timeline. Once a store of the process has seen a timeline of
 // the database, all stores of the process refuse and leave servers with lower timelines (primary.hpp).
@@ -32,7 +32,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,10 +51,9 @@
 #include "database_connection.hpp"
 #include "deadlines.hpp"
 #include "execution_modes.hpp"
+#include "node_connection.hpp"
 #include "node_registration.hpp"
-#include "notification_listener.hpp"
 #include "pause_between.hpp"
-#include "primary.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"
 
@@ -73,6 +71,7 @@ class postgresql_node {
  public:
   /// `at_step` is for tests; see database_connection.
   explicit postgresql_node(const postgresql_options& options, exchange_step at_step = {});
+  postgresql_node(const postgresql_options& options, std::shared_ptr<database_access> access);
   ~postgresql_node();
   postgresql_node(const postgresql_node&) = delete;
   postgresql_node& operator=(const postgresql_node&) = delete;
@@ -93,6 +92,7 @@ class postgresql_node {
   [[nodiscard]] other_nodes* others() noexcept { return listener_.get(); }
   [[nodiscard]] std::string place() const;
   [[nodiscard]] const postgresql_options& options() const noexcept { return options_; }
+  [[nodiscard]] database_access& access() const noexcept { return *access_; }
 
   /// What the last batch that was executed has shown of the map.
   [[nodiscard]] const map_state& map_seen() const noexcept { return map_seen_; }
@@ -109,9 +109,6 @@ class postgresql_node {
   /// process may have noticed that while this connection still works.
   [[nodiscard]] bool is_connected();
   void connect();
-  /// Throws if the role of this new connection lacks a right: store_failure when the store is opened, later
-  /// database_failure.
-  void expect_rights(database_connection& over, instant deadline) const;
   /// Waits until the server has ended the process of a lost connection, and with it the transaction that was open
   /// there: a claim would pass over the jobs that this transaction has locked. Terminates the process if the server
   /// does not notice the loss. If that takes longer than a quarter of the node's timeout, or ten seconds, those jobs
@@ -121,8 +118,8 @@ class postgresql_node {
   /// and each of them occupies a connection of the server. Precondition: the connection has just been made.
   void expect_commits();
   void announce();
-  /// Reads the reservations that the database has for the node's session: after a failover or a restore they may differ
-  /// from those that the node knows, and no other node would end them.
+  /// Reads the reservations that the database has for the node's registration: after a failover or a restore they may
+  /// differ from those that the node knows, and no other node would end them.
   void adopt_reservations();
   [[nodiscard]] batch_frame frame_for(std::span<const operation> batch, instant now);
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
@@ -153,14 +150,13 @@ class postgresql_node {
   /// Prepares the next attempt after a failed one: closes the connection, and waits. After a conflict or a lack of room
   /// it rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const database_failure& from, instant until, store_unavailable::kind known);
-  void session_is_over() noexcept;
+  void note_registration_ended() noexcept;
   /// Has the database rotate its partitions (sql/rotation.sql).
   void rotate() noexcept;
-  /// Calls a function outside of a batch, in a transaction of its own, and returns its answer; nothing if it fails,
-  /// until the next attempt. Precondition: the node is connected; afterwards it may not be.
-  std::optional<std::int64_t> run_aside(const sql_statement& what) noexcept { return run_aside(call(what)); }
-  std::optional<std::int64_t> run_aside(const call& it) noexcept;
-  void note_failure_aside(const sql_statement& what, const database_failure& error) noexcept;
+  /// Calls a function of this name outside of a batch, in a transaction of its own. Returns whether it was executed.
+  /// Precondition: the node is connected; afterwards it may not be.
+  bool run_aside(const char* name, const std::function<void(node_connection&)>& what) noexcept;
+  void note_failure_aside(const char* name, const database_failure& error) noexcept;
   // Locked jobs, turns, a full disk and outages.
 
   /// Makes the tubes that this batch may make, if they are several, after it has timed out on a lock: it may have
@@ -178,25 +174,24 @@ class postgresql_node {
   void note_missing_news();
   void warn(std::string_view sentence) const;
   [[nodiscard]] instant patience() const;
-  [[nodiscard]] duration beats_every() const { return duration(options_.node_timeout) / 4; }
+  [[nodiscard]] duration heartbeat_interval() const { return duration(options_.node_timeout) / 4; }
   /// The clock of the reservations.
   [[nodiscard]] const clock& steady() const noexcept;
 
   const postgresql_options options_;
-  const exchange_step at_step_;
+  const std::shared_ptr<database_access> access_;
   const std::int64_t process_;
   target target_;
-  std::unique_ptr<database_connection> connection_;
+  std::unique_ptr<node_connection> connection_;
   std::string place_;
-  std::string backend_;       // the server's process of the last connection, as a condition in SQL; empty: none to end
-  std::string committing_;    // that of a commit that was not answered, in the same way
-  reached_server server_;     // by the last connection
-  std::string origin_;        // foliot.here() of the last connection
+  std::string backend_;       // the server's process of the last connection; empty: none to end
+  std::string committing_;    // that of a commit that was not answered
+  std::string origin_;        // of the last connection
   bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
   std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
   node_registration registration_;
   deadlines own_;
-  std::vector<reservation> lost_;  // with a session that was over, not yet reported
+  std::vector<reservation> lost_;  // with a registration that has ended, not yet reported
   commits_in_doubt in_doubt_;      // of registration_
   execution_modes modes_;
   next_change next_;
@@ -209,7 +204,7 @@ class postgresql_node {
   duration pause_;        // before the next attempt to connect
   bool is_down_ = false;  // the last batch was not executed for want of the database
   bool is_closed_ = false;
-  std::unique_ptr<notification_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
+  std::unique_ptr<node_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
 };
 
 }  // namespace foliot::jobs::detail

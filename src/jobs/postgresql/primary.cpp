@@ -1,11 +1,7 @@
 #include "primary.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <foliot/core/clock.hpp>
 
@@ -30,61 +26,16 @@ primary_connection connect(const target::arguments& with, const target& to, cons
   made.server.cluster = found.bytes(0, 0);
   made.server.place = made.over->place();
   made.server.timeline = std::stoll(std::string(found.bytes(0, 1)), nullptr, 16);
-  timelines::of_process().add(made.server);
   return made;
-}
-
-std::string why_refused(const reached_server& server) {
-  return server.place + " is on timeline " + std::to_string(server.timeline) + ", but timeline " +
-         std::to_string(timelines::of_process().highest(server)) + " was seen: another server has replaced it";
-}
-
-void tell_refusal(const reached_server& server, const std::function<void(std::string_view)>& warn) {
-  if (!warn || !timelines::of_process().begins_refusal(server)) return;
-  warn("the database " + why_refused(server) + ". It accepts writes, which would be lost: stop it");
-}
-
-primary_connection connect_to_newest(target& to, const exchange_step& at_step,
-                                     const std::function<void(std::string_view)>& warn) {
-  std::vector<std::pair<std::size_t, primary_connection>> all;  // with their hosts
-  std::vector<std::string> reasons;
-  const auto note = [&](const std::string& reason) {
-    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
-  };
-  for (std::size_t host = 0; host < to.hosts(); ++host) {
-    try {
-      all.emplace_back(host, connect(to.only(host), to, at_step));
-    } catch (const connect_failure& error) {
-      for (const std::string& each : error.reasons()) note(each);
-    } catch (const database_failure& error) {
-      note(error.what());
-    }
-  }
-  primary_connection newest;
-  for (auto& [host, each] : all) {
-    if (timelines::of_process().is_replaced(each.server)) {
-      tell_refusal(each.server, warn);
-      note(why_refused(each.server));
-    } else if (newest.over == nullptr) {
-      newest = std::move(each);
-      to.go_on_behind(host);  // if this server is lost, another one is asked first
-    }
-  }
-  if (newest.over == nullptr) throw connect_failure(std::move(reasons));
-  return newest;
 }
 
 }  // namespace
 
 primary_connection connect_to_primary(target& to, const exchange_step& at_step,
                                       const std::function<void(std::string_view)>& warn) {
-  if (to.hosts() > 1 && !timelines::of_process().has(to.to_string())) return connect_to_newest(to, at_step, warn);
-  primary_connection made = connect(to.next(), to, at_step);
-  if (timelines::of_process().is_replaced(made.server)) {
-    tell_refusal(made.server, warn);
-    throw database_failure("", why_refused(made.server));
-  }
-  return made;
+  const auto over_libpq = [&](const target::arguments& with) { return connect(with, to, at_step); };
+  return primary_search<database_connection, decltype(over_libpq)>(to, timelines::of_process(), warn, over_libpq)
+      .find();
 }
 
 }  // namespace foliot::jobs::detail

@@ -7,12 +7,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string_view>
 
 #include "database_connection.hpp"
+#include "primary_search.hpp"
 #include "target.hpp"
-#include "timelines.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -29,10 +28,7 @@ constexpr std::string_view no_time_limits =
     "SELECT pg_catalog.set_config(s.name, '0', false) FROM pg_catalog.pg_settings s "
     "WHERE s.name IN ('statement_timeout', 'transaction_timeout', 'idle_session_timeout'); ";
 
-struct primary_connection {
-  std::unique_ptr<database_connection> over;
-  reached_server server;
-};
+using primary_connection = reached_connection<database_connection>;
 
 /// Connects, has the connection look for names in pg_catalog only, and ends its time limits. Throws database_failure if
 /// no host is reached, and if the one that is has been replaced: then the next call asks another one. `at_step` must

@@ -50,7 +50,7 @@ reply retrying_connection::run(const call& what) {
         connection_->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
         if (connection_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
-          throw store_failure("foliot: the database " + target_.to_string() +
+          throw store_failure("the database " + target_.to_string() +
                               " has no schema of foliot: make it with `foliot serve --migrate`");
         }
       }
@@ -61,7 +61,7 @@ reply retrying_connection::run(const call& what) {
       if (connection_ != nullptr && !connection_->goes_on_after(error, time.now() + patience_)) connection_.reset();
       const duration patience = has_connected_ ? patience_ : std::min(patience_, first_patience_);
       if (!may_succeed_later(error) || time.now() >= begin + patience) {
-        throw store_failure("foliot: the database " + target_.to_string() + ": " + reason_of(error));
+        throw store_failure("the database " + target_.to_string() + ": " + reason_of(error));
       }
       sleep_for(pause_between_attempts);
     }

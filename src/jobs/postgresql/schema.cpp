@@ -37,7 +37,7 @@ constexpr const char* wait_for_nodes =
     "SELECT pg_advisory_xact_lock(foliot.lock_of(n.session)) FROM foliot.node n ORDER BY n.session; "
     "SELECT pg_advisory_xact_lock(1718578282::bigint << 32)";
 /// The nodes announce themselves again; those that are not admitted are refused.
-constexpr const char* end_sessions = "UPDATE foliot.node SET name = NULL";
+constexpr const char* end_registrations = "UPDATE foliot.node SET name = NULL";
 constexpr const char* look = "SELECT foliot.schema_version(), foliot.oldest_program()";
 
 int number_of(const reply& from, int column) { return std::stoi(std::string(from.bytes(0, column))); }
@@ -56,7 +56,7 @@ void take_steps(database_connection& over, int from, const schema_history& histo
   } else if (from < history.version) {
     over.execute_text(wait_for_nodes, deadline);
     const int admitted = number_of(over.execute_text(look, deadline), 1);
-    if (admitted < history.oldest_program) over.execute_text(end_sessions, deadline);
+    if (admitted < history.oldest_program) over.execute_text(end_registrations, deadline);
   }
   for (const schema_step& each : history.steps) {
     if (each.to > from) over.execute_text(std::string(each.statements), deadline);
@@ -91,7 +91,7 @@ postgresql_store::migration migrate_once(target& where, instant deadline) {
     did.from = number_of(connection.execute_text(look, deadline), 0);
   }
   if (did.from > history.version) {
-    throw store_failure("foliot: the schema in " + connection.place() + " has version " + std::to_string(did.from) +
+    throw store_failure("the schema in " + connection.place() + " has version " + std::to_string(did.from) +
                         ", which is newer than this program's " + std::to_string(history.version) +
                         ": use a newer program");
   }
@@ -117,7 +117,7 @@ postgresql_store::migration migrate_schema(const std::string& database) {
       const bool is_locked = error.is_state("55P03");
       const bool is_busy = is_locked || error.is_state("40P01");
       if (!is_busy || begin + attempts_for < monotonic_clock::instance().now()) {
-        throw store_failure("foliot: cannot make the schema in " + where.to_string() + ": " + error.what() +
+        throw store_failure("cannot make the schema in " + where.to_string() + ": " + error.what() +
                             (is_locked ? "; nothing has changed. End the transactions that have been open for long "
                                          "(pg_stat_activity), and try again"
                                        : ""));
@@ -132,8 +132,7 @@ void expect_admitted(database_connection& over, instant deadline) {
   const reply versions = over.execute_text(look, deadline);
   const int version = number_of(versions, 0);
   const int oldest = number_of(versions, 1);
-  const std::string sentence =
-      "foliot: the schema of foliot in " + over.place() + " has version " + std::to_string(version);
+  const std::string sentence = "the schema of foliot in " + over.place() + " has version " + std::to_string(version);
   if (version < program) {
     throw store_failure(sentence + ", and this program needs version " + std::to_string(program) +
                         ": bring it up to date with postgresql_store::migrate(), or `foliot serve --migrate`");

@@ -7,8 +7,9 @@ namespace foliot::jobs::detail::statements {
 
 inline constexpr sql_statement admit{"admit", "SELECT 0::bigint FROM foliot.admit($1)"};
 inline constexpr sql_statement announce{"announce", "SELECT foliot.announce($1, $2, $3, $4, $5)"};
-inline constexpr sql_statement end_session{"end_session", "SELECT foliot.close_session($1)::integer::bigint"};
-inline constexpr sql_statement beat{"beat", "SELECT foliot.beat($1, $2, $3, $4)::integer::bigint"};
+inline constexpr sql_statement close_registration{"close_registration",
+                                                  "SELECT foliot.close_session($1)::integer::bigint"};
+inline constexpr sql_statement heartbeat{"heartbeat", "SELECT foliot.beat($1, $2, $3, $4)::integer::bigint"};
 inline constexpr sql_statement rotate{"rotate", "SELECT foliot.rotate()::bigint"};
 inline constexpr sql_statement give_up_ballast{"give_up_ballast", "SELECT foliot.give_up_ballast()::integer::bigint"};
 inline constexpr sql_statement reservations_of{"reservations_of", "SELECT * FROM foliot.reservations_of($1, $2)"};
@@ -47,6 +48,7 @@ inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot
 inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
+inline constexpr sql_statement list_due{"list_due", "SELECT * FROM foliot.list_due($1, $2, $3, $4)"};
 // Of the first of several databases.
 inline constexpr sql_statement read_databases{"read_databases", "SELECT * FROM foliot.read_databases()"};
 inline constexpr sql_statement read_places{"read_places", "SELECT * FROM foliot.read_places()"};

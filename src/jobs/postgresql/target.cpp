@@ -33,7 +33,7 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw store_failure("foliot: the connection string of the database cannot be read" + why +
+  throw store_failure("the connection string of the database cannot be read" + why +
                       ": write postgresql://user@host/database, or host=… dbname=… user=…");
 }
 

@@ -44,7 +44,7 @@ class tube_map {
     }
   }
 
-  /// The connection strings of the databases but for the first one, by their numbers.
+  /// The connection strings of the databases except the first one, by their numbers.
   [[nodiscard]] const database_list& databases() const noexcept { return databases_; }
   /// The tubes that are not in the first database, or move.
   [[nodiscard]] const place_list& places() const noexcept { return places_; }

@@ -33,10 +33,9 @@ bool lacks_resources(std::error_code error) noexcept {
 
 or_error<stream> stream_of(int accepted) {
   open_descriptor fd(accepted);
-  auto descriptor = detail::watch(fd);
-  if (!descriptor) return std::unexpected(descriptor.error());
-  seam::set_no_delay(accepted, true);  // has no effect on a local socket
-  return stream(std::move(*descriptor));
+  auto made = detail::stream_over(fd);
+  if (made) seam::set_no_delay(accepted, true);  // has no effect on a local socket
+  return made;
 }
 
 task<or_error<stream>> accept_one(descriptor_use by) {

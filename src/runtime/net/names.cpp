@@ -94,10 +94,13 @@ task<or_error<addresses>> resolve(std::string host, std::uint16_t port, instant 
     co_return std::unexpected(std::make_error_code(std::errc::invalid_argument));
   }
   if (const auto number = seam::socket_address::from_ip(host, port)) co_return addresses{address(*number)};
-  channel<lookup_result> answers(1);
-  spawn(look_up_apart(std::move(host), port, answers), "looks up a host");
   const bool may_be_late = !deadline.is_never();
   const duration left = may_be_late ? deadline - now() : duration::zero();
+  if (may_be_late && left <= duration::zero()) {  // a lookup would keep a thread, and its answer might come first
+    co_return std::unexpected(make_error_code(io_errc::deadline_exceeded));
+  }
+  channel<lookup_result> answers(1);
+  spawn(look_up_apart(std::move(host), port, answers), "looks up a host");
   auto chosen = co_await inner(select(answers.receive(), when(may_be_late, after(left))));
   if (chosen.index() != 0) co_return std::unexpected(make_error_code(io_errc::deadline_exceeded));
   std::optional<lookup_result> found = chosen.get<0>();

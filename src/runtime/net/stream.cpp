@@ -8,7 +8,6 @@
 #include <foliot/runtime/sleep.hpp>
 
 #include "open_descriptor.hpp"
-#include "own_address.hpp"
 #include "watch.hpp"
 #include "would_block.hpp"
 
@@ -132,6 +131,12 @@ task<or_error<stream>> connect_from(address to, address from, instant deadline) 
 
 }  // namespace
 
+or_error<stream> detail::stream_over(open_descriptor& fd) {
+  auto descriptor = watch(fd);
+  if (!descriptor) return std::unexpected(descriptor.error());
+  return stream(std::move(*descriptor));
+}
+
 task<or_error<stream>> stream::connect(address to, instant deadline) { return connect_from(to, address(), deadline); }
 task<or_error<stream>> stream::connect(address to, address from, instant deadline) {
   return connect_from(to, from, deadline);
@@ -143,11 +148,11 @@ or_error<std::pair<stream, stream>> stream::pair() {
   if (!opened) return std::unexpected(opened.error());
   open_descriptor first(opened->first);
   open_descriptor second(opened->second);
-  auto one = detail::watch(first);
+  auto one = detail::stream_over(first);
   if (!one) return std::unexpected(one.error());
-  auto other = detail::watch(second);
+  auto other = detail::stream_over(second);
   if (!other) return std::unexpected(other.error());
-  return std::pair(stream(std::move(*one)), stream(std::move(*other)));
+  return std::pair(std::move(*one), std::move(*other));
 }
 
 task<or_error<std::size_t>> stream::read_some(std::span<std::byte> into) const {
@@ -165,20 +170,12 @@ std::error_code stream::close_write() const noexcept {
   const descriptor_use use(descriptor_);
   return use ? seam::shut_down(use->fd(), seam::half::writing) : make_error_code(io_errc::closed);
 }
-std::error_code stream::close_read() const noexcept {
-  const descriptor_use use(descriptor_);
-  return use ? seam::shut_down(use->fd(), seam::half::reading) : make_error_code(io_errc::closed);
-}
 void stream::reset() noexcept {
   const descriptor_use use(descriptor_);
   if (use) seam::reset_at_close(use->fd());
   close();
 }
 
-or_error<address> stream::local_address() const noexcept {
-  return detail::own_address(descriptor_, seam::local_address);
-}
-or_error<address> stream::peer_address() const noexcept { return detail::own_address(descriptor_, seam::peer_address); }
 std::error_code stream::set_no_delay(bool on) const noexcept {
   const descriptor_use use(descriptor_);
   return use ? seam::set_no_delay(use->fd(), on) : make_error_code(io_errc::closed);

@@ -207,6 +207,14 @@ TEST_F(InputFile, RefusesOtherPackedFormatsByName) {
   EXPECT_EQ(read("\x89LZO\0 and more"s), refused("lzop"));
 }
 
+TEST_F(InputFile, RefusesUtf16WithTheCommandThatConvertsIt) {
+  using namespace std::string_literals;
+  const std::string refused = named("is text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8");
+  EXPECT_EQ(read("\xff\xfe"s + "h\0o\0s\0t\0"s), refused);
+  EXPECT_EQ(read("\xfe\xff"s + "\0h\0o\0s\0t"s), refused);
+  EXPECT_EQ(read("\xff"), "\xff");
+}
+
 TEST_F(InputFile, TextThatBeginsAlmostAsAPackedFormatIsPlain) {
   for (const char* const text :
        {"BZ", "BZh", "BZh9.example - -", "BZh0\x31\x41", "7zXZ", "Px*M", "(\xb5", "PK.example -"}) {

@@ -262,6 +262,39 @@ class Extensions:
         self.assertEqual(self.client.numbers(b"stats\r\n")["current-jobs-ready"], 0)
 
 
+    def due_page(self, command):
+        """The lines of a page."""
+        text = self.client.ask(command.encode() + b"\r\n").decode()
+        first, body = text.split("\r\n", 1)
+        self.assertEqual(first, f"OK {len(body) - 2}")
+        begin, *lines = body[:-2].splitlines()
+        self.assertEqual(begin, "---")
+        return lines
+
+    def test_what_is_due_next(self):
+        self.begin()
+        times = [3, 1, 1, 2, 1]
+        due = [wall_milliseconds() + HOUR + time for time in times]
+        for number, (tube, when) in enumerate(zip(["mail", "mail.fast", "other", "mail", "mail"], due, strict=True), 1):
+            self.expect("use " + tube, "USING " + tube)
+            self.expect(x_put("keep", "-", due=f"@{when}"), f"INSERTED {number}")
+        self.expect(x_put("keep", "-"), "INSERTED 6")  # ready: not due later
+        order = sorted(range(1, 6), key=lambda job: (due[job - 1], job))
+        listed = []
+        time_and_job = "@0 0"
+        while page := self.due_page(f"x-due 2 {time_and_job} -"):
+            listed += page
+            job, when = page[-1].split(",")[0].split()[-1], page[-1].rstrip("}").split()[-1]
+            time_and_job = f"@{when} {job}"
+        self.assertEqual([line.split(",")[0] for line in listed], [f"- {{id: {job}" for job in order])
+        self.assertIn(f'- {{id: 2, tube: "mail.fast", state: delayed, due-ms: {due[1]}}}', listed)
+        self.assertEqual(len(self.due_page("x-due 1000 @0 0 mail")), 4)
+        self.assertEqual(len(self.due_page("x-due 1000 @0 0 mail.fast")), 1)
+        self.assertEqual(self.due_page("x-due 1000 @0 0 nobody"), [])
+        self.assertEqual(self.due_page(f"x-due 1000 @{max(due) + 1} 0 -"), [])
+        self.expect("x-due 0 @0 0 -", "BAD_FORMAT")
+
+
 class InMemory(Extensions, ServeCase):
     store = ["--memory"]
 

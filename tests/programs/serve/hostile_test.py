@@ -818,7 +818,7 @@ class OtherSettings(ServeCase):
                               r"next is due in +-\noverdue for +-\n\n +ready +delayed +reserved +buried  tube\n"
                               r" +1 +0 +0 +0  default\n\ntasks ")
         self.assertIn("foliot_runtime_turns_total ", self.expect_done("top", path, "--prometheus"))
-        self.expect_error("cannot show the statistics: cannot listen at '", "serve", "--quiet", "--data", "other",
+        self.expect_error(f"cannot show the statistics at '{path}': Address already in use", "serve", "--quiet", "--data", "other",
                           "--beanstalk", "unix:a.sock", "--statistics", path)
         self.assertEqual(server.stop()[0], 0)
         self.assertFalse(os.path.exists(path))

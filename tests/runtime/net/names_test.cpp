@@ -173,6 +173,22 @@ TEST_F(Names, ALookupThatHangsIsLeftAtTheDeadline) {
   });
 }
 
+TEST_F(Names, AfterTheDeadlineNothingIsLookedUp) {
+  fake().answer = {"127.0.0.1"};
+  fake().calls = 0;
+  everywhere([]() -> task<> {
+    const auto found = co_await resolve("host.example", 80, now());
+    EXPECT_EQ(error_of(found), io_errc::deadline_exceeded);
+    const auto connected = co_await connect_to_host("host.example", 80, instant::earliest());
+    EXPECT_EQ(error_of(connected), io_errc::deadline_exceeded);
+    const auto number = co_await resolve("127.0.0.1", 80, now());
+    EXPECT_EQ(shown(number), "127.0.0.1:80 ");  // there is no wait
+    co_await sleep(1ms);                        // a lookup would begin
+    EXPECT_EQ(counters().blocking_threads, 0U);
+  });
+  EXPECT_EQ(fake().calls, 0);
+}
+
 TEST_F(Names, ALookupThatHangsIsLeftByAStop) {
   on_real_processors([]() -> task<> {
     fake().holds = true;

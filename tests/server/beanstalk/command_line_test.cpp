@@ -326,6 +326,27 @@ TEST(BeanstalkLine, ExtendedPut) {
                                                                  jobs::milliseconds(6), jobs::on_existing::replace}));
 }
 
+TEST(BeanstalkLine, PagesOfWhatIsDueNext) {
+  check({{"x-due 1 @0 0 -", "x-due 1 @0 0 -"},
+         {"x-due 1000 @9223372036854 18446744073709551615 a", "x-due 1000 @9223372036854 18446744073709551615 a"},
+         {"x-due 10 @5 7 mail.", "x-due 10 @5 7 mail."},
+         {"x-due 10 @5 7 " + std::string(200, 'a'), "x-due 10 @5 7 " + std::string(200, 'a')},
+         {"x-due 10 @5 7 " + std::string(201, 'a'), bad},
+         {"x-due 0 @0 0 -", bad},
+         {"x-due 1001 @0 0 -", bad},
+         {"x-due 10 5 0 -", bad},
+         {"x-due 10 @9223372036855 0 -", bad},
+         {"x-due 10 @0 -1 -", bad},
+         {"x-due 10 @0 0", bad},
+         {"x-due 10 @0 0 ", bad},
+         {"x-due 10 @0 0 -a", bad},
+         {"x-due 10 @0 0 a*", bad},
+         {"x-due 10 @0 0 a b", bad},
+         {"x-due", unknown}});
+  const std::string longest = "x-due 1000 @9223372036854 18446744073709551615 " + std::string(175, 'a');
+  EXPECT_LE(longest.size() + 2, 224u);
+}
+
 TEST(BeanstalkLine, TheLongestExtensionFits) {
   const std::string line =
       "x-put replace " + std::string(longest_key, 'k') + " 4294967295 @9223372036854 4294967295000 1073741824";
@@ -346,6 +367,7 @@ TEST(BeanstalkLine, StatisticsCountCommandsNotBodies) {
   EXPECT_EQ(counts("delete x"), std::nullopt);
   EXPECT_EQ(counts("foo"), std::nullopt);
   EXPECT_EQ(counts("x-put keep k 1 1 1 1"), verb::extension);
+  EXPECT_EQ(counts("x-due 1 @0 0 -"), verb::extension);
   EXPECT_EQ(counted(put()), std::nullopt);
   EXPECT_EQ(counted(body_without_crlf()), std::nullopt);
 }

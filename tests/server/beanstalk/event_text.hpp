@@ -89,6 +89,10 @@ class event_text {
   static std::string text(const reschedule& e) { return words("x-reschedule", e.job, e.due); }
   static std::string text(const fire_now& e) { return words("x-fire", e.job); }
   static std::string text(const extended_stats_job& e) { return words("x-stats-job", e.job); }
+  static std::string text(const list_due& e) {
+    return "x-due " + std::to_string(e.count) + " @" + std::to_string(e.from.time_since_epoch().count()) + " " +
+           std::to_string(e.after) + " " + (e.prefix.empty() ? "-" : std::string(e.prefix));
+  }
 };
 
 using texts = std::vector<std::string>;

@@ -24,11 +24,12 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker_world.hpp"
-#include "jobs/simulated_nodes.hpp"
+#include "jobs/broker/simulated_nodes.hpp"
+#include "jobs/broker/world.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server/beanstalk/session.hpp"
 #include "server/core/held_memory.hpp"
+#include "server/core/stream_over.hpp"
 
 namespace foliot::program::beanstalk {
 namespace {
@@ -39,12 +40,12 @@ constexpr std::size_t megabyte = std::size_t{1} << 20;
 /// Longer than the server waits before it closes those that hold most.
 constexpr duration long_enough = 10s;
 
-task<> serve_one(server_state& state, const runtime::stream& peer) {
+task<> serve_one(server_state& state, byte_stream& peer) {
   {
     session with(state, peer);
     co_await with.run();
   }
-  static_cast<void>(peer.close_write());
+  co_await peer.close_write();
 }
 
 /// A client, whose session's socket has little room.
@@ -52,7 +53,8 @@ struct client {
   explicit client(server_state& state) : ends(runtime::stream::pair().value()) {
     const int smallest = 1;
     EXPECT_EQ(::setsockopt(ends.second.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest), 0);
-    serving = runtime::spawn(serve_one(state, ends.second), "session");
+    served = over(std::move(ends.second));
+    serving = runtime::spawn(serve_one(state, *served), "session");
   }
 
   task<> send(std::string what) { static_cast<void>(co_await ends.first.write_all(what)); }
@@ -78,7 +80,8 @@ struct client {
     co_await serving.join();
   }
 
-  std::pair<runtime::stream, runtime::stream> ends;
+  std::pair<runtime::stream, runtime::stream> ends;  // of which the session has the second one
+  std::unique_ptr<byte_stream> served;
   runtime::join_handle<> serving;
 };
 

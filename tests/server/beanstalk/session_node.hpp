@@ -18,10 +18,11 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker_world.hpp"
-#include "jobs/simulated_nodes.hpp"
+#include "jobs/broker/simulated_nodes.hpp"
+#include "jobs/broker/world.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server/beanstalk/session.hpp"
+#include "server/core/stream_over.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -66,12 +67,12 @@ struct node {
   runtime::stream client;
 };
 
-inline task<> serve_one(server_state& state, const runtime::stream& peer) {
+inline task<> serve_one(server_state& state, byte_stream& peer) {
   {
     session with(state, peer);
     co_await with.run();
   }
-  static_cast<void>(peer.close_write());
+  co_await peer.close_write();
 }
 
 /// What comes until so many lines have come, or until the server closes the connection.
@@ -114,7 +115,8 @@ task<> with_running_node(node& on, Body& body) {
   auto ends = runtime::stream::pair().value();
   on.client = std::move(ends.first);
   auto running = runtime::spawn(on.broker.run(), "the broker");
-  auto serving = runtime::spawn(serve_one(on.state, ends.second), "session");
+  stream_over served(std::move(ends.second));
+  auto serving = runtime::spawn(serve_one(on.state, served), "session");
   co_await body(on);
   static_cast<void>(on.client.close_write());
   co_await serving.join();

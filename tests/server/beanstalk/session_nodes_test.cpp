@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,8 +33,8 @@ const std::vector<std::string> changes = {"put 0 0 60 1\r\nx\r\n", "x-put keep k
                                           "kick-job 2\r\n",        "pause-tube default 5\r\n",
                                           "x-reschedule 4 5\r\n",  "x-fire 4\r\n"};
 const std::vector<std::string> looks = {
-    "peek 1\r\n",      "peek-ready\r\n", "peek-delayed\r\n",       "peek-buried\r\n",
-    "stats-job 1\r\n", "list-tubes\r\n", "stats-tube default\r\n", "x-stats-job 1\r\n"};
+    "peek 1\r\n",     "peek-ready\r\n",         "peek-delayed\r\n",  "peek-buried\r\n",    "stats-job 1\r\n",
+    "list-tubes\r\n", "stats-tube default\r\n", "x-stats-job 1\r\n", "x-due 10 @0 0 -\r\n"};
 /// These look first, and change only if the look has succeeded.
 const std::vector<std::string> looks_first = {"kick 1\r\n", "x-cancel 3\r\n", "pause-tube other 5\r\n"};
 
@@ -81,11 +82,13 @@ struct two_lines {
 
 struct visitor {
   explicit visitor(two_lines& on) : ends(runtime::stream::pair().value()) {
-    serving = runtime::spawn(serve_one(on.state, ends.second), "session");
+    served = over(std::move(ends.second));
+    serving = runtime::spawn(serve_one(on.state, *served), "session");
   }
   task<> send(std::string what) { static_cast<void>(co_await ends.first.write_all(what)); }
 
-  std::pair<runtime::stream, runtime::stream> ends;
+  std::pair<runtime::stream, runtime::stream> ends;  // of which the session has the second one
+  std::unique_ptr<byte_stream> served;
   runtime::join_handle<> serving;
 };
 

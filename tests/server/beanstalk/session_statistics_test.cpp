@@ -50,6 +50,23 @@ TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
   }
 }
 
+TEST(SessionStatistics, ThePageOfWhatIsDueNextIsAList) {
+  with_node([](node& on) -> task<> {
+    const std::string put = co_await ask(on, "x-put keep - 0 @4000000000001 1000 1\r\nx\r\n", 1);
+    EXPECT_EQ(put, "INSERTED 1\r\n");
+    const std::string sooner = co_await ask(on, "x-put keep - 0 @4000000000000 1000 1\r\nx\r\n", 1);
+    EXPECT_EQ(sooner, "INSERTED 2\r\n");
+    const std::string page = co_await ask_for_text(on, "x-due 10 @0 0 -\r\n");
+    EXPECT_EQ(page,
+              "OK 136\r\n---\n- {id: 2, tube: \"default\", state: delayed, due-ms: 4000000000000}\n"
+              "- {id: 1, tube: \"default\", state: delayed, due-ms: 4000000000001}\n\r\n");
+    const std::string rest = co_await ask_for_text(on, "x-due 10 @4000000000000 2 def\r\n");
+    EXPECT_EQ(rest, "OK 70\r\n---\n- {id: 1, tube: \"default\", state: delayed, due-ms: 4000000000001}\n\r\n");
+    const std::string none = co_await ask_for_text(on, "x-due 10 @0 0 other\r\n");
+    EXPECT_EQ(none, "OK 4\r\n---\n\r\n");
+  });
+}
+
 /// From now on counts have seen only some of the jobs.
 void cut_counts_short(node& on, jobs::job_counts seen) {
   on.store.after = [seen](jobs::execution& done) {

@@ -23,16 +23,17 @@
 
 #include "server/beanstalk/server_state.hpp"
 #include "server/beanstalk/session.hpp"
+#include "server/core/stream_over.hpp"
 
 namespace foliot::program::beanstalk {
 namespace {
 
-task<> serve_one(server_state& state, const runtime::stream& peer) {
+task<> serve_one(server_state& state, byte_stream& peer) {
   {
     session with(state, peer);
     co_await with.run();
   }
-  static_cast<void>(peer.close_write());
+  co_await peer.close_write();
 }
 
 task<std::string> read_until(const runtime::stream& from, std::string_view end) {
@@ -103,7 +104,8 @@ std::string replies_to(std::string_view commands, const jobs::broker_limits& lim
         auto ends = runtime::stream::pair().value();
         static_cast<void>(co_await ends.first.write_all(commands));
         static_cast<void>(ends.first.close_write());
-        auto serving = runtime::spawn(serve_one(state, ends.second), "session");
+        stream_over served(std::move(ends.second));
+        auto serving = runtime::spawn(serve_one(state, served), "session");
         replies = co_await read_until(ends.first, "");
         co_await serving.join();
       },
@@ -216,7 +218,8 @@ TEST(SessionLimits, AWaitThatIsRefusedAfterTheFirstLookLeavesTheSessionReading) 
         const int smallest = 1;
         EXPECT_EQ(::setsockopt(ends.second.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest), 0);
         static_cast<void>(co_await ends.first.write_all(std::string_view("peek 1\r\nreserve\r\n")));
-        auto serving = runtime::spawn(serve_one(state, ends.second), "session");
+        stream_over served(std::move(ends.second));
+        auto serving = runtime::spawn(serve_one(state, served), "session");
         while (state.workers == 0) co_await runtime::yield();  // from there it goes on until it writes
         auto waiting = runtime::spawn(wait_for_a_job(broker), "rival");
         while (broker.counters().waiting == 0) co_await runtime::yield();

@@ -16,8 +16,8 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker_world.hpp"
-#include "jobs/simulated_nodes.hpp"
+#include "jobs/broker/simulated_nodes.hpp"
+#include "jobs/broker/world.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/running_brokers.hpp"
 

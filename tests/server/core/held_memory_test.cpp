@@ -17,6 +17,8 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
+#include "server/core/stream_over.hpp"
+
 namespace foliot::program {
 namespace {
 
@@ -26,9 +28,12 @@ constexpr std::size_t megabyte = std::size_t{1} << 20;
 
 /// A connection, as its session sees it.
 struct connection {
-  explicit connection(held_memory& all) : ends(runtime::stream::pair().value()), memory(all, ends.first) {}
+  explicit connection(held_memory& all) : connection(all, runtime::stream::pair().value()) {}
+  connection(held_memory& all, std::pair<runtime::stream, runtime::stream> ends)
+      : server(std::move(ends.first)), client(std::move(ends.second)), memory(all, server) {}
 
-  std::pair<runtime::stream, runtime::stream> ends;  // of the server, and of the client
+  stream_over<runtime::stream> server;
+  runtime::stream client;
   memory_holder memory;
 };
 
@@ -46,7 +51,7 @@ task<room> wait_beside(connection& waits, std::size_t bytes, connection& other, 
     other.memory.moved(moved);
     co_await runtime::sleep(each_time);
   }
-  static_cast<void>(waits.ends.second.close_write());
+  static_cast<void>(waits.client.close_write());
   const room got = co_await waiting.join();
   co_return got;
 }
@@ -54,7 +59,7 @@ task<room> wait_beside(connection& waits, std::size_t bytes, connection& other, 
 /// As a session does: it ends when it is closed.
 task<room> hold_until_closed(connection& one) {
   char byte = 0;
-  static_cast<void>(co_await one.ends.first.read_some(std::span(&byte, 1)));
+  static_cast<void>(co_await one.server.read_some(std::span(&byte, 1)));
   const room how = one.memory.is_closed() ? room::closed : room::left;
   one.memory.hide();
   one.memory.holds(0);
@@ -211,8 +216,8 @@ TEST(HeldMemory, ThoseThatHoldMostAndDoNotMoveAreClosed) {
     if (!warnings.empty()) {
       EXPECT_EQ(warnings.front().find("close 1 connection that holds most"), 0U) << warnings.front();
     }
-    static_cast<void>(little.ends.second.close_write());
-    static_cast<void>(much.ends.second.close_write());
+    static_cast<void>(little.client.close_write());
+    static_cast<void>(much.client.close_write());
     const room of_little = co_await first.join();
     EXPECT_EQ(of_little, room::left);
     const room of_much = co_await second.join();
@@ -230,7 +235,7 @@ TEST(HeldMemory, OneThatMovesTooLittleOfMuchIsClosed) {
     const room got = co_await wait_beside(waits, 40 * megabyte, slow, held_memory::least_progress, 1s);
     EXPECT_EQ(got, room::taken);
     EXPECT_TRUE(slow.memory.is_closed());
-    static_cast<void>(slow.ends.second.close_write());
+    static_cast<void>(slow.client.close_write());
     static_cast<void>(co_await holding.join());
   });
 }
@@ -245,7 +250,7 @@ struct holding_connections {
     }
   }
   task<> end() {
-    for (const auto& one : each) static_cast<void>(one->ends.second.close_write());
+    for (const auto& one : each) static_cast<void>(one->client.close_write());
     for (auto& one : tasks) static_cast<void>(co_await one.join());
   }
 
@@ -269,7 +274,7 @@ TEST(HeldMemory, ThoseThatDoNotMoveAreClosedForAllThatHaveWaited) {
     for (auto& each : waiting) EXPECT_TRUE(each.done());
     EXPECT_GE(all.closed(), 170U);
     EXPECT_LE(all.closed(), 180U);  // and not more than are needed
-    for (const auto& each : others) static_cast<void>(each->ends.second.close_write());
+    for (const auto& each : others) static_cast<void>(each->client.close_write());
     for (auto& each : waiting) {
       const room got = co_await each.join();
       EXPECT_EQ(got, room::taken);
@@ -309,7 +314,7 @@ TEST(HeldMemory, OneThatHoldsSomethingIsNotOvertakenForEver) {
     EXPECT_TRUE(waiting.done());
     goes_on = false;
     some.memory.holds(0);
-    static_cast<void>(some.ends.second.close_write());
+    static_cast<void>(some.client.close_write());
     const room got = co_await waiting.join();
     EXPECT_EQ(got, room::taken);
     co_await one.join();
@@ -347,7 +352,7 @@ TEST(HeldMemory, ThoseThatAllWaitAndDoNothingWithTheRoomAreClosedFasterAndFaster
     const room got = co_await honest.memory.wait(20'000);
     EXPECT_EQ(got, room::taken);
     EXPECT_LT(runtime::now() - began, duration(40s));
-    for (const auto& each : silent) static_cast<void>(each->ends.second.close_write());
+    for (const auto& each : silent) static_cast<void>(each->client.close_write());
     for (auto& each : tasks) static_cast<void>(co_await each.join());
   });
 }
@@ -396,7 +401,7 @@ TEST(HeldMemory, WhatIsKeptCountsHasALimitAndIsNoReasonToCloseAConnection) {
     EXPECT_GE(all.closed(), 30U);
     for (const auto& each : keepers) EXPECT_FALSE(each->memory.is_closed());
     co_await silent.end();
-    for (const auto& each : keepers) static_cast<void>(each->ends.second.close_write());
+    for (const auto& each : keepers) static_cast<void>(each->client.close_write());
     for (auto& each : tasks) static_cast<void>(co_await each.join());
     keepers.clear();
     waits.memory.holds(0);
@@ -487,8 +492,8 @@ task<std::size_t> closed_behind_the_first(held_memory& all, std::size_t wanted, 
   }
   co_await runtime::sleep(60s);
   EXPECT_EQ(all.waiting(), 0U);
-  static_cast<void>(first.ends.second.close_write());  // so that the test ends in any case
-  for (const auto& each : others) static_cast<void>(each->ends.second.close_write());
+  static_cast<void>(first.client.close_write());  // so that the test ends in any case
+  for (const auto& each : others) static_cast<void>(each->client.close_write());
   std::size_t closed = 0;
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     const room got = co_await waiting[i].join();
@@ -637,7 +642,7 @@ TEST(HeldMemory, AClientThatGoesEndsTheWait) {
     auto next = runtime::spawn(wait_for(behind, 20'000), "waits behind it");
     co_await runtime::sleep(1ms);
     EXPECT_FALSE(next.done());
-    static_cast<void>(waits.ends.second.close_write());
+    static_cast<void>(waits.client.close_write());
     const room got = co_await waiting.join();
     EXPECT_EQ(got, room::left);
     const room got_next = co_await next.join();

@@ -17,8 +17,8 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "jobs/broker_world.hpp"
-#include "jobs/simulated_nodes.hpp"
+#include "jobs/broker/simulated_nodes.hpp"
+#include "jobs/broker/world.hpp"
 #include "server/core/watched_store.hpp"
 
 namespace foliot::program {

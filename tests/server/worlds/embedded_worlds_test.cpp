@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "explore.hpp"
-#include "jobs/embedded_under_test.hpp"
+#include "jobs/embedded/under_test.hpp"
 
 namespace foliot::program::worlds {
 namespace {

@@ -21,10 +21,11 @@
 #include <foliot/runtime/with_timeout.hpp>
 
 #include "checker.hpp"
+#include "server/beanstalk/protocol.hpp"
 #include "server/beanstalk/server_state.hpp"
-#include "server/beanstalk/session.hpp"
-#include "server/beanstalk/writer.hpp"
+#include "server/core/access.hpp"
 #include "server/core/connections.hpp"
+#include "server/core/listener.hpp"
 
 namespace foliot::program::worlds {
 
@@ -100,7 +101,7 @@ class server_life {
   }
 
   task<> live() {
-    gate_ = runtime::listener::listen(in_.address).value();
+    gate_ = listener(runtime::listener::listen(in_.address).value());
     auto executing = runtime::spawn(broker_.run(), "the broker");
     auto listing = broker_.execute(jobs::list_tubes{});
     const jobs::tubes_answer known = co_await listing;
@@ -134,20 +135,16 @@ class server_life {
     static_cast<void>(later);
   }
 
-  task<> serve(const runtime::stream& peer) {
-    beanstalk::session with(state_, peer);
-    co_await with.run();
-  }
-
   world& in_;
   const ending how_;
   troubled_store store_;
   jobs::broker broker_;
   beanstalk::server_state state_;
   const server_log log_{true};
-  runtime::listener gate_;
-  connections all_{[this](const runtime::stream& peer) { return serve(peer); }, 1000,
-                   std::string(beanstalk::reply::out_of_memory), log_};
+  listener gate_;
+  beanstalk::protocol protocol_{state_};
+  access access_{1000};
+  connections all_{protocol_, access_, log_};
 };
 
 void look_at_the_end(world& in, jobs::job_store& store) {

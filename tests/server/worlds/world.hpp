@@ -19,7 +19,7 @@
 #include <foliot/runtime/task.hpp>
 
 #include "history.hpp"
-#include "jobs/conformance.hpp"
+#include "jobs/conformance/conformance.hpp"
 
 namespace foliot::program::worlds {
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "explore.hpp"
-#include "jobs/journal_store.hpp"
+#include "jobs/broker/journal_store.hpp"
 
 namespace foliot::program::worlds {
 namespace {

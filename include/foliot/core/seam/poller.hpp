@@ -99,10 +99,9 @@ class FOLIOT_EXPORT poller {
     if (called_.exchange(called, seam::release) == quiet) ring();
   }
 
-#if !defined(FOLIOT_SEAM_SYNC)
-  /// A descriptor for another poller: it is readable while a wait would report an event. Real side only.
+  /// A descriptor for another poller: it is readable while a wait would report an event. The simulated one is a number
+  /// of the world; the model checker has none.
   [[nodiscard]] int descriptor() const noexcept { return epoll_; }
-#endif
 
  private:
   static constexpr std::uint32_t quiet = 0;
@@ -125,8 +124,8 @@ class FOLIOT_EXPORT poller {
     std::uint64_t token;
     bool told = false;  // this edge was reported
   };
-  // The simulation and the model checker each use some of these.
-  [[maybe_unused]] std::vector<watched> watched_;
+  [[maybe_unused]] std::vector<watched> watched_;  // the simulation and the model checker each use some of these
+  [[maybe_unused]] int epoll_ = -1;
   [[maybe_unused]] const alarm* bell_ = nullptr;
   seam::atomic<std::uint32_t> changes_{0};  // the word that a wait sleeps on
   [[maybe_unused]] std::uint32_t seen_ = 0;

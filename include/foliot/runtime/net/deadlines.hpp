@@ -1,4 +1,4 @@
-// What streams, listeners and watched descriptors have in common: a reference to a descriptor, and its deadlines.
+// What connections, listeners and watched descriptors have in common: a reference to a descriptor, and its deadlines.
 //
 // Thread safety: any task may set deadlines, as long as no other thread moves or destroys the object.
 #pragma once

@@ -11,6 +11,7 @@
 //
 // Deadlines and `cancelled` end the wait at once. The lookup itself cannot be ended: its thread goes on for as long as
 // the system takes, some seconds if no server answers; its answer is thrown away. The end of the runtime waits for it.
+// After its deadline nothing is looked up, and a name is not resolved.
 // On virtual time a name is looked up at once, on the calling thread, while time stands still.
 //
 // Errors: those of the system's resolver, such as name_errc::not_found (name_error.hpp); io_errc::deadline_exceeded;

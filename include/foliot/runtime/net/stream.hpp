@@ -36,30 +36,19 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/detail/descriptor.hpp>
 #include <foliot/runtime/net/address.hpp>
-#include <foliot/runtime/net/deadlines.hpp>
+#include <foliot/runtime/net/connection.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/task.hpp>
 
 namespace foliot::runtime {
 
 /// One end of a connection. Move-only; the destructor closes it.
-class FOLIOT_EXPORT stream : public detail::with_deadlines {
+class FOLIOT_EXPORT stream : public connection {
  public:
   /// No connection: every operation fails with io_errc::closed.
   stream() noexcept = default;
   /// For foliot itself.
-  explicit stream(detail::descriptor_ptr descriptor) noexcept : with_deadlines(std::move(descriptor)) {}
-  stream(stream&&) noexcept = default;
-  /// Closes this stream, then takes over the connection of `other`.
-  stream& operator=(stream&& other) noexcept {
-    if (this != &other) {
-      close();
-      with_deadlines::operator=(std::move(other));
-    }
-    return *this;
-  }
-  /// Closes the stream.
-  ~stream() { close(); }
+  explicit stream(detail::descriptor_ptr descriptor) noexcept : connection(std::move(descriptor)) {}
 
   /// Connects to a listener at `to`. Returns io_errc::deadline_exceeded if that takes until `deadline`. Throws
   /// std::logic_error outside of a runtime, `cancelled`, std::bad_alloc.
@@ -102,19 +91,10 @@ class FOLIOT_EXPORT stream : public detail::with_deadlines {
   /// Half-closes the connection: the other side reads what was written, and then the end; it may go on writing. Any
   /// task.
   std::error_code close_write() const noexcept;
-  /// Half-closes the connection: reads return the end of the stream.
-  std::error_code close_read() const noexcept;
-  /// Closes the connection; data that was written is still sent. Waiting operations return io_errc::closed. Any task,
-  /// and repeatedly.
-  void close() noexcept { end(); }
   /// Closes the connection and discards data that is not sent yet; the other side gets errc::connection_reset. (TCP; a
   /// local stream is closed.)
   void reset() noexcept;
 
-  /// This side's address. io_errc::closed after close().
-  [[nodiscard]] or_error<address> local_address() const noexcept;
-  /// The other side's address. io_errc::closed after close().
-  [[nodiscard]] or_error<address> peer_address() const noexcept;
   /// Whether TCP sends small pieces at once (true, as it is from the beginning) or gathers them.
   std::error_code set_no_delay(bool on) const noexcept;
 };

@@ -26,7 +26,7 @@ constexpr duration looks_every = std::chrono::milliseconds(50);
 
 /// The reason in the answers of routed_operation::take_doubt().
 constexpr const char* old_map =
-    "foliot: the map of databases has changed, and cannot be read, because the database 0 does not answer";
+    "the map of databases has changed, and cannot be read, because the database 0 does not answer";
 
 std::string text_of(const std::exception_ptr& failure) {
   try {
@@ -50,7 +50,7 @@ bool is_unavailability(const std::exception_ptr& failure) {
 }  // namespace
 
 database_router::database_router(const postgresql_options& options, std::unique_ptr<postgresql_node> first)
-    : options_(options) {
+    : options_(options), access_(first->access().of_other_databases()) {
   member& one = members_[0];
   if (other_nodes* const news = first->others()) {
     listeners_ = std::make_unique<listener_set>(news->scan_every());
@@ -213,7 +213,7 @@ void database_router::execute_round(routed_batch& batch, routed_batch::round& sh
   for (auto& [number, its] : shares) {
     const auto outcome = got.shares.find(number);
     if (outcome == got.shares.end()) {
-      batch.take_refusal(number, its, false, "foliot: the database " + std::to_string(number) + " does not answer");
+      batch.take_refusal(number, its, false, "the database " + std::to_string(number) + " does not answer");
     } else if (take(number, outcome->second, state)) {
       batch.take(number, its, outcome->second.done.answers, outcome->second.map);
     } else {
@@ -296,8 +296,7 @@ void database_router::report_outages() {
     if (one.is_up) {
       options_.warn(name + "answers again");
     } else {
-      options_.warn(
-          name + "does not answer, its tubes are not available: " + std::string(without_prefix(text_of(one.failure))));
+      options_.warn(name + "does not answer, its tubes are not available: " + text_of(one.failure));
     }
   }
 }
@@ -347,8 +346,7 @@ check_result database_router::check_member(int number, member& one) {
     if (!found) return std::unexpected("in " + name + ", " + node.place() + ": " + found.error());
     return {};
   } catch (const store_unavailable& error) {
-    throw store_unavailable(store_unavailable::kind::not_executed,
-                            "foliot: " + name + " was not checked: " + std::string(without_prefix(error.what())));
+    throw store_unavailable(store_unavailable::kind::not_executed, name + " was not checked: " + error.what());
   }
 }
 
@@ -429,7 +427,7 @@ void database_router::reach_by(int number, member& one, const std::string& conne
   } catch (const store_failure& error) {
     if (options_.warn) {
       options_.warn("the new connection string of the database " + std::to_string(number) +
-                    " of the map is of no use: " + std::string(without_prefix(error.what())));
+                    " of the map is of no use: " + error.what());
     }
   }
 }
@@ -454,7 +452,7 @@ void database_router::open_members() {
     if (members_.contains(number)) continue;
     postgresql_options its = options_;
     its.database = connection;
-    members_[number].worker = std::make_unique<database_worker>(std::move(its));
+    members_[number].worker = std::make_unique<database_worker>(std::move(its), access_);
     opened.insert(number);
   }
   if (opened.empty()) return;

@@ -18,7 +18,7 @@
 // Each database has a thread, which executes its shares; the only database of a map has none, and neither has one whose
 // clock a test gives: the caller's thread executes them.
 //
-// Thread safety: one thread at a time, but for others().
+// Thread safety: one thread at a time, except others().
 #pragma once
 
 #include <cstddef>
@@ -45,13 +45,6 @@
 #include "routed_batch.hpp"
 
 namespace foliot::jobs::detail {
-
-/// The message without the prefix of foliot.
-[[nodiscard]] inline std::string_view without_prefix(std::string_view message) noexcept {
-  constexpr std::string_view prefix = "foliot: ";
-  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
-  return message;
-}
 
 class database_router {
  public:
@@ -152,6 +145,7 @@ class database_router {
   bool retry_unplaced(routed_batch& batch);
 
   const postgresql_options options_;
+  const std::shared_ptr<database_access> access_;  // of the databases besides the first one
   std::shared_ptr<const tube_map> map_ = std::make_shared<const tube_map>();
   std::map<int, member> members_;  // the first one is always there
   std::size_t claims_begin_ = 0;

@@ -27,6 +27,8 @@ void share_outcome::rethrow_unless_down() const {
 
 database_worker::database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node)
     : options_(std::move(options)), node_(std::move(node)) {}
+database_worker::database_worker(postgresql_options options, std::shared_ptr<database_access> access)
+    : options_(std::move(options)), access_(std::move(access)) {}
 
 database_worker::~database_worker() {
   {
@@ -88,7 +90,7 @@ void database_worker::connect_to(const std::string& database) {
 
 void database_worker::open() {
   try {
-    node_ = std::make_unique<postgresql_node>(options_);
+    node_ = std::make_unique<postgresql_node>(options_, access_);
   } catch (const store_failure& error) {  // it may be right later
     throw store_unavailable(store_unavailable::kind::not_executed, error.what());
   }

@@ -42,8 +42,10 @@ struct share_outcome {
 
 class database_worker {
  public:
-  /// `options` name the database. The first share opens it, unless `node` is given.
-  explicit database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node = nullptr);
+  /// Of the database that this node uses.
+  database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node);
+  /// `options` name the database. The first share opens it.
+  database_worker(postgresql_options options, std::shared_ptr<database_access> access);
   /// Waits for the share that is being executed.
   ~database_worker();
   database_worker(const database_worker&) = delete;
@@ -87,8 +89,9 @@ class database_worker {
   void begin(std::span<operation> share, task what) FOLIOT_EXCLUDES(lock_);
 
   postgresql_options options_;
-  bool uses_thread_ = false;               // of the caller's thread
-  std::unique_ptr<postgresql_node> node_;  // of the thread while a share is being executed
+  const std::shared_ptr<database_access> access_;  // null: there has always been a node
+  bool uses_thread_ = false;                       // of the caller's thread
+  std::unique_ptr<postgresql_node> node_;          // of the thread while a share is being executed
   mutable mutex lock_{lock_rank::object};
   condition changed_;
   std::optional<std::span<operation>> share_ FOLIOT_GUARDED_BY(lock_);

@@ -49,42 +49,24 @@ std::vector<int> places_of(const claim& what, const tube_map& map, std::size_t f
   return places;
 }
 
-joining joining_of(const operation& it) {
-  return std::visit(
-      [](const auto& what) {
-        using type = std::remove_cvref_t<decltype(what)>;
-        if constexpr (std::is_same_v<type, put>) {
-          return joining::taken;
-        } else if constexpr (std::is_same_v<type, claim> || std::is_same_v<type, kick> ||
-                             std::is_same_v<type, clear_tube> || std::is_same_v<type, peek_first>) {
-          return joining::filled;
-        } else if constexpr (std::is_same_v<type, pause> || std::is_same_v<type, count_tube> ||
-                             std::is_same_v<type, count_all> || std::is_same_v<type, list_tubes>) {
-          return joining::together;
-        } else {
-          return joining::found;
-        }
-      },
-      it);
-}
-
 /// Where the operation may have to go, in this order.
 std::vector<int> databases_of(const operation& it, const tube_map& map, std::size_t first) {
   return std::visit(
-      [&](const auto& what) {
-        using type = std::remove_cvref_t<decltype(what)>;
-        if constexpr (std::is_same_v<type, put>) {
+      [&]<class Operation>(const Operation& what) {
+        using enum operation_target;
+        constexpr operation_target target = facts_of<Operation>().target;
+        if constexpr (std::is_same_v<Operation, put>) {
           std::vector<int> places = places_of(what.tube, map);
           if (what.key.empty()) std::ranges::reverse(places);  // nothing there could have its key
           return places;
-        } else if constexpr (std::is_same_v<type, claim>) {
-          return places_of(what, map, first);
-        } else if constexpr (requires { what.tube; }) {
+        } else if constexpr (target == by_tube) {
           return places_of(what.tube, map);
+        } else if constexpr (target == by_tubes) {
+          return places_of(what, map, first);
+        } else if constexpr (target == by_store) {
+          return all_of(map);
         } else if constexpr (requires { what.name; }) {
           return places_of(what.name, map);
-        } else if constexpr (std::is_same_v<type, count_all> || std::is_same_v<type, list_tubes>) {
-          return all_of(map);
         } else {
           return places_of(job_named_by(it), map);
         }
@@ -142,7 +124,7 @@ bool is_refusal(const answer& got) {
 /// Adds an answer of the same kind.
 class adder {
  public:
-  explicit adder(answer& all) : all_(all) {}
+  adder(answer& all, const operation& of) : all_(all), operation_(of) {}
 
   void operator()(claim_answer& more) {
     auto& all = std::get<claim_answer>(all_);
@@ -176,6 +158,14 @@ class adder {
     std::ranges::set_union(all, more.tubes, std::back_inserter(both));
     all = std::move(both);
   }
+  void operator()(due_answer& more) {
+    auto& all = std::get<due_answer>(all_).jobs;
+    const auto place = [](const due_job& each) { return std::pair(each.due, each.id); };
+    std::vector<due_job> both;  // a job that has moved between the two answers is in both
+    std::ranges::set_union(all, more.jobs, std::back_inserter(both), {}, place, place);
+    if (both.size() > std::get<list_due>(operation_).count) both.resize(std::get<list_due>(operation_).count);
+    all = std::move(both);
+  }
   /// What was passed over in one database was in all of them.
   void operator()(passed_over_answer& more) { all_ = more; }
   /// The later one counts.
@@ -183,12 +173,13 @@ class adder {
 
  private:
   answer& all_;
+  const operation& operation_;
 };
 
 }  // namespace
 
 route route_of(const operation& what, const tube_map& map, std::size_t first) {
-  return {joining_of(what), databases_of(what, map, first)};
+  return {facts_of(what).spread, databases_of(what, map, first)};
 }
 
 routed_operation::routed_operation(operation&& what, const tube_map& map, std::size_t first)
@@ -198,7 +189,7 @@ routed_operation::routed_operation(operation&& what, const tube_map& map, std::s
 
 void routed_operation::set_next() {
   std::vector<int>& all = route_.databases;
-  if (route_.how == joining::together) {
+  if (route_.spread == operation_spread::together) {
     std::erase_if(all, [this](int each) { return has_asked(each); });
     next_ = 0;
     next_count_ = all.size();
@@ -210,7 +201,7 @@ void routed_operation::set_next() {
 }
 
 operation routed_operation::share(int database, const tube_map& map) {
-  if (route_.how == joining::together) return what_;
+  if (route_.spread == operation_spread::together) return what_;
   const std::uint64_t missing = result_ ? wanted_ - jobs_in(*result_) : wanted_;
   if (auto* const claiming = std::get_if<claim>(&what_)) {
     const auto is_there = [&](const std::string& tube) {
@@ -240,12 +231,12 @@ void routed_operation::take(int database, answer&& got, bool sends) {
   note_asked(database);
   is_elsewhere_ = false;
   sends_ = sends_ || sends;
-  if (!result_ || (route_.how == joining::found && (is_found(got) || !is_refusal(*result_)))) {
+  if (!result_ || (route_.spread == operation_spread::found && (is_found(got) || !is_refusal(*result_)))) {
     result_ = std::move(got);
-  } else if (route_.how == joining::filled && is_refusal(got) && jobs_in(*result_) > 0) {
+  } else if (route_.spread == operation_spread::filled && is_refusal(got) && jobs_in(*result_) > 0) {
     return;  // the jobs of the databases before are had
   } else if (!is_refusal(*result_)) {
-    std::visit(adder(*result_), got);
+    std::visit(adder(*result_, what_), got);
   }
 }
 
@@ -261,15 +252,15 @@ void routed_operation::take_refusal(int database, bool is_in_doubt, const std::s
 }
 
 void routed_operation::take_doubt(const std::string& why) {
-  if (route_.how != joining::taken && !refused_) refused_ = unavailable_answer{false, why};
+  if (route_.spread != operation_spread::taken && !refused_) refused_ = unavailable_answer{false, why};
 }
 
 bool routed_operation::is_complete() const {
-  switch (route_.how) {
-    case joining::taken: return !is_elsewhere_;
+  switch (route_.spread) {
+    case operation_spread::taken: return !is_elsewhere_;
     // What is in doubt may have happened there: then it is not to happen elsewhere.
-    case joining::found: return (result_ && is_found(*result_)) || (refused_ && refused_->is_in_doubt);
-    case joining::filled:
+    case operation_spread::found: return (result_ && is_found(*result_)) || (refused_ && refused_->is_in_doubt);
+    case operation_spread::filled:
       if (!result_) return false;
       if (is_refusal(*result_)) return true;
       if (const auto* const claimed = std::get_if<claim_answer>(&*result_);
@@ -277,7 +268,7 @@ bool routed_operation::is_complete() const {
         return true;
       }
       return jobs_in(*result_) >= wanted_;
-    case joining::together: return refused_.has_value();
+    case operation_spread::together: return refused_.has_value();
   }
   return true;
 }
@@ -292,7 +283,7 @@ void routed_operation::go_on() {
   next_count_ = 0;
   if (is_complete()) return;
   set_next();
-  if (next_count_ == 0 && route_.how == joining::found && sends_ && !looks_again_) {
+  if (next_count_ == 0 && route_.spread == operation_spread::found && sends_ && !looks_again_) {
     looks_again_ = true;
     asked_ = 0;
     set_next();
@@ -307,11 +298,12 @@ void routed_operation::begin_again(const tube_map& map) {
 }
 
 answer routed_operation::result() {
-  const bool is_one = route_.how == joining::taken;
-  const bool has_something = result_ && (is_one || is_found(*result_)) &&
-                             !(route_.how == joining::filled && std::holds_alternative<bulk_answer>(*result_) &&
-                               std::get<bulk_answer>(*result_).changed == 0);
-  if (refused_ && (route_.how == joining::together || !has_something)) return std::move(*refused_);
+  const bool is_one = route_.spread == operation_spread::taken;
+  const bool has_something =
+      result_ && (is_one || is_found(*result_)) &&
+      !(route_.spread == operation_spread::filled && std::holds_alternative<bulk_answer>(*result_) &&
+        std::get<bulk_answer>(*result_).changed == 0);
+  if (refused_ && (route_.spread == operation_spread::together || !has_something)) return std::move(*refused_);
   return result_ ? std::move(*result_) : answer(passed_over_answer{});
 }
 

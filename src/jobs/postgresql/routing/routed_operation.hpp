@@ -24,17 +24,9 @@ namespace foliot::jobs::detail {
 /// The numbers of databases are below this, and databases give ids whose remainder by this is their number.
 inline constexpr job_id most_databases = 64;
 
-/// How the answers of several databases make one.
-enum class joining : std::uint8_t {
-  taken,     ///< a put: the first database that takes it has the answer
-  found,     ///< the first database that finds the job has the answer
-  filled,    ///< one database after the other, until there are as many jobs as were asked for
-  together,  ///< all databases at once, and all of their answers
-};
-
 /// Where an operation goes, and what becomes of the answers.
 struct route {
-  joining how = joining::together;
+  operation_spread spread = operation_spread::together;
   std::vector<int> databases;  ///< in this order, each once; at least one
 
   friend bool operator==(const route&, const route&) = default;

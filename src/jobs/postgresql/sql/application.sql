@@ -1,30 +1,34 @@
--- For applications: jobs in their own transactions. These functions are stable: their names, parameters and answers
--- stay as they are in later versions. docs/serve/sql.md describes them.
+-- Functions for applications, which put and change jobs in their own transactions.
 --
--- They run with the rights of the schema's owner, so a role needs no right to a table; but it must have been granted each
--- function that it calls. What a transaction has locked stays locked until its end, so they leave no lock on a job that a
--- worker has, for its worker could not finish it; and nodes pass over what is locked for long (patient.sql).
+-- The functions that docs/serve/sql.md describes are stable: put(), cancel(), cancel_by_key(), reschedule(),
+-- reschedule_by_key() and tell() keep their names, parameters and answers in later versions. The others are their steps.
 --
--- Without `jit = off` each call that reads a table without an index would be compiled for some 20 ms: with
--- `enable_seqscan = off` such a read seems to cost very much.
+-- Called by: applications. They run with the rights of the schema's owner, so a role needs no right to a table, but must
+-- have been granted each function that it calls. Locks: those of a change of a waiting job (tables.sql), until the
+-- application's transaction ends, which may be long. So these functions leave no lock on a job that a worker has, because
+-- its worker could not finish it; and nodes pass over jobs that are locked for long (patient.sql).
+--
+-- `jit = off`: with `enable_seqscan = off` a read of a table without an index seems to cost very much, so each call that has
+-- one would be compiled, for some 20 ms.
 
+-- Fails with this message about a wrong argument.
 CREATE OR REPLACE FUNCTION foliot.refuse(what text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'foliot: %', what USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
--- As much of a wrong text as a message shows: an application may give it whatever its own users have sent.
+-- As much of a wrong text as a message shows: it may be what a user of the application has sent.
 CREATE OR REPLACE FUNCTION foliot.shown_start(wrong text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN length(wrong) <= 80 THEN wrong ELSE left(wrong, 80) || '... (' || length(wrong) || ' characters)' END
 $$;
 
--- The time of a call, as time_of() gives it to a batch: now, since the transaction may be old. No reservation is over
--- by it: only nodes end reservations.
+-- The time of a call, in the form of time_of(). It is the present time, because the transaction may be old. The clock of
+-- reservations is 0, so no reservation is over: only nodes end reservations.
 CREATE OR REPLACE FUNCTION foliot.time_of_call() RETURNS bigint[] LANGUAGE sql VOLATILE AS $$
   SELECT ARRAY[floor(t.ms), ceil(t.ms), 0]::bigint[] FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms) t
 $$;
 
--- A name in bytes, if it is right. Stable, so that it can be looked up in an index.
+-- The bytes of a valid name of a tube; fails for others. STABLE, so that the planner can use it with an index.
 CREATE OR REPLACE FUNCTION foliot.checked_tube(name text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF name IS NULL OR name !~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]{0,199}$' THEN
@@ -33,7 +37,8 @@ BEGIN
   END IF;
   RETURN convert_to(name, 'UTF8');
 END $$;
--- Those keys that a client of a node can name, too: `=` and the key are a word of its command, and `-` stands for none.
+-- The bytes of a valid key; fails for others. Clients of nodes must be able to name the key, too: there a command has `=`
+-- and the key as a word, and `-` means no key.
 CREATE OR REPLACE FUNCTION foliot.checked_key(key text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF key !~ '^[\x21-\x7e]{1,128}$' OR key = '-' THEN
@@ -56,26 +61,26 @@ BEGIN
   RETURN ms;
 END $$;
 
--- A due time of an operation: [1, the time] or [0, the delay].
+-- The due time of an operation: [due_by_time(), the time in ms] or [due_by_delay(), the delay in ms].
 CREATE OR REPLACE FUNCTION foliot.checked_due(delay interval, at timestamptz) RETURNS bigint[] LANGUAGE plpgsql AS $$
 BEGIN
-  IF at IS NULL THEN RETURN ARRAY[0, foliot.checked_length('delay', delay, 0)]; END IF;
+  IF at IS NULL THEN RETURN ARRAY[foliot.due_by_delay(), foliot.checked_length('delay', delay, 0)]; END IF;
   IF delay <> interval '0' THEN PERFORM foliot.refuse('a job has a delay or a time, not both'); END IF;
   IF at NOT BETWEEN '1970-01-01 00:00Z' AND '2262-01-01 00:00Z' THEN
     PERFORM foliot.refuse(format('the time of a job must be from 1970 to 2261; got %s', at));
   END IF;
-  RETURN ARRAY[1, ceil(extract(epoch FROM at) * 1000)::bigint];
+  RETURN ARRAY[foliot.due_by_time(), ceil(extract(epoch FROM at) * 1000)::bigint];
 END $$;
 
--- Locks a job and takes its other row out of its table: see lift(). `state` is 5: there is no such job. A job that a
--- worker has stays as it is, and is not locked.
+-- Locks a job and deletes the row of its state, as lift() does. `state` is state_gone() if there is no such job. A job that
+-- a worker has stays as it is, and is not locked.
 CREATE OR REPLACE FUNCTION foliot.take_waiting(job_id bigint, OUT state bigint, OUT placed foliot.place)
 LANGUAGE plpgsql AS $$
 DECLARE
   lifted record;
 BEGIN
   LOOP
-    state := 2;
+    state := foliot.state_reserved();
     IF EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN RETURN; END IF;
     BEGIN
       PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
@@ -84,29 +89,29 @@ BEGIN
           RAISE EXCEPTION 'job % may have changed since the transaction began: try again', job_id
             USING ERRCODE = 'serialization_failure';
         END IF;
-        state := 5;
+        state := foliot.state_gone();
         RETURN;
       END IF;
       lifted := foliot.lift(job_id, 0);
-      IF lifted.state = 4 THEN
+      IF lifted.state = foliot.state_leaving() THEN
         RAISE EXCEPTION 'job % is on its way to another database: try again', job_id USING ERRCODE = 'lock_not_available';
       END IF;
-      -- A worker has just got it. The error ends the subtransaction, and with it the lock.
-      IF lifted.state = 2 THEN RAISE EXCEPTION 'reserved' USING ERRCODE = 'FL002'; END IF;
+      -- A worker has just reserved it. The error ends the subtransaction, and with it the lock.
+      IF lifted.state = foliot.state_reserved() THEN RAISE EXCEPTION 'reserved' USING ERRCODE = 'FL002'; END IF;
       state := lifted.state;
       placed := lifted.placed;
       RETURN;
     EXCEPTION
       WHEN SQLSTATE 'FL002' THEN RETURN;
-      -- Its row has just been moved to another part (rotation.sql), where the next statement sees it.
+      -- The job's row has just been moved to another partition (rotation.sql), where the next statement sees it.
       WHEN serialization_failure THEN
         IF current_setting('transaction_isolation') <> 'read committed' THEN RAISE; END IF;
     END;
   END LOOP;
 END $$;
 
--- For a transaction that keeps its snapshot: fails with 40001 if the job has ended since. The error at the end takes the
--- lock away again, which its worker would wait for.
+-- For a transaction that keeps one snapshot: fails with 40001 if the job has ended since that. The error at the end releases
+-- the lock, for which the job's worker would wait.
 CREATE OR REPLACE FUNCTION foliot.demand_present(job_id bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('transaction_isolation') = 'read committed' THEN RETURN; END IF;
@@ -117,7 +122,7 @@ EXCEPTION
 END $$;
 
 -- Cancels a waiting job, or, with a due time, reschedules it. Returns false if there is no such job, or a worker has it.
--- `is_anywhere`: nothing but its id says in which database it is.
+-- `is_anywhere`: only its id tells in which database the job is.
 CREATE OR REPLACE FUNCTION foliot.change_for_application(job_id bigint, due bigint[], is_anywhere boolean)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -125,8 +130,8 @@ DECLARE
   taken record := foliot.take_waiting(job_id);
   p foliot.place;
 BEGIN
-  IF taken.state = 5 AND is_anywhere THEN PERFORM foliot.demand_own_job(job_id); END IF;
-  IF taken.state IN (2, 5) THEN RETURN false; END IF;
+  IF taken.state = foliot.state_gone() AND is_anywhere THEN PERFORM foliot.demand_own_job(job_id); END IF;
+  IF taken.state IN (foliot.state_reserved(), foliot.state_gone()) THEN RETURN false; END IF;
   IF due IS NULL THEN
     DELETE FROM foliot.job j WHERE j.id = job_id;
     RETURN true;
@@ -138,18 +143,19 @@ BEGIN
   RETURN true;
 END $$;
 
+-- The id of the job with this key; null if there is none.
 CREATE OR REPLACE FUNCTION foliot.job_of(tube text, key text) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT j.id FROM foliot.job j WHERE j.tube = foliot.tube_id(foliot.checked_tube($1)) AND j.key = foliot.checked_key($2)
-    AND j.part = 9
+    AND j.part = foliot.lasting_partition()
 $$;
 
--- The same for the job with this key.
+-- Does what change_for_application() does for the job with this key.
 CREATE OR REPLACE FUNCTION foliot.change_key_for_application(tube text, key text, due bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
   meant bigint;
 BEGIN
-  PERFORM foliot.checked_key(key);  -- job_of() does not look at it where the tube is not known
+  PERFORM foliot.checked_key(key);  -- job_of() does not check it if the tube is not known
   LOOP
     meant := foliot.job_of(tube, key);
     IF meant IS NULL THEN
@@ -157,7 +163,7 @@ BEGIN
       RETURN false;
     END IF;
     IF foliot.change_for_application(meant, due, false) THEN RETURN true; END IF;
-    -- A worker has it, or it has just been replaced by another one.
+    -- A worker has the job, or another one has just replaced it.
     IF meant IS NOT DISTINCT FROM foliot.job_of(tube, key) THEN RETURN false; END IF;
   END LOOP;
 END $$;
@@ -202,7 +208,8 @@ BEGIN
   END IF;
   LOOP
     IF key_bytes IS NOT NULL THEN
-      SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes AND j.part = 9;
+      SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes
+        AND j.part = foliot.lasting_partition();
       IF FOUND THEN
         IF put.existing <> 'replace' THEN
           PERFORM foliot.demand_present(old);
@@ -210,7 +217,7 @@ BEGIN
         END IF;
         PERFORM foliot.demand_room();
         taken := foliot.take_waiting(old);
-        IF taken.state = 2 THEN RETURN NULL; END IF;
+        IF taken.state = foliot.state_reserved() THEN RETURN NULL; END IF;
         DELETE FROM foliot.job j WHERE j.id = old;
       END IF;
     END IF;
@@ -227,7 +234,7 @@ BEGIN
   RETURN made;
 END $$;
 
--- The same with a body of text, in UTF-8. It has the rights of its caller, who needs the other one, too.
+-- The same with a body of text, in UTF-8. It runs with the rights of its caller, so the role needs the other one, too.
 CREATE OR REPLACE FUNCTION foliot.put(
   tube text, body text, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
   ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
@@ -258,8 +265,8 @@ SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmap
   SELECT foliot.change_key_for_application(tube, key, foliot.checked_due(delay, at))
 $$;
 
--- Tells the nodes that there are new jobs in a tube, so that they need not find them by themselves, which may take a
--- second. To be called after the commit: a NOTIFY in a transaction that has written holds up the commits of all others.
+-- Tells the nodes that a tube has new jobs. Without it nodes find them themselves, which may take a second. To be called
+-- after the commit: a NOTIFY in a transaction that has written delays the commits of all others.
 CREATE OR REPLACE FUNCTION foliot.tell(tube text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -271,7 +278,7 @@ BEGIN
   PERFORM pg_notify('foliot', encode(foliot.checked_tube(tell.tube), 'hex'));
 END $$;
 
--- By default all roles may execute a function, also those that only read the figures.
+-- By default all roles may execute a function, also roles that only read the figures.
 REVOKE EXECUTE ON FUNCTION
   foliot.put(text, bytea, interval, timestamptz, bigint, interval, text, text),
   foliot.put(text, text, interval, timestamptz, bigint, interval, text, text),

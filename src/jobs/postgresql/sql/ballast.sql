@@ -1,13 +1,20 @@
--- Room for a full disk. Where not a byte is left no job could be reserved, because a reservation is a row: so none would
--- end, and the disk would stay full. The table `ballast` keeps some pages for that. The first node that meets a full disk
--- gives them up; then new jobs are refused, until the table has its pages again.
+-- Room for a full disk.
+--
+-- Without free space on the disk no job could be reserved, because a reservation is a row: so no job would end, and the disk
+-- would stay full. The table `ballast` keeps 16 MB for that case. The first node that meets a full disk truncates it. From
+-- then on new jobs are refused, until the table has its pages again.
+--
+-- Table: ballast. Sequences: refusing_puts, ballast_tried. Functions: refuses_puts(), demand_room(), give_up_ballast(),
+-- refill_ballast(). Called by: puts of nodes and of applications; a node whose batch met a full disk; turns of the rotation
+-- (refill_ballast()). Locks: give_up_ballast() and refill_ballast() lock `ballast` (ACCESS EXCLUSIVE) until their
+-- transaction ends. Nothing else reads that table.
 
--- Whether new jobs are refused. A sequence says it, because to set it takes no room, and it is read with each put.
+-- Whether new jobs are refused. A sequence has the answer, because to set it takes no room, and each put reads it.
 CREATE OR REPLACE FUNCTION foliot.refuses_puts() RETURNS boolean LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(pg_sequence_last_value('foliot.refusing_puts') = 1, false)
 $$;
 
--- For an application.
+-- For an application: fails if new jobs are refused.
 CREATE OR REPLACE FUNCTION foliot.demand_room() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF foliot.refuses_puts() THEN
@@ -16,8 +23,9 @@ BEGIN
   END IF;
 END $$;
 
--- For nodes, to whose role it was granted: it runs with the rights of the schema's owner. What it has done is found again
--- if its commit is lost: so that does not wait for a standby.
+-- Truncates the table, unless it is empty; returns whether it did. For nodes, whose role has been granted this function: it
+-- runs with the rights of the schema's owner. If a failover loses the commit, the next node that meets the full disk repeats
+-- the call: so the commit does not wait for a standby.
 CREATE OR REPLACE FUNCTION foliot.give_up_ballast() RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -31,9 +39,9 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION foliot.give_up_ballast FROM PUBLIC;
 
--- Gives the table its pages, all of them or none, and tries that once in a minute: each attempt on a full disk takes what
--- is left of it for a moment. Puts are taken again when that has been committed. The table has rows if an attempt has
--- succeeded; one that has failed leaves pages.
+-- Fills the table with its pages, all of them or none. Tries that once in a minute, because each attempt on a full disk uses
+-- up the rest of it for a moment. New jobs are accepted by the first turn after the filling has been committed. The table
+-- has rows if an attempt has succeeded; a failed attempt leaves pages without rows, which are truncated.
 CREATE OR REPLACE FUNCTION foliot.refill_ballast(now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   is_filled boolean;

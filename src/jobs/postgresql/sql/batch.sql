@@ -1,25 +1,55 @@
--- Sessions of nodes, and what happens before and after the operations of a batch.
+-- Registrations of nodes, and what happens before and after the operations of a batch.
+--
+-- A node announces itself: its registration is a row of `node`, whose number is in the columns `session` of all tables.
+-- Reservations and pauses belong to a registration, and end with it. A node that is closed ends its registration; nodes
+-- end the registrations of others that have been silent for their timeout (beat()).
+--
+-- A batch of a node is one transaction: begin_batch(), beat() if it is time for a heartbeat, the operations
+-- (put_and_claim.sql, changes.sql, tubes.sql, counts.sql), end_batch(). The node sends all of them at once and then reads
+-- the answers. So what one of them finds cannot come back as an argument of another one: it lies in settings, which last
+-- until the transaction ends. They are cheaper than a temporary table (docs/decisions/0013-the-postgresql-store.md has the
+-- measurement).
+--   foliot.now                  the time of the batch, in ms: begin_batch()
+--   foliot.part_of_ready        the partition that takes new ready jobs: begin_batch(); the default of the column reads it
+--   foliot.next_due             when the first delayed job is due, `none`, or empty if end_batch() has to look: note_delayed()
+--   foliot.is_behind            whether due jobs are left over for the next batch: make_due_ready()
+--   foliot.ready, foliot.lost   the tubes in which jobs became ready, and paused ones in which jobs ended: note()
+--   foliot.claimed_bytes        the size of the bodies that its claims have brought: claim()
+--   foliot.has_counted          for how long its counts have gone on: end_count()
+--   foliot.has_waited_for_tube  it has timed out on the lock of a tube: wait_for_tube()
+-- One more setting, foliot.last_due_tube, lasts as long as the connection: the tube at which lock_due() has stopped.
+--
+-- Tables: node, heard, batch; rows of reserved, ready and pause of a registration that ends.
+-- Called by: nodes (announce(), close_session(), begin_batch(), beat(), end_batch(), has_happened()), and the other files.
+-- Locks, in this order: the one of the registration (lock_of()), shared by a batch and exclusive for the end of the
+-- registration; the turn of batches with keys (keys.sql); the rows of jobs that the batch names, in the order of their ids;
+-- rows of pauses and of due jobs, which are skipped if another transaction has them.
 
--- The time of a batch: [UTC in ms, rounded down; rounded up; the clock of reservations in ns]. The time of the
--- transaction, unless a test gives another.
+-- The time of a batch: [UTC in ms, rounded down; UTC in ms, rounded up; the clock of reservations in ns]. It is the time of
+-- the transaction, unless a test gives another one.
 CREATE OR REPLACE FUNCTION foliot.time_of(given bigint[]) RETURNS bigint[] LANGUAGE sql STABLE AS $$
   SELECT coalesce(given, ARRAY[floor(extract(epoch FROM now()) * 1000), ceil(extract(epoch FROM now()) * 1000),
                                extract(epoch FROM now()) * 1000000000]::bigint[])
 $$;
 
--- Adds tubes to a list that the transaction keeps for end_batch().
+-- Adds tubes to one of the two lists that the transaction keeps for end_batch(): their ids between commas.
 CREATE OR REPLACE FUNCTION foliot.note(list text, tubes integer[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   before text := coalesce(nullif(current_setting(list, true), ''), ',');
   noted text := before;
   each_tube integer;
 BEGIN
-  FOREACH each_tube IN ARRAY tubes LOOP
-    IF position(',' || each_tube || ',' IN noted) = 0 THEN noted := noted || each_tube || ','; END IF;
-  END LOOP;
+  IF cardinality(tubes) > 50 THEN  -- to look for each of many in the text would take long
+    noted := ',' || array_to_string(ARRAY(SELECT t FROM unnest(foliot.noted(list) || tubes) t GROUP BY t), ',') || ',';
+  ELSE
+    FOREACH each_tube IN ARRAY tubes LOOP
+      IF position(',' || each_tube || ',' IN noted) = 0 THEN noted := noted || each_tube || ','; END IF;
+    END LOOP;
+  END IF;
   IF noted <> before THEN PERFORM set_config(list, noted, true); END IF;
 END $$;
 
+-- The tubes of such a list.
 CREATE OR REPLACE FUNCTION foliot.noted(list text) RETURNS integer[] LANGUAGE sql STABLE AS $$
   SELECT coalesce(string_to_array(nullif(trim(both ',' FROM current_setting(list, true)), ''), ',')::integer[], '{}')
 $$;
@@ -36,7 +66,7 @@ BEGIN
   PERFORM set_config('foliot.next_due', '', true);
 END $$;
 
--- Jobs of these tubes have ended. Of interest only where a tube is paused.
+-- Jobs of these tubes have ended. Nodes want to know of a paused tube that has become empty, so only paused ones are noted.
 CREATE OR REPLACE FUNCTION foliot.note_lost(tubes integer[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   paused integer[];
@@ -46,20 +76,15 @@ BEGIN
   IF cardinality(paused) > 0 THEN PERFORM foliot.note('foliot.lost', paused); END IF;
 END $$;
 
+-- Whether the tube has a job in any state.
 CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGUAGE sql AS $$
   SELECT EXISTS (SELECT FROM foliot.best_ready(of_tube, 1)) OR EXISTS (SELECT FROM foliot.delayed WHERE tube = of_tube)
     OR EXISTS (SELECT FROM foliot.buried WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.reserved WHERE tube = of_tube)
 $$;
 
--- A lock of the session: shared by a batch of its node until the batch has ended, exclusive for the end of the session.
--- So no batch of a living node reserves a job for a session that is over. A lock of the row would make each batch write.
-CREATE OR REPLACE FUNCTION foliot.lock_of(of_session bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT (1718578281::bigint << 32) | (of_session & 4294967295)
-$$;
-
--- Ends a session: its pauses, and a piece of its reservations, because it may have many. Returns whether more are left:
--- then its row stays, and the beats of all nodes end the next pieces. Its batches stay, because its node may still ask
--- for the last one. Precondition: its lock is held.
+-- Ends a registration: its pauses, and a piece of its reservations, because it may have many. Returns whether more are left.
+-- In that case the row of the registration stays, and the heartbeats of all nodes end the next pieces. The numbers of its
+-- batches stay, because its node may still ask for the last one. Precondition: the lock of the registration is held.
 CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   after bigint;
@@ -70,15 +95,16 @@ BEGIN
   WITH over AS (DELETE FROM foliot.pause p WHERE p.session = ended RETURNING p.tube)
   SELECT array_agg(over.tube) INTO tubes FROM over;
   PERFORM foliot.note_ready(tubes);
-  ids := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended AND r.id > after ORDER BY r.id LIMIT 2048);
+  ids := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended AND r.id > after ORDER BY r.id
+               LIMIT foliot.most_at_once());
   PERFORM foliot.lock_jobs(ids);
   WITH gone AS (DELETE FROM foliot.reserved r WHERE r.id = ANY (ids) AND r.session = ended RETURNING r.*),
     made AS (INSERT INTO foliot.ready
              SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
   SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
   PERFORM foliot.note_ready(tubes);
-  IF cardinality(ids) = 2048 THEN
-    UPDATE foliot.node n SET ended_until = ids[2048] WHERE n.session = ended;
+  IF cardinality(ids) = foliot.most_at_once() THEN
+    UPDATE foliot.node n SET ended_until = ids[cardinality(ids)] WHERE n.session = ended;
     RETURN true;
   END IF;
   DELETE FROM foliot.heard h WHERE h.session = ended;
@@ -86,23 +112,23 @@ BEGIN
   RETURN false;
 END $$;
 
--- Waits for the batch that the session's node executes, if it does, and ends the session, or a piece of it: returns
--- whether more is left.
+-- Waits for the end of the batch that the registration's node executes, if there is one, and ends the registration or a
+-- piece of it. Returns whether more is left.
 CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(foliot.lock_of(ended));
   RETURN foliot.end_locked_session(ended);
 END $$;
 
--- The same for a session whose node closes it, and asks for no batch any more.
+-- The same for a registration whose node closes it, and will ask for none of its batches any more.
 CREATE OR REPLACE FUNCTION foliot.close_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM foliot.batch b WHERE b.session = ended;
   RETURN foliot.end_session(ended);
 END $$;
 
--- Announces a node, and returns its new session. An older session of the same name ends. `before` is the session that
--- the node had until now, or 0: if another process has taken the name since, the answer is null.
+-- Announces a node, and returns the number of its new registration. An older registration of the same name ends. `before` is
+-- the registration that the node had until now, or 0. If another process has taken the name since, the answer is null.
 CREATE OR REPLACE FUNCTION foliot.announce(node_name bytea, of_process bigint, node_timeout bigint, before bigint,
                                            given bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -118,7 +144,7 @@ BEGIN
       PERFORM foliot.end_locked_session(older.session);
     EXCEPTION WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
                 OR program_limit_exceeded THEN
-      -- It meets a damaged row, or the like: the session is over, and the beats of all nodes try to end it.
+      -- It has met a damaged row or the like. The registration is over, and the heartbeats of all nodes try to end it.
       UPDATE foliot.node n SET name = NULL WHERE n.session = older.session;
     END;
   END IF;
@@ -131,8 +157,8 @@ BEGIN
   RETURN made;
 END $$;
 
--- Writes down that the node is alive, in the present part; returns since when without a long silence. Null: the session is
--- over.
+-- Stores that the node is alive, in the current partition of `heard`. Returns since when it has been heard of without a long
+-- silence; null if the registration has ended.
 CREATE OR REPLACE FUNCTION foliot.hear(of_session bigint, now_ns bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   silence bigint := (SELECT n.timeout / 2 FROM foliot.node n WHERE n.session = of_session);
@@ -152,10 +178,11 @@ BEGIN
   END LOOP;
 END $$;
 
--- Says that the node is alive, and ends the sessions of nodes that have not said so for their timeout. A node looks for
--- others only when it has been heard of for that time itself: after an outage of the database all are silent. Forgets
--- the batches below `number`, for which nobody asks any more; those below `before` are forgotten already. Returns whether
--- it has ended one or a piece of one: then the next beat should follow at once.
+-- A heartbeat (nodes of every version call it by this name): stores that the node is alive, and ends the registrations of
+-- nodes that have been silent for their timeout. A node looks for silent ones only if it has been heard of for that time
+-- itself, because after an outage of the database all nodes have been silent. Deletes the numbers of the node's batches
+-- from `before` on and below `number`: nobody asks for them any more, and those below `before` were deleted earlier. Returns
+-- whether it has ended a registration or a piece of one: then the next heartbeat should follow at once.
 CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, before bigint, given bigint[])
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -163,7 +190,7 @@ DECLARE
   heard_since bigint;
   dead bigint;
 BEGIN
-  -- The clock has been set back: what lies ahead would keep dead nodes alive until then.
+  -- If the clock was set back, times that lie ahead would keep dead nodes alive until then.
   UPDATE foliot.heard h SET seen = now_ns
   WHERE h.seen > now_ns AND h.seen - (SELECT n.timeout FROM foliot.node n WHERE n.session = h.session) > now_ns;
   heard_since := foliot.hear(of_session, now_ns);
@@ -172,7 +199,7 @@ BEGIN
               WHERE n.name IS NULL OR (heard_since < now_ns - n.timeout
                 AND NOT EXISTS (SELECT FROM foliot.heard h WHERE h.session = n.session AND h.seen >= now_ns - n.timeout))
               ORDER BY n.session LOOP
-    -- A node that executes a batch just now is alive, and so is one that has done so since this function looked.
+    -- A node that executes a batch at this moment is alive, and so is one that has done so since the query above.
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(foliot.lock_of(dead));
     IF EXISTS (
          SELECT FROM foliot.node n WHERE n.session = dead AND (n.name IS NULL OR NOT EXISTS (
@@ -181,23 +208,23 @@ BEGIN
         PERFORM foliot.end_locked_session(dead);
         RETURN true;
       EXCEPTION WHEN insufficient_resources THEN
-        RETURN false;  -- a later beat tries again: this one says that its node is alive
+        RETURN false;  -- a later heartbeat tries again; this one must still say that its node is alive
       WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
            OR program_limit_exceeded THEN
-        NULL;  -- it meets a damaged row, or the like, so later beats try again: the next session
+        NULL;  -- it has met a damaged row or the like: later heartbeats try again. Go on with the next registration
       END;
     END IF;
   END LOOP;
   RETURN false;
 END $$;
 
--- Locks jobs, in this order. Ends the search for each in the part that has it.
+-- Locks the rows of these jobs in `job`, in this order. LIMIT ends the search for each job in the partition that has it.
 CREATE OR REPLACE FUNCTION foliot.lock_jobs(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM unnest(ids) o (id), LATERAL (SELECT FROM foliot.job j WHERE j.id = o.id LIMIT 1 FOR UPDATE) l;
 END $$;
 
--- Of these reservations, ends each whose time is over.
+-- Of these reservations, ends each whose TTR has passed.
 CREATE OR REPLACE FUNCTION foliot.end_over(ids bigint[], openings bigint[], attempts bigint[], now_ns bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -215,26 +242,26 @@ BEGIN
   PERFORM foliot.note_ready(tubes);
 END $$;
 
--- Ends pauses that are over: at most 2048, or that of this tube.
+-- Ends pauses that are over: at most most_at_once(), or the one of this tube.
 CREATE OR REPLACE FUNCTION foliot.end_pauses(now_ns bigint, of_tube integer DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   tubes integer[] := ARRAY[of_tube];
 BEGIN
   IF of_tube IS NULL THEN
-    tubes := ARRAY(SELECT p.tube FROM foliot.pause p WHERE p.until <= now_ns ORDER BY p.until LIMIT 2048
-                   FOR UPDATE SKIP LOCKED);
+    tubes := ARRAY(SELECT p.tube FROM foliot.pause p WHERE p.until <= now_ns ORDER BY p.until
+                   LIMIT foliot.most_at_once() FOR UPDATE SKIP LOCKED);
   END IF;
   WITH over AS (DELETE FROM foliot.pause p WHERE p.tube = ANY (tubes) AND p.until <= now_ns RETURNING p.tube)
   SELECT array_agg(over.tube) INTO tubes FROM over;
   PERFORM foliot.note_ready(tubes);
 END $$;
 
--- The first part of a batch, whose operations name these keys. `turns`: 0, it takes its turn if turns are taken; 1, turns
--- begin (keys.sql); 2, it goes without; 3, turns end. Locks the jobs `to_lock`, which the batch names. Ends the reservations
--- `over_*` of this node, whose time is over by the node's clock; those whose time is not over by this one are in `still_*`.
--- Ends pauses and makes due jobs ready: at most 2048 of each. If the database lacks room (1), that which needs some is left,
--- and that which meets an error.
+-- The begin of a batch. `key_tubes` and `keys` are the keys that its operations name, `turns` is what the batch does about
+-- turns (turns_if_taken() and the others). Locks the jobs `to_lock`, which the batch names. Ends the reservations `over_*`
+-- of this node, which are over by the node's clock; `still_*` gets those that are not over by the clock of the database.
+-- Ends pauses, and makes due jobs ready: at most most_at_once() of each. With `lacks_room` (1 or 0), steps that need room
+-- which is not there, or that meet an error, are left undone. Fails with FL001 if the registration has ended.
 CREATE OR REPLACE FUNCTION foliot.begin_batch(
   of_session bigint, given bigint[], turns bigint, to_lock bigint[], key_tubes bytea[], keys bytea[], over_ids bigint[],
   over_openings bigint[], over_attempts bigint[], lacks_room bigint,
@@ -252,9 +279,9 @@ BEGIN
   now_ns := times[3];
   ignored := pg_advisory_xact_lock_shared(foliot.lock_of(of_session));
   IF cardinality(keys) > 0 THEN
-    IF turns = 1 THEN PERFORM foliot.set_turns(60000); END IF;
-    IF turns = 3 THEN PERFORM foliot.set_turns(0); END IF;
-    IF turns < 2 AND foliot.are_turns_taken() THEN
+    IF turns = foliot.turns_begin() THEN PERFORM foliot.set_turns(foliot.turns_ms()); END IF;
+    IF turns = foliot.turns_end() THEN PERFORM foliot.set_turns(0); END IF;
+    IF turns IN (foliot.turns_if_taken(), foliot.turns_begin()) AND foliot.are_turns_taken() THEN
       PERFORM foliot.wait_for_turn();
       to_lock := foliot.with_keyed(to_lock, key_tubes, keys);
     END IF;
@@ -279,7 +306,7 @@ BEGIN
     ELSE
       ignored := foliot.end_over_or_pass(over_ids, over_openings, over_attempts, now_ns);
     END IF;
-    -- Those that are over stay only for want of room, or for an error: the node tries again in a second.
+    -- A reservation that is over is still there only for want of room or after an error: the node tries again in a second.
     SELECT array_agg(r.id), array_agg(CASE WHEN r.expires < begin_batch.now_ns THEN begin_batch.now_ns + 1000000000
                                            ELSE r.expires END)
     INTO still_ids, still_expires
@@ -295,14 +322,14 @@ BEGIN
   END IF;
   IF first_due <= now_ms THEN
     IF lacks_room = 0 THEN
-      ignored := foliot.make_due_ready(now_ms, 2048);
+      ignored := foliot.make_due_ready(now_ms, foliot.most_at_once());
     ELSE
-      ignored := foliot.make_due_ready_or_pass(now_ms, 2048);
+      ignored := foliot.make_due_ready_or_pass(now_ms, foliot.most_at_once());
     END IF;
   END IF;
 END $$;
 
--- Leaves the number of a batch; returns the part of the table that has it.
+-- Stores the number of a batch; returns the partition of `batch` that has it.
 CREATE OR REPLACE FUNCTION foliot.leave_number(of_session bigint, number bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   part smallint := foliot.current_part('batch');
@@ -311,12 +338,12 @@ BEGIN
   RETURN part;
 END $$;
 
--- The last part of a batch. A batch that has changed something leaves its number, in this part of the table; -1: the
--- database lacks room (1) for it.
+-- The end of a batch. A batch that has changed something stores its number: `part` is the partition of `batch` that has it,
+-- no_partition() if the database has no room for the number, and null if the batch has changed nothing.
 --
--- A primary whose standby has taken its place, unseen, does not know what has changed since. So no answer of it may leave:
--- the commit of a batch that has changed nothing, but tells (1) its clients what the database knows, is to wait for the
--- standby, too. A commit waits if its transaction has written to the log.
+-- A primary whose standby was promoted without its knowledge does not know what has changed since, so none of its answers
+-- may reach a client. Therefore also the commit of a batch that has changed nothing must wait for the standby, if it `tells`
+-- (1 or 0) its clients what the database knows. A commit waits if its transaction has written to the log.
 CREATE OR REPLACE FUNCTION foliot.end_batch(
   of_session bigint, number bigint, lacks_room bigint, tells bigint,
   OUT ready_tubes bytea[], OUT emptied_tubes bytea[], OUT next_due bigint, OUT next_pause bigint,
@@ -349,21 +376,22 @@ BEGIN
     next_due := nullif(known_due, 'none')::bigint;
   ELSE
     next_due := foliot.first_due(now_ms);
-    -- A job that is due, though this batch has not left any over, is held by another transaction, perhaps for long.
+    -- If this batch has left no due job over, one that is still there is locked by another transaction, perhaps for long.
     IF next_due <= now_ms AND current_setting('foliot.is_behind', true) IS DISTINCT FROM 'true' THEN
       SELECT d.due INTO next_due FROM foliot.delayed d WHERE d.due > now_ms ORDER BY d.due, d.id LIMIT 1;
       next_due := least(next_due, now_ms + 100);
     END IF;
   END IF;
-  -- What this database knows of the map, and whether jobs leave it.
+  -- The version of what this database knows of the map, and whether jobs leave it.
   SELECT m.version, EXISTS (SELECT FROM foliot.away a WHERE a.sends_until > clock_timestamp())::integer,
          (SELECT p.until FROM foliot.pause p ORDER BY p.until LIMIT 1)
   INTO map_version, sends, next_pause FROM foliot.map m;
 END $$;
 
--- Whether this batch, whose number is in this part if it is anywhere, has been committed; if not, it is given up, and
--- never will be. Waits for a twin that is still being committed, and always writes, so that the commit of the answer is
--- also the commit of all that it saw. May be asked again if its own commit is in doubt.
+-- Whether this batch has been committed. Its number is in this partition, if it is stored at all. If it is not, the batch is
+-- given up: its number is stored as such, so a commit of the batch that comes later fails. Waits for a transaction that is
+-- still being committed with that number. It always writes, so that the commit of its answer also waits for a standby. It
+-- may be called again if its own commit is in doubt.
 CREATE OR REPLACE FUNCTION foliot.has_happened(of_session bigint, number bigint, part bigint) RETURNS boolean
 LANGUAGE sql AS $$
   INSERT INTO foliot.batch AS b VALUES (of_session, number, true, 1000000000 * extract(epoch FROM now())::bigint, part)

@@ -1,12 +1,19 @@
--- Changes of jobs that a worker holds, and of jobs that no worker has. The arrays have one element for each operation.
+-- Changes of jobs that a worker holds (finish(), change_held()), and of jobs that no worker has (change_waiting()).
+--
+-- The arrays of a function have one element for each operation, in the order of the batch.
+--
+-- Tables: deletes a job's row of one state and inserts its row of the next one (tables.sql).
+-- Called by: batches of nodes; change_held_or_pass() and change_waiting_or_pass() (patient.sql).
+-- Locks: the row of each job in `job`, then the job's row of its state, until the batch ends. finish() locks the row in
+-- `reserved` first: nothing else waits for a job with its row in `reserved` locked.
 
--- Whether a session goes on. Reservations of one that is over have ended, also if their rows are still there.
+-- Whether a registration goes on. Reservations of one that is being ended are over, also if their rows are still there.
 CREATE OR REPLACE FUNCTION foliot.goes_on(of_session bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL);
 END $$;
 
--- Ends reserved jobs; returns 1 for each that its token held. No job is named twice.
+-- Ends reserved jobs; returns 1 for each whose token was valid, else 0. No job is named twice.
 CREATE OR REPLACE FUNCTION foliot.finish(given bigint[], ids bigint[], openings bigint[], attempts bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,7 +49,7 @@ BEGIN
   RETURN ARRAY(SELECT (o.id IN (SELECT unnest(done)))::integer FROM unnest(ids) WITH ORDINALITY o (id, n) ORDER BY o.n);
 END $$;
 
--- The row of a reserved job, if this token holds it, locked with the job's row in `job`.
+-- Whether this token holds the job. Locks the job's row in `job`.
 CREATE OR REPLACE FUNCTION foliot.held(job_id bigint, of_opening bigint, attempt bigint, now_ns bigint)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
@@ -51,9 +58,9 @@ BEGIN
                    AND r.expires >= now_ns AND foliot.goes_on(r.session));
 END $$;
 
--- Gives reserved jobs back, or sets them aside, or begins their TTR again. `whats`: 0 abandon, 1 release, 2 bury,
--- 3 touch. A priority of null: as before. Returns for each: null if it was not held; for a touch the end of the
--- reservation; else 0.
+-- Abandons, releases, buries or touches reserved jobs; `whats` has to_abandon() and the others. A priority of null leaves
+-- the job's priority. Returns for each null if its token did not hold it, for a touch the end of the reservation in ns, else
+-- change_done().
 CREATE OR REPLACE FUNCTION foliot.change_held(given bigint[], whats bigint[], ids bigint[], openings bigint[],
                                               attempts bigint[], pris bigint[], ats bigint[], dues bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -66,16 +73,17 @@ BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     one := NULL;
     IF foliot.held(ids[i], openings[i], attempts[i], times[3]) THEN
-      IF whats[i] = 3 THEN
+      IF whats[i] = foliot.to_touch() THEN
         UPDATE foliot.reserved r SET expires = times[3] + j.ttr * 1000000 FROM foliot.job j
         WHERE r.id = ids[i] AND j.id = ids[i] RETURNING r.expires INTO one;
       ELSE
         DELETE FROM foliot.reserved r WHERE r.id = ids[i]
         RETURNING r.id, r.tube, coalesce(pris[i], r.pri), r.due, r.delay, r.reserves, r.timeouts,
-          r.releases + (whats[i] = 1)::integer, r.buries + (whats[i] = 2)::integer, r.kicks INTO p;
-        IF whats[i] = 2 THEN
+          r.releases + (whats[i] = foliot.to_release())::integer, r.buries + (whats[i] = foliot.to_bury())::integer,
+          r.kicks INTO p;
+        IF whats[i] = foliot.to_bury() THEN
           INSERT INTO foliot.buried VALUES (p.*, nextval('foliot.burial'));
-        ELSIF whats[i] = 1 THEN
+        ELSIF whats[i] = foliot.to_release() THEN
           p.due := foliot.due_of(ats[i], dues[i], times);
           p.delay := foliot.delay_of(ats[i], dues[i], times);
           PERFORM foliot.settle(p, times[1]);
@@ -83,7 +91,7 @@ BEGIN
           INSERT INTO foliot.ready VALUES (p.*);
           PERFORM foliot.note_ready(ARRAY[p.tube]);
         END IF;
-        one := 0;
+        one := foliot.change_done();
       END IF;
     END IF;
     answers := answers || one;
@@ -91,9 +99,9 @@ BEGIN
   RETURN answers;
 END $$;
 
--- Changes jobs that no worker has. `whats`: 0 cancel, 1 reschedule, 2 fire now, 3 kick. A job is meant by its id, or,
--- where the tube has a name, by its key. Returns pairs of what and id: what is 0 done, 1 reserved, 2 refused, 3 gone,
--- -1 on its way to another database.
+-- Changes jobs that no worker has; `whats` has to_cancel() and the others. An operation names its job by the id, or, if its
+-- tube is not empty, by tube and key. Returns pairs of an answer and an id: change_done() and the others, or
+-- answer_passed_over() if the job is on its way to another database.
 CREATE OR REPLACE FUNCTION foliot.change_waiting(given bigint[], whats bigint[], ids bigint[], tubes bytea[],
                                                  keys bytea[], ats bigint[], dues bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -107,44 +115,50 @@ BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     IF tubes[i] <> '' THEN
       LOOP
-        SELECT j.id INTO found_id FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] AND j.part = 9
-        FOR UPDATE;
+        SELECT j.id INTO found_id FROM foliot.job j
+        WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] AND j.part = foliot.lasting_partition() FOR UPDATE;
         -- While it waited for the lock, the job may have been replaced by another one with its key.
         EXIT WHEN FOUND OR NOT EXISTS (
-          SELECT FROM foliot.job j WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] AND j.part = 9);
+          SELECT FROM foliot.job j
+          WHERE j.tube = foliot.tube_id(tubes[i]) AND j.key = keys[i] AND j.part = foliot.lasting_partition());
       END LOOP;
     ELSE
       SELECT j.id INTO found_id FROM foliot.job j WHERE j.id = ids[i] FOR UPDATE;
     END IF;
     IF found_id IS NULL THEN
-      answers := answers || ARRAY[3, 0]::bigint[];
+      answers := answers || ARRAY[foliot.change_gone(), foliot.no_id()];
       CONTINUE;
     END IF;
     lifted := foliot.lift(found_id, times[3]);
-    IF lifted.state IN (2, 4) THEN
-      answers := answers || ARRAY[CASE lifted.state WHEN 2 THEN 1 ELSE -1 END, found_id];
+    IF lifted.state = foliot.state_reserved() THEN
+      answers := answers || ARRAY[foliot.change_reserved(), found_id];
+      CONTINUE;
+    END IF;
+    IF lifted.state = foliot.state_leaving() THEN
+      answers := answers || ARRAY[foliot.answer_passed_over(), found_id];
       CONTINUE;
     END IF;
     p := lifted.placed;
-    IF whats[i] = 0 THEN
+    IF whats[i] = foliot.to_cancel() THEN
       DELETE FROM foliot.job j WHERE j.id = found_id;
       PERFORM foliot.note_lost(ARRAY[p.tube]);
-      answers := answers || ARRAY[0, found_id];
+      answers := answers || ARRAY[foliot.change_done(), found_id];
       CONTINUE;
     END IF;
-    IF whats[i] = 1 THEN
+    IF whats[i] = foliot.to_reschedule() THEN
       p.due := foliot.due_of(ats[i], dues[i], times);
       p.delay := foliot.delay_of(ats[i], dues[i], times);
       PERFORM foliot.settle(p, times[1]);
     ELSE
-      IF lifted.state <> 1 THEN
+      IF lifted.state <> foliot.state_ready() THEN
         p.due := times[1];
-        IF whats[i] = 3 THEN p.kicks := p.kicks + 1; END IF;
+        IF whats[i] = foliot.to_kick() THEN p.kicks := p.kicks + 1; END IF;
       END IF;
       INSERT INTO foliot.ready VALUES (p.*);
       PERFORM foliot.note_ready(ARRAY[p.tube]);
     END IF;
-    answers := answers || ARRAY[CASE WHEN whats[i] = 3 AND lifted.state = 1 THEN 2 ELSE 0 END, found_id];
+    answers := answers || ARRAY[CASE WHEN whats[i] = foliot.to_kick() AND lifted.state = foliot.state_ready()
+                                     THEN foliot.change_refused() ELSE foliot.change_done() END, found_id];
   END LOOP;
   RETURN answers;
 END $$;

@@ -1,5 +1,12 @@
--- Counts of jobs, and the list of tubes. They read all that they count, and a batch waits for them: so they go on for a
--- limited time, and then say how far they have come.
+-- Counts of jobs, and the list of tubes.
+--
+-- A count reads all rows that it counts, and the next batches of its node wait for it. So it goes on for a limited time, and
+-- then returns what it has counted so far, with a mark that there are more.
+--
+-- Functions: count_jobs(), list_tubes(), and their steps.
+-- Called by: batches of nodes.
+-- Locks: buried, delayed, reserved and ready (ACCESS SHARE) before the snapshot of the count: a partition that was truncated
+-- after the snapshot would look empty.
 
 -- For how long the counts and lists of one batch go on together. Each goes on for at least one step of each table.
 CREATE OR REPLACE FUNCTION foliot.patience_of_counts() RETURNS interval LANGUAGE sql STABLE AS $$
@@ -15,15 +22,15 @@ CREATE OR REPLACE FUNCTION foliot.count_until() RETURNS timestamptz LANGUAGE sql
          - coalesce(nullif(current_setting('foliot.has_counted', true), '')::interval, interval '0')
 $$;
 
--- It has ended.
+-- The count or list has ended: its time is taken from that of the next ones of the batch.
 CREATE OR REPLACE FUNCTION foliot.end_count(until timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('foliot.has_counted', (clock_timestamp() - until + foliot.patience_of_counts())::text, true);
 END $$;
 
--- Whether a count or list that goes on until then must not begin with this table, because so many of its rows have gone,
--- and are still there, that to walk over them may take longer. That goes on unseen, at about four million in a second, so
--- it cannot be cut short. As many as a step counts do not matter.
+-- Whether a count or list that goes on until then must not begin with this table, because it has so many dead rows that to
+-- pass over them may take longer. PostgreSQL passes over about four million dead rows in a second, without a chance for this
+-- function to stop it. As many as a step counts do not matter.
 CREATE OR REPLACE FUNCTION foliot.has_too_many_gone(of_table text, until timestamptz) RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
   SELECT (SELECT coalesce(sum(pg_stat_get_dead_tuples(c.oid)), 0) FROM pg_class c
@@ -32,8 +39,8 @@ LANGUAGE sql VOLATILE AS $$
          > greatest(foliot.step_of_counts(), 4000000 * extract(epoch FROM until - clock_timestamp()))
 $$;
 
--- How many rows this cursor brings: from `until` on, only some more than those that it has brought. Closes it. The cursor
--- must not leave out rows that it reads, which would take time unseen.
+-- How many rows this cursor has; after the time `until` it stops at the end of a step. Closes the cursor. The query of the
+-- cursor must not filter rows: to pass over them would take time in which nothing looks at the clock.
 CREATE OR REPLACE FUNCTION foliot.count_rows(brought refcursor, until timestamptz, OUT rows bigint, OUT is_cut boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -51,8 +58,8 @@ BEGIN
   CLOSE brought;
 END $$;
 
--- The numbers of count_jobs() but for the pause, in the snapshot of the statement that calls this. Buried jobs are
--- counted first: a kick asks whether there are any.
+-- The numbers of count_jobs() except the pause, in the snapshot of the statement that calls this. Buried jobs are counted
+-- first, because a count that is cut short must still say whether there are any: kicks depend on that.
 CREATE OR REPLACE FUNCTION foliot.count_states(of_tube integer, of_all boolean, until timestamptz,
   OUT urgent bigint, OUT ready bigint, OUT reserved bigint, OUT delayed bigint, OUT buried bigint, OUT is_cut boolean)
 LANGUAGE plpgsql STABLE AS $$
@@ -113,8 +120,9 @@ BEGIN
   END IF;
 END $$;
 
--- Counts the jobs of a tube, or of all tubes if it is null: urgent, ready, reserved, delayed, buried; when the tube's
--- pause ends; and 1 if the time was over: then there are at least so many.
+-- Counts the jobs of a tube, or of all tubes if `of_name` is null. Returns the numbers of urgent, ready, reserved, delayed
+-- and buried jobs; the end of the tube's pause in ns; and 1 if the time was over, so that there are at least so many, else
+-- 0.
 CREATE OR REPLACE FUNCTION foliot.count_jobs(of_name bytea) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
@@ -128,7 +136,7 @@ BEGIN
                (SELECT p.until FROM foliot.pause p WHERE p.tube = of_tube), c.is_cut::integer];
 END $$;
 
--- The tubes that have a job, in the snapshot of the statement that calls this; null: the time was over.
+-- The tubes that have a job, in the snapshot of the statement that calls this; null if the time was over.
 CREATE OR REPLACE FUNCTION foliot.find_tubes(until timestamptz) RETURNS bytea[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   length bigint := foliot.step_of_counts() / 5;
@@ -155,7 +163,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The tubes that have a job, by name; null: the time was over.
+-- The names of the tubes that have a job, in their order; null if the time was over.
 CREATE OR REPLACE FUNCTION foliot.list_tubes() RETURNS bytea[] LANGUAGE plpgsql AS $$
 DECLARE
   until timestamptz := foliot.count_until();

@@ -1,14 +1,23 @@
 -- Delayed jobs that become due.
 --
--- The parts 0, 1 and 2 of `delayed` have the jobs that were due within a minute when they were put, and take turns
--- (rotation.sql). Those that were due later are in the last part. There the rows that have gone stay as long as any
--- transaction is open that began before, all of them where each batch looks for the first row. So a search begins at the
--- floor: a time before which no row of that part is due. It is at most the present time, and each put into that part is due
--- a minute after its transaction has begun. So only a transaction that lasts longer can commit a row below the floor; every
--- few seconds a turn of the rotation looks for those.
+-- The partitions 0, 1 and 2 of `delayed` (turning_partitions()) have the jobs that were due within a minute when they were
+-- put, and take new rows in turn (rotation.sql). Jobs that are due later lie in the lasting partition. There dead rows stay
+-- as long as any transaction is open that began before they died, and each batch looks for the first row. So a search begins
+-- at the floor: a time before which no row of that partition is due.
+--
+-- Invariant: no row of the lasting partition that is committed is due before the floor, except for a few seconds after the
+-- end of a transaction that was open for longer than a minute. Reason: the floor is at most the present time, and each put
+-- into that partition is due more than a minute after its transaction has begun. Every few seconds a turn of the rotation
+-- looks for rows before the floor, and lowers it to them.
+--
+-- Table: delayed; and ready, into which due jobs go. Sequences: due_floor, due_floor_checked. Called by: begin_batch() and
+-- end_batch(), kick(), peek_first(), and turns of the rotation (raise_due_floor()). Locks: rows of `delayed`, with SKIP
+-- LOCKED, until the batch ends. A job that becomes due goes without the lock of its row in `job` (tables.sql says why it
+-- may).
 
--- The floor, or 0: it lies far ahead, because the clock was set back, or a test has another one. It lies a little ahead for
--- a batch that began before the last turn: what comes is due a minute later than that.
+-- The floor; or 0 if it lies far ahead of the present time, because the clock was set back, or because a test has another
+-- clock. For a batch that began before the last turn of the rotation it may lie a little ahead, and is right: new rows are
+-- due a minute later.
 CREATE OR REPLACE FUNCTION foliot.due_floor(now_ms bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   known bigint := pg_sequence_last_value('foliot.due_floor');
@@ -16,30 +25,38 @@ BEGIN
   RETURN CASE WHEN known <= now_ms + 10000 THEN known ELSE 0 END;
 END $$;
 
--- When the first job is due; null: there is none.
+-- When the first delayed job is due; null if there is none.
 CREATE OR REPLACE FUNCTION foliot.first_due(now_ms bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   due_floor bigint := foliot.due_floor(now_ms);
 BEGIN
-  RETURN least((SELECT d.due FROM foliot.delayed d WHERE d.part IN (0, 1, 2) ORDER BY d.due, d.id LIMIT 1),
-               (SELECT d.due FROM foliot.delayed d WHERE d.part = 9 AND d.due >= due_floor ORDER BY d.due, d.id LIMIT 1));
+  RETURN least((SELECT d.due FROM foliot.delayed d WHERE d.part = ANY (foliot.turning_partitions())
+                ORDER BY d.due, d.id LIMIT 1),
+               (SELECT d.due FROM foliot.delayed d WHERE d.part = foliot.lasting_partition() AND d.due >= due_floor
+                ORDER BY d.due, d.id LIMIT 1));
 END $$;
 
--- Locks the delayed jobs of a tube that are due at `until` or before, the soonest first: up to `most` of the last part, and
--- of the others. Passes over those that another transaction has locked.
+-- Locks the delayed jobs of a tube that are due at `until` or before, the soonest first: up to `most` of the lasting
+-- partition, and up to `most` of the others. Passes over jobs that another transaction has locked.
+-- PL/pgSQL keeps the plan: see lock_ready().
 CREATE OR REPLACE FUNCTION foliot.lock_delayed(of_tube integer, until bigint, most bigint, due_floor bigint)
-RETURNS TABLE (due bigint, id bigint) LANGUAGE sql VOLATILE AS $$
+RETURNS TABLE (due bigint, id bigint) LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
   SELECT n.* FROM (
-    SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part IN (0, 1, 2) AND d.due <= until
+    SELECT d.due, d.id FROM foliot.delayed d
+    WHERE d.tube = of_tube AND d.part = ANY (foliot.turning_partitions()) AND d.due <= until
     ORDER BY d.due, d.id LIMIT most FOR UPDATE SKIP LOCKED) n
   UNION ALL
   SELECT f.* FROM (
-    SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part = 9 AND d.due BETWEEN due_floor AND until
-    ORDER BY d.due, d.id LIMIT most FOR UPDATE SKIP LOCKED) f
-$$;
+    SELECT d.due, d.id FROM foliot.delayed d
+    WHERE d.tube = of_tube AND d.part = foliot.lasting_partition() AND d.due BETWEEN due_floor AND until
+    ORDER BY d.due, d.id LIMIT most FOR UPDATE SKIP LOCKED) f;
+END $$;
 
--- Raises the floor to the first row, or to the present time. Looks for rows below it, too, if the last time was 5 s ago
--- and twenty times as long as that took: then the floor sinks to the first of them.
+-- Raises the floor to the first row, or to the present time. Also looks for rows below the floor, if the last such look was
+-- 5 s ago, and twenty times as long ago as it took: then the floor sinks to the first of them.
 CREATE OR REPLACE FUNCTION foliot.raise_due_floor(now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   next_check bigint := pg_sequence_last_value('foliot.due_floor_checked');
@@ -48,7 +65,8 @@ DECLARE
   first bigint;
 BEGIN
   IF checks THEN due_floor := 0; END IF;
-  SELECT d.due INTO first FROM foliot.delayed d WHERE d.part = 9 AND d.due >= due_floor ORDER BY d.due, d.id LIMIT 1;
+  SELECT d.due INTO first FROM foliot.delayed d WHERE d.part = foliot.lasting_partition() AND d.due >= due_floor
+  ORDER BY d.due, d.id LIMIT 1;
   PERFORM setval('foliot.due_floor', least(first, now_ms));
   IF checks THEN
     PERFORM setval('foliot.due_floor_checked',
@@ -56,10 +74,10 @@ BEGIN
   END IF;
 END $$;
 
--- Locks about `most` jobs that are due: three quarters of them are the soonest, and half as many more where both the last
--- part and the others have so many. If there are as many, the others are the soonest 8 of each of the next tubes that have
--- delayed jobs, so that a burst in one tube does not delay the others. A job may be named twice. The session keeps the
--- tube that was the last.
+-- Locks about `most` jobs that are due. Three quarters of them are the soonest ones; if the lasting partition and the others
+-- have many, half as many come in addition. If there are more due jobs than that, the rest are the soonest 8 of each of the
+-- next tubes that have delayed jobs, so that a burst in one tube does not delay the others. `ids` may have a job twice. A
+-- setting of the connection keeps the last of these tubes, where the next call goes on.
 CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, most bigint, OUT ids bigint[], OUT are_more boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -69,19 +87,21 @@ DECLARE
   due_floor bigint := foliot.due_floor(now_ms);
   last_tube integer := coalesce(nullif(current_setting('foliot.last_due_tube', true), '')::integer, 0);
 BEGIN
-  ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.part IN (0, 1, 2) AND d.due <= now_ms
+  ids := ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.part = ANY (foliot.turning_partitions()) AND d.due <= now_ms
                ORDER BY d.due, d.id LIMIT soonest FOR UPDATE SKIP LOCKED);
   near := cardinality(ids);
   far := greatest(soonest - near, soonest - soonest / 2);
-  ids := ids || ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.part = 9 AND d.due >= due_floor AND d.due <= now_ms
+  ids := ids || ARRAY(SELECT d.id FROM foliot.delayed d
+                      WHERE d.part = foliot.lasting_partition() AND d.due >= due_floor AND d.due <= now_ms
                       ORDER BY d.due, d.id LIMIT far FOR UPDATE SKIP LOCKED);
   are_more := near = soonest OR cardinality(ids) - near = far;
   IF NOT are_more THEN RETURN; END IF;
   FOR i IN 1 .. most / 32 LOOP
     last_tube := least(
-      (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube AND d.part IN (0, 1, 2)
+      (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube AND d.part = ANY (foliot.turning_partitions())
        ORDER BY d.tube, d.due, d.id LIMIT 1),
-      (SELECT d.tube FROM foliot.delayed d WHERE d.tube > last_tube AND d.part = 9 AND d.due >= due_floor
+      (SELECT d.tube FROM foliot.delayed d
+       WHERE d.tube > last_tube AND d.part = foliot.lasting_partition() AND d.due >= due_floor
        ORDER BY d.tube, d.due, d.id LIMIT 1));
     EXIT WHEN last_tube IS NULL;
     ids := ids || ARRAY(
@@ -90,7 +110,7 @@ BEGIN
   PERFORM set_config('foliot.last_due_tube', coalesce(last_tube, 0)::text, false);
 END $$;
 
--- Makes up to `most` due jobs ready, or these, which are locked.
+-- Makes up to `most` due jobs ready, or the jobs `due_ids`, which the caller has locked.
 CREATE OR REPLACE FUNCTION foliot.make_due_ready(now_ms bigint, most bigint, due_ids bigint[] DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

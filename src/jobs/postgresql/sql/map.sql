@@ -1,8 +1,15 @@
--- The map of tubes to databases, where one database is not enough, and the moves of tubes.
+-- The map of tubes to databases, for stores that need more than one database, and the moves of tubes.
 --
--- The first database has the number 0, and the map: which databases there are, and which tubes are not in the first
--- one. Each database knows by itself which tubes have left it, and takes no new jobs for them: so a node whose map is
--- old puts no job where nobody looks for it. `version` in foliot.map rises with each change of what its database knows.
+-- The first database has the number 0, and the map: which databases there are, and which tubes are not in the first one.
+-- Each database itself stores which tubes have left it, and accepts no new jobs for them. So a node with an old map puts no
+-- job where no node looks for it. `version` in foliot.map rises with each change of what its database knows of the map.
+--
+-- Tables: map, database, tube_place, joined, away, leaving, arrived. Sequence: piece. Called by: programs that change the
+-- map (database_map.hpp); nodes (read_databases(), read_places(), is_away()); functions for applications (demand_tube(),
+-- demand_own_job(), demand_new_snapshots()). Locks: a change of the map locks foliot.map (EXCLUSIVE). become_database() and
+-- leave() lock foliot.away (ACCESS EXCLUSIVE): they wait for all transactions that have put a job, and puts wait for them,
+-- so they time out after 50 ms and are called again. send_piece() locks foliot.leaving (EXCLUSIVE). advance_ids() has
+-- lock_of_ids(). All last until the transaction ends.
 --
 -- A database is added in these steps, each of which may be repeated:
 --   1. plan_database() at the first database gives it a number, which no other one gets. Nobody sees it yet;
@@ -19,6 +26,7 @@
 --      forget_piece() at `before`. A piece has a number, and is taken once. Meanwhile its jobs are in neither database;
 --   5. when no job is left at `before`: has_left() there, and end_move() at the first database.
 
+-- What this database knows of the map has changed: nodes read it again.
 CREATE OR REPLACE FUNCTION foliot.note_change_of_map() RETURNS void LANGUAGE sql AS $$
   UPDATE foliot.map SET version = version + 1
 $$;
@@ -34,9 +42,9 @@ BEGIN
 END $$;
 
 -- Makes this database, which has no job, the one with this number in the map with this id. Its ids are above those that
--- the first database has given while it was the only one, for these have any remainder. The lock waits for all
--- transactions that have put a job, so the look behind it sees their jobs; and who puts one meanwhile waits for it, and sees
--- the number then (demand_tube()).
+-- the first database has given while it was the only one, which have any remainder. The lock waits for all transactions
+-- that have put a job, so the query after it sees their jobs. An application that puts a job meanwhile waits for the lock,
+-- and then sees the number (demand_tube()).
 CREATE OR REPLACE FUNCTION foliot.become_database(of_number smallint, of_map uuid, above bigint) RETURNS void
 LANGUAGE plpgsql SET lock_timeout = '50ms' AS $$
 BEGIN
@@ -101,7 +109,7 @@ END $$;
 
 -- At the first database: the one with this number, which has no tube, leaves the map. No other one gets its number,
 -- because the others have noted by it which pieces have arrived; but it may be added again. Its connection string is
--- forgotten, for what that leads to may be made anew.
+-- forgotten, because the database that it leads to may be made anew.
 CREATE OR REPLACE FUNCTION foliot.remove_database(of_number smallint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   has_tube bytea;
@@ -118,13 +126,13 @@ BEGIN
   PERFORM foliot.note_change_of_map();
 END $$;
 
--- The databases but for the first one.
+-- The databases except the first one.
 CREATE OR REPLACE FUNCTION foliot.read_databases(OUT numbers bigint[], OUT connections bytea[]) LANGUAGE sql STABLE AS $$
   SELECT array_agg(d.number::bigint ORDER BY d.number), array_agg(convert_to(d.connection, 'UTF8') ORDER BY d.number)
   FROM foliot.database d WHERE d.is_added
 $$;
 
--- The tubes that are not in the first database, or move. `before` is -1: it does not move.
+-- The tubes that are not in the first database, and those that move. `befores` has -1 for a tube that does not move.
 CREATE OR REPLACE FUNCTION foliot.read_places(OUT tubes bytea[], OUT databases bigint[], OUT befores bigint[])
 LANGUAGE sql STABLE AS $$
   SELECT array_agg(p.tube ORDER BY p.tube), array_agg(p.database::bigint ORDER BY p.tube),
@@ -132,7 +140,7 @@ LANGUAGE sql STABLE AS $$
   FROM foliot.tube_place p
 $$;
 
--- Plans that the tube moves to this database; returns where it moves from, or null if it is there and does not move.
+-- Plans that the tube moves to this database. Returns the database from which it moves; null if it is there already.
 CREATE OR REPLACE FUNCTION foliot.plan_move(of_tube bytea, to_database smallint) RETURNS smallint LANGUAGE plpgsql AS $$
 DECLARE
   place foliot.tube_place;
@@ -157,6 +165,7 @@ BEGIN
   RETURN made_from;
 END $$;
 
+-- The move of the tube has ended: no job of it is left where it was.
 CREATE OR REPLACE FUNCTION foliot.end_move(of_tube bytea) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   LOCK TABLE foliot.map IN EXCLUSIVE MODE;
@@ -177,14 +186,14 @@ BEGIN
   RETURN (SELECT s.last_value FROM foliot.job_id s);
 END $$;
 
--- Gives only ids above this one from now on, and waits for no transaction that has put a job. Others may get ids between
--- the two steps, so it skips 4,294,967,296 more, as after a restore. Two at once could go back, so there is a lock; the
--- error at the end takes it away again, and a sequence keeps its value.
+-- Gives only ids above this one from now on, without waiting for the transactions that have put a job. Others may take ids
+-- between nextval() and setval(), so it skips 4,294,967,296 more, as after a restore. Two calls at once could set the
+-- sequence back, so there is a lock. The error at the end releases the lock, while a sequence keeps its value.
 CREATE OR REPLACE FUNCTION foliot.advance_ids(above bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   made bigint;
 BEGIN
-  PERFORM pg_advisory_xact_lock((1718578282::bigint << 32) + 1);
+  PERFORM pg_advisory_xact_lock(foliot.lock_of_ids());
   made := nextval('foliot.job_id');
   PERFORM setval('foliot.job_id', greatest(made, above - above % 64 + made % 64) + 4294967296);
   RAISE EXCEPTION 'advanced' USING ERRCODE = 'FL007';
@@ -192,7 +201,8 @@ EXCEPTION
   WHEN SQLSTATE 'FL007' THEN RETURN;
 END $$;
 
--- This database takes new jobs for the tube, with ids above this one. Without a number it would give those of others.
+-- This database accepts new jobs for the tube, with ids above this one. It must have a number in the map, or it would give
+-- ids that other databases give as well.
 CREATE OR REPLACE FUNCTION foliot.join(of_tube bytea, above bigint) RETURNS void LANGUAGE plpgsql
 SET lock_timeout = '50ms' AS $$
 BEGIN
@@ -206,9 +216,9 @@ BEGIN
   IF (SELECT s.last_value FROM foliot.job_id s) < above THEN PERFORM foliot.advance_ids(above); END IF;
 END $$;
 
--- Takes up to `most` jobs, or `bytes` bytes of bodies, that no worker has out of their tables, as the next piece. If there
--- is a piece already, also one of another tube, it stays that one. `piece` is null if nothing can be taken: `is_left` then
--- says whether the tube has a job.
+-- Moves jobs that no worker has to `leaving`, as the next piece: up to `most` jobs, or up to `bytes` bytes of bodies, but at
+-- least one job. If there is a piece already, of whichever tube, returns that one. `piece` is null if there was nothing to
+-- move; then `is_left` says whether the tube still has a job.
 CREATE OR REPLACE FUNCTION foliot.send_piece(of_name bytea, most bigint, bytes bigint, OUT piece bigint,
                                              OUT is_left boolean) LANGUAGE plpgsql AS $$
 DECLARE
@@ -239,17 +249,20 @@ BEGIN
   piece := nextval('foliot.piece');
   WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
   INSERT INTO foliot.leaving
-  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 0, send_piece.piece FROM gone;
+  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, foliot.state_delayed(),
+         send_piece.piece FROM gone;
   WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.*)
   INSERT INTO foliot.leaving
-  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 1, send_piece.piece FROM gone;
+  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, foliot.state_ready(),
+         send_piece.piece FROM gone;
   WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.*)
   INSERT INTO foliot.leaving
-  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, 3, send_piece.piece FROM gone ORDER BY seq;
+  SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, foliot.state_buried(),
+         send_piece.piece FROM gone ORDER BY seq;
   IF NOT EXISTS (SELECT FROM foliot.leaving) THEN piece := NULL; END IF;
 END $$;
 
--- The jobs of the piece, as take_piece() is to get them.
+-- The jobs of the piece, in the form of the arguments of take_piece().
 CREATE OR REPLACE FUNCTION foliot.sent_piece() RETURNS TABLE (tube bytea, key bytea, body bytea, numbers bigint[])
 LANGUAGE sql STABLE AS $$
   SELECT t.name, coalesce(j.key, ''), j.body,
@@ -257,8 +270,8 @@ LANGUAGE sql STABLE AS $$
   FROM foliot.leaving l, foliot.job_with(l.id) j, foliot.tube_with(l.tube) t ORDER BY l.seq
 $$;
 
--- Takes a piece that another database has sent; a piece that it has taken before it does not take again. `numbers` has
--- those of all jobs, one after the other.
+-- Stores a piece that another database has sent, unless it has stored it before. `numbers` has 12 numbers for each job:
+-- id, time made, TTR, state, priority, due time, delay, reserves, timeouts, releases, buries, kicks.
 CREATE OR REPLACE FUNCTION foliot.take_piece(from_database bigint, of_piece bigint, of_name bytea, keys bytea[],
                                              bodies bytea[], numbers bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -274,12 +287,12 @@ BEGIN
   of_tube := foliot.tube_id(of_name);
   FOR i IN 1 .. cardinality(keys) LOOP
     n := numbers[12 * i - 11 : 12 * i];
-    INSERT INTO foliot.job VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i], 9);
+    INSERT INTO foliot.job VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i], foliot.lasting_partition());
     p := ROW(n[1], of_tube, n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]);
-    IF n[4] = 0 THEN
+    IF n[4] = foliot.state_delayed() THEN
       INSERT INTO foliot.delayed
       VALUES (p.*, foliot.part_for_delayed(p.due, floor(extract(epoch FROM now()) * 1000)::bigint));
-    ELSIF n[4] = 1 THEN
+    ELSIF n[4] = foliot.state_ready() THEN
       INSERT INTO foliot.ready VALUES (p.*);
     ELSE
       INSERT INTO foliot.buried VALUES (p.*, nextval('foliot.burial'));
@@ -287,7 +300,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The jobs of this piece are in the other database: they end here.
+-- The jobs of this piece are in the other database, and are deleted here.
 CREATE OR REPLACE FUNCTION foliot.forget_piece(of_piece bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   ids bigint[];
@@ -297,7 +310,8 @@ BEGIN
   DELETE FROM foliot.job j WHERE j.id = ANY (ids);
 END $$;
 
--- No job of the tube is left. For a while a look here may still have missed what has just gone: so nodes look again.
+-- No job of the tube is left here. For a minute an operation may have missed a job that had just left, so nodes look again
+-- in the other database.
 CREATE OR REPLACE FUNCTION foliot.has_left(of_tube bytea) RETURNS void LANGUAGE sql AS $$
   UPDATE foliot.away SET sends_until = clock_timestamp() + interval '60 s' WHERE tube = of_tube
 $$;
@@ -308,8 +322,8 @@ CREATE OR REPLACE FUNCTION foliot.is_away(of_tube bytea) RETURNS boolean LANGUAG
   SELECT EXISTS (SELECT FROM foliot.away a WHERE a.tube = of_tube)
 $$;
 
--- For an application: the tube must be here. New tubes are in the first database. Nodes need not look: their map says that
--- the tube is here, so it is, or will be, or it has left.
+-- For an application: fails if the tube is in another database. New tubes are in the first one. Nodes need no such check: by
+-- their map the tube is here, and if it has left, is_away() says so.
 CREATE OR REPLACE FUNCTION foliot.demand_tube(of_tube bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   left_here boolean := foliot.is_away(of_tube);

@@ -1,8 +1,11 @@
--- Figures for monitoring: docs/serve/monitoring.md describes them. Stable: names and meanings stay as they are in later
--- versions, which may add some.
+-- Figures for monitoring: docs/serve/monitoring.md describes them. They are stable: names and meanings stay as they are in
+-- later versions, which may add some.
+--
+-- Functions: metrics() for users; job_metrics(), which it calls.
+-- Called by: monitoring. Reads each job's row of its state once, so it costs as much as a count of all jobs.
+-- Locks: those of reading tables (ACCESS SHARE).
 
--- Those of the jobs and nodes. Reads each job's place once. Runs with the rights of the schema's owner, for roles to which
--- it was granted.
+-- The figures of jobs and nodes. Runs with the rights of the schema's owner, for roles that have been granted it.
 CREATE OR REPLACE FUNCTION foliot.job_metrics() RETURNS TABLE (name text, label text, value double precision)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   WITH
@@ -49,8 +52,8 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
         WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.backend_type <> 'autovacuum worker'
         UNION ALL SELECT p.prepared FROM pg_prepared_xacts p WHERE p.database = current_database()) t (begin)
   UNION ALL
-  -- Who keeps the rows that have gone: transactions of this database, and, of the whole server, standbys that tell of
-  -- theirs (hot_standby_feedback), by a connection or by a slot. The catalog_xmin of a slot keeps catalogs only.
+  -- What keeps dead rows from being removed: transactions of this database; and of the whole server the standbys that report
+  -- theirs (hot_standby_feedback), over a connection or by a slot. The catalog_xmin of a slot keeps catalogs only.
   SELECT 'oldest_snapshot_transactions', '', coalesce(max(age(k.kept)), 0)
   FROM (SELECT a.backend_xid FROM pg_stat_activity a WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
         UNION ALL SELECT a.backend_xmin FROM pg_stat_activity a

@@ -1,5 +1,11 @@
--- What has the rights of its caller is for all roles, also where the default privileges of the schema's owner take
--- functions from PUBLIC: it can do nothing that its caller may not do. The role of the nodes calls most of it.
+-- The last statement of a migration: rights to the functions.
+--
+-- A function that has the rights of its caller is open to all roles, because it can do nothing that its caller may not do;
+-- the role of the nodes calls most of them. The statement repairs that where the default privileges of the schema's owner
+-- take functions from PUBLIC. Functions that run with the rights of the owner, and put(), must be granted.
+--
+-- Called by: a migration. Locks: rows of the catalog, until the migration is committed.
+
 DO $$
 DECLARE
   each_function regprocedure;

@@ -1,8 +1,16 @@
--- Puts and claims. The arrays of a function have one element for each operation.
+-- Puts and claims, and the steps by which a job comes to a state and leaves it (settle(), lift()).
+--
+-- The arrays of a function have one element for each operation, in the order of the batch.
+--
+-- Tables: tube, job, ready, delayed, reserved; lift() also deletes from buried. Called by: batches of nodes (put_plain(),
+-- put_keyed(), make_tubes_before(), claim(), claim_job()); the functions of changes.sql and application.sql (lift(),
+-- settle(), make_tubes()). Locks, until the transaction ends: a put has the row of a tube that it makes, and of a job with
+-- its key; a claim has the rows of the jobs in `ready`, with SKIP LOCKED, and goes without the lock of the rows in `job`
+-- (tables.sql says why it may); claim_job() has the row in `job`, then the row of the job's state.
 
--- Rows by their keys, for joins. A join of tables could begin with the other one and read all of that: the planner knows
--- how many rows there are, and not how many have gone and are still in the way. OFFSET 0 keeps it from that; so does LIMIT,
--- with which the search ends in the part that has the job.
+-- Rows by their keys, for joins. A join of tables could begin with the other table and read all of it, because the planner
+-- knows the number of live rows, and not that of the dead rows that a search passes over. OFFSET 0 prevents that. So does
+-- LIMIT, which also ends the search in the partition that has the job.
 CREATE OR REPLACE FUNCTION foliot.job_with(job_id bigint) RETURNS SETOF foliot.job LANGUAGE sql STABLE AS $$
   SELECT j.* FROM foliot.job j WHERE j.id = job_id LIMIT 1
 $$;
@@ -22,7 +30,7 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END $$;
 
--- The same in a transaction of its own, for a batch that has waited in vain for a lock and will be executed again. Batch A
+-- The same in a transaction of its own, for a batch that has timed out on a lock and will be executed again. Batch A
 -- has made tube x and waits for tube y, while batch B has made y and waits for x. Here the names are made in one order, and
 -- nothing else is locked.
 CREATE OR REPLACE FUNCTION foliot.make_tubes_before(names bytea[]) RETURNS void LANGUAGE plpgsql SET lock_timeout = '250ms'
@@ -31,25 +39,27 @@ BEGIN
   PERFORM foliot.make_tubes(names);
 END $$;
 
--- The due time of an operation: `due` is a time if `at` is 1, else a delay.
+-- The due time and the delay of an operation: `due` is a time if `at` is due_by_time(), else a delay.
 CREATE OR REPLACE FUNCTION foliot.due_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
-AS $$ SELECT CASE WHEN at = 1 THEN due WHEN due > 0 THEN times[2] + due ELSE times[1] END $$;
+AS $$ SELECT CASE WHEN at = foliot.due_by_time() THEN due WHEN due > 0 THEN times[2] + due ELSE times[1] END $$;
 CREATE OR REPLACE FUNCTION foliot.delay_of(at bigint, due bigint, times bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE
-AS $$ SELECT CASE WHEN at = 1 THEN greatest(due - times[1], 0) ELSE due END $$;
+AS $$ SELECT CASE WHEN at = foliot.due_by_time() THEN greatest(due - times[1], 0) ELSE due END $$;
 
--- The part for a new job: those that are due in more than a minute, and those with keys, stay where they are.
+-- The partition for a new job. Jobs that are due in more than soon_ms(), and jobs with keys, come to the lasting one.
 CREATE OR REPLACE FUNCTION foliot.part_for_job(key bytea, due bigint, now_ms bigint) RETURNS smallint LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN CASE WHEN key IS NOT NULL OR due > now_ms + 60000 THEN 9 ELSE foliot.current_part('job') END;
+  RETURN CASE WHEN key IS NOT NULL OR due > now_ms + foliot.soon_ms() THEN foliot.lasting_partition()
+              ELSE foliot.current_part('job') END;
 END $$;
 
+-- The partition for the row of a delayed job.
 CREATE OR REPLACE FUNCTION foliot.part_for_delayed(due bigint, now_ms bigint) RETURNS smallint LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN CASE WHEN due > now_ms + 60000 THEN 9 ELSE foliot.current_part('delayed') END;
+  RETURN CASE WHEN due > now_ms + foliot.soon_ms() THEN foliot.lasting_partition() ELSE foliot.current_part('delayed') END;
 END $$;
 
--- Puts jobs without keys; returns their ids, or 0 for each whose tube is in another database, and -2 for each that is
--- refused for want of room.
+-- Puts jobs without keys. Returns for each its id, or no_id() if its tube is in another database, or answer_no_room() if new
+-- jobs are refused.
 CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodies bytea[], pris bigint[], ats bigint[],
                                             dues bigint[], ttrs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -61,13 +71,13 @@ DECLARE
   part_of_job smallint := foliot.current_part('job');
   part_of_delayed smallint;
 BEGIN
-  IF pg_sequence_last_value('foliot.refusing_puts') = 1 THEN
-    RETURN ARRAY(SELECT CASE WHEN foliot.is_away(t.name) THEN 0 ELSE -2 END
+  IF foliot.refuses_puts() THEN
+    RETURN ARRAY(SELECT CASE WHEN foliot.is_away(t.name) THEN foliot.no_id() ELSE foliot.answer_no_room() END
                  FROM unnest(tubes) WITH ORDINALITY t (name, i) ORDER BY t.i);
   END IF;
   IF EXISTS (SELECT FROM foliot.away a WHERE a.tube = ANY (tubes)) THEN
     FOR i IN 1 .. cardinality(tubes) LOOP
-      ids := ids || CASE WHEN foliot.is_away(tubes[i]) THEN 0 ELSE (foliot.put_plain(
+      ids := ids || CASE WHEN foliot.is_away(tubes[i]) THEN foliot.no_id() ELSE (foliot.put_plain(
         given, tubes[i:i], bodies[i:i], pris[i:i], ats[i:i], dues[i:i], ttrs[i:i]))[1] END;
     END LOOP;
     RETURN ids;
@@ -81,13 +91,14 @@ BEGIN
   due_times := ARRAY(SELECT foliot.due_of(p.at, p.due, times) FROM unnest(ats, dues) WITH ORDINALITY p (at, due, i)
                      ORDER BY p.i);
   INSERT INTO foliot.job
-  SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body, CASE WHEN p.due_time > now_ms + 60000 THEN 9 ELSE part_of_job END
+  SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body,
+         CASE WHEN p.due_time > now_ms + foliot.soon_ms() THEN foliot.lasting_partition() ELSE part_of_job END
   FROM unnest(ids, tube_ids, ttrs, bodies, due_times) p (id, tube, ttr, body, due_time);
   IF now_ms < ANY (due_times) THEN
     part_of_delayed := foliot.current_part('delayed');
     INSERT INTO foliot.delayed
     SELECT p.id, p.tube, p.pri, p.due_time, foliot.delay_of(p.at, p.due, times), 0, 0, 0, 0, 0,
-           CASE WHEN p.due_time > now_ms + 60000 THEN 9 ELSE part_of_delayed END
+           CASE WHEN p.due_time > now_ms + foliot.soon_ms() THEN foliot.lasting_partition() ELSE part_of_delayed END
     FROM unnest(ids, tube_ids, pris, ats, dues, due_times) p (id, tube, pri, at, due, due_time)
     WHERE p.due_time > now_ms;
     PERFORM foliot.note_delayed();
@@ -103,9 +114,9 @@ BEGIN
   RETURN ids;
 END $$;
 
--- Puts jobs of which some have keys, one by one; a key of no bytes is none. `existing`: 0 keeps a job with the same key,
--- 1 replaces it, 2 refuses the new one. Returns pairs of what and id: what is 0 inserted, 1 kept, 2 replaced, 3 exists,
--- 4 reserved, 5 the tube is in another database, -1 the job with the key is just moving there, -2 there is no room.
+-- Puts jobs of which some have keys, one by one; an empty key is none. `existing` has existing_keep() and the others.
+-- Returns pairs of an answer and an id: put_inserted() and the others, answer_no_room(), or answer_passed_over() if the job
+-- with the key is on its way to another database.
 CREATE OR REPLACE FUNCTION foliot.put_keyed(given bigint[], tubes bytea[], keys bytea[], bodies bytea[], pris bigint[],
                                             ats bigint[], dues bigint[], ttrs bigint[], existing bigint[])
 RETURNS bigint[] LANGUAGE plpgsql AS $$
@@ -125,35 +136,36 @@ BEGIN
     SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tubes[i];
     job_key := nullif(keys[i], '');
     LOOP
-      what := 0;
+      what := foliot.put_inserted();
       old := NULL;
       IF job_key IS NOT NULL THEN
-        SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = job_key AND j.part = 9
-        FOR UPDATE;
+        SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = job_key
+          AND j.part = foliot.lasting_partition() FOR UPDATE;
       END IF;
       IF old IS NOT NULL THEN
-        IF existing[i] <> 1 THEN
-          -- A job on its way may have ended in the other database.
-          what := CASE WHEN EXISTS (SELECT FROM foliot.leaving l WHERE l.id = old) THEN -1
-                       WHEN existing[i] = 0 THEN 1 ELSE 3 END;
+        IF existing[i] <> foliot.existing_replace() THEN
+          -- A job on its way to another database may have ended there.
+          what := CASE WHEN EXISTS (SELECT FROM foliot.leaving l WHERE l.id = old) THEN foliot.answer_passed_over()
+                       WHEN existing[i] = foliot.existing_keep() THEN foliot.put_kept() ELSE foliot.put_exists() END;
           EXIT;
         END IF;
         IF foliot.refuses_puts() THEN
-          what := -2;
+          what := foliot.answer_no_room();
           EXIT;
         END IF;
         lifted := foliot.lift(old, times[3]);
-        IF lifted.state IN (2, 4) THEN
-          what := CASE lifted.state WHEN 2 THEN 4 ELSE -1 END;
+        IF lifted.state IN (foliot.state_reserved(), foliot.state_leaving()) THEN
+          what := CASE WHEN lifted.state = foliot.state_reserved() THEN foliot.put_reserved()
+                       ELSE foliot.answer_passed_over() END;
           EXIT;
         END IF;
         DELETE FROM foliot.job j WHERE j.id = old;
-        what := 2;
+        what := foliot.put_replaced();
       ELSIF foliot.is_away(tubes[i]) THEN
-        what := 5;
+        what := foliot.put_elsewhere();
         EXIT;
       ELSIF foliot.refuses_puts() THEN
-        what := -2;
+        what := foliot.answer_no_room();
         EXIT;
       END IF;
       made := nextval('foliot.job_id');
@@ -163,19 +175,19 @@ BEGIN
       ON CONFLICT (tube, key, part) WHERE key IS NOT NULL DO NOTHING;
       EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
     END LOOP;
-    IF what IN (0, 2) THEN
+    IF what IN (foliot.put_inserted(), foliot.put_replaced()) THEN
       placed := ROW(made, in_tube, pris[i], foliot.due_of(ats[i], dues[i], times),
                     foliot.delay_of(ats[i], dues[i], times), 0, 0, 0, 0, 0);
       PERFORM foliot.settle(placed, times[1]);
       answers := answers || ARRAY[what, made];
     ELSE
-      answers := answers || ARRAY[what, coalesce(old, 0)];
+      answers := answers || ARRAY[what, coalesce(old, foliot.no_id())];
     END IF;
   END LOOP;
   RETURN answers;
 END $$;
 
--- Puts the row of a waiting job where its due time says.
+-- Inserts the row of a waiting job into `delayed` or `ready`, by its due time.
 CREATE OR REPLACE FUNCTION foliot.settle(placed foliot.place, now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF placed.due > now_ms THEN
@@ -187,29 +199,41 @@ BEGIN
   END IF;
 END $$;
 
--- Takes the other row of a job out of its table. Precondition: the job's row in `job` is locked. `state` is 0 delayed,
--- 1 ready, 3 buried; 2: it is reserved, and stays so; 4: it is on its way to another database. A reservation whose time
--- is over ends first.
+-- Deletes the row of a job's state, and returns it with the state. A reserved job stays so (state_reserved()), unless its
+-- reservation is over: that one ends first, and the job is ready. A job that is on its way to another database stays, too
+-- (state_leaving()). Precondition: the job's row in `job` is locked.
 CREATE OR REPLACE FUNCTION foliot.lift(job_id bigint, now_ns bigint, OUT state bigint, OUT placed foliot.place)
 LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM foliot.delayed d WHERE d.id = job_id
   RETURNING d.id, d.tube, d.pri, d.due, d.delay, d.reserves, d.timeouts, d.releases, d.buries, d.kicks INTO placed;
   IF FOUND THEN
-    state := 0;
+    state := foliot.state_delayed();
     PERFORM foliot.note_delayed();
     RETURN;
   END IF;
   DELETE FROM foliot.ready r WHERE r.id = job_id
   RETURNING r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries, r.kicks INTO placed;
-  IF FOUND THEN state := 1; RETURN; END IF;
+  IF FOUND THEN
+    state := foliot.state_ready();
+    RETURN;
+  END IF;
   DELETE FROM foliot.buried b WHERE b.id = job_id
   RETURNING b.id, b.tube, b.pri, b.due, b.delay, b.reserves, b.timeouts, b.releases, b.buries, b.kicks INTO placed;
-  IF FOUND THEN state := 3; RETURN; END IF;
+  IF FOUND THEN
+    state := foliot.state_buried();
+    RETURN;
+  END IF;
   DELETE FROM foliot.reserved r WHERE r.id = job_id AND r.expires < now_ns
   RETURNING r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts + 1, r.releases, r.buries, r.kicks INTO placed;
-  IF FOUND THEN state := 1; RETURN; END IF;
-  IF EXISTS (SELECT FROM foliot.leaving l WHERE l.id = job_id) THEN state := 4; RETURN; END IF;
+  IF FOUND THEN
+    state := foliot.state_ready();
+    RETURN;
+  END IF;
+  IF EXISTS (SELECT FROM foliot.leaving l WHERE l.id = job_id) THEN
+    state := foliot.state_leaving();
+    RETURN;
+  END IF;
   IF NOT EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id) THEN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
       RAISE EXCEPTION 'job % has changed since the transaction began: try again', job_id
@@ -217,10 +241,10 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'job % is in no state', job_id USING ERRCODE = 'data_corrupted';
   END IF;
-  state := 2;
+  state := foliot.state_reserved();
 END $$;
 
--- What a claim brings.
+-- A row of the answer of a claim, and of a look at a job.
 DO $$ BEGIN
   IF to_regtype('foliot.claimed') IS NULL THEN
     CREATE TYPE foliot.claimed AS (
@@ -229,9 +253,9 @@ DO $$ BEGIN
   END IF;
 END $$;
 
--- Claims the best ready jobs of these tubes, at most `most`; once the claims of the batch have brought bodies of `bytes`
--- bytes, no further one. The last row has only nulls if that has cut the claim short. Rows of jobs that another
--- transaction is just claiming are passed over.
+-- Claims the best ready jobs of these tubes, at most `most`, and none after the claims of the batch have brought bodies of
+-- `bytes` bytes; if that has cut the claim short, the last row has only nulls. Passes over jobs that another transaction is
+-- claiming.
 CREATE OR REPLACE FUNCTION foliot.claim(of_session bigint, of_opening bigint, given bigint[], names bytea[], most bigint,
                                         bytes bigint) RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
 DECLARE
@@ -240,7 +264,7 @@ DECLARE
     SELECT DISTINCT t.id FROM foliot.tube t
     WHERE t.name = ANY (names) AND NOT EXISTS (SELECT FROM foliot.pause p WHERE p.tube = t.id));
   ids bigint[];
-  rows tid[];  -- and parts: where the jobs lie, if they are of one tube, and there are no floors
+  rows tid[];  -- and partitions: where the jobs lie, if they are of one tube, and there are no floors
   parts smallint[];
   brought bigint;
   fit bigint;
@@ -298,11 +322,12 @@ BEGIN
   IF fit < cardinality(ids) THEN RETURN NEXT NULL::foliot.claimed; END IF;
 END $$;
 
+-- The columns that all four tables of states have.
 CREATE OR REPLACE FUNCTION foliot.place_of(r foliot.ready) RETURNS foliot.place LANGUAGE sql IMMUTABLE AS $$
   SELECT ROW(r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries, r.kicks)::foliot.place
 $$;
 
--- Takes the rows of ready jobs that this transaction has locked, where they lie: without a search in each part.
+-- Deletes the rows of ready jobs that this transaction has locked, by their addresses: without a search in each partition.
 CREATE OR REPLACE FUNCTION foliot.take_rows(rows tid[], parts smallint[]) RETURNS foliot.place[] LANGUAGE plpgsql AS $$
 DECLARE
   taken foliot.place[];
@@ -310,7 +335,7 @@ DECLARE
   here tid[] := rows;
   in_one boolean := parts[1] = ALL (parts);
 BEGIN
-  FOR each_part IN 0 .. 9 LOOP
+  FOR each_part IN 0 .. foliot.lasting_partition() LOOP
     IF in_one THEN
       CONTINUE WHEN each_part <> parts[1];
     ELSE
@@ -324,11 +349,12 @@ BEGIN
   RETURN taken;
 END $$;
 
--- Locks the rows of the best ready jobs of these tubes, from their floors on; returns their ids, the best first.
+-- Locks the rows of the best ready jobs of these tubes, from their floors on. Returns their ids, the best first.
 --
--- Jobs that another transaction has locked, as another claim does, are passed over, and the next ones are known already. But
--- a tube of which a job was passed over may have others before these that are not: so it is searched again, up to the last
--- one. All tubes are searched again only if more jobs were passed over than there are tubes, or than 1,000.
+-- The first search looks at more jobs than are wanted, so that a job that another transaction has locked, as another claim
+-- does, is replaced by the next one. But a tube of which a job was passed over may have other unlocked jobs before that next
+-- one. So these tubes are searched again, up to the last job. All tubes are searched again only if more jobs were passed
+-- over than there are tubes, or than 1,000.
 CREATE OR REPLACE FUNCTION foliot.lock_best(tubes integer[], most bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   spare bigint := least(cardinality(tubes), 1000);
@@ -362,11 +388,12 @@ BEGIN
       SELECT pris[i] AS pri, ids[i] AS id FROM unnest(locked) i
       UNION
       SELECT l.pri, l.id FROM unnest(passed) o (tube),
-        foliot.lock_ready(o.tube, most, coalesce(pris[last], 9223372036854775807), coalesce(ids[last], 9223372036854775807)) l) u
+        foliot.lock_ready(o.tube, most, coalesce(pris[last], foliot.greatest_bigint()),
+                          coalesce(ids[last], foliot.greatest_bigint())) l) u
     ORDER BY u.pri, u.id LIMIT most);
 END $$;
 
--- Claims this job, in whatever state it waits. A row of nulls: it is on its way to another database.
+-- Claims this job, in whatever state it waits. Returns a row of nulls if it is on its way to another database.
 CREATE OR REPLACE FUNCTION foliot.claim_job(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
 RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
 DECLARE
@@ -377,8 +404,11 @@ BEGIN
   PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   lifted := foliot.lift(job_id, times[3]);
-  IF lifted.state = 2 THEN RETURN; END IF;
-  IF lifted.state = 4 THEN RETURN NEXT NULL::foliot.claimed; RETURN; END IF;
+  IF lifted.state = foliot.state_reserved() THEN RETURN; END IF;
+  IF lifted.state = foliot.state_leaving() THEN
+    RETURN NEXT NULL::foliot.claimed;
+    RETURN;
+  END IF;
   p := lifted.placed;
   RETURN QUERY
   WITH taken AS (

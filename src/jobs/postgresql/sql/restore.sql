@@ -1,7 +1,14 @@
--- A database that is not where it was: a standby was promoted, or a backup was restored. What was committed last may be
--- missing then, also the numbers that sequences have given. So these skip some, and no job gets the id, no node the
--- session and no piece of a tube that moves the number that another one had before. Tokens need no sequence: each
--- connection of a node makes its own.
+-- A database that is not where it was: a standby was promoted, or a backup was restored.
+--
+-- The last commits may be missing then, and with them the last numbers of sequences. So the sequences skip some: no job gets
+-- an id, no node a registration, and no piece of a moving tube a number that was given before. Tokens need no sequence: each
+-- connection of a node makes its own opening.
+--
+-- Table: origin. Sequence: place_of_ids, and those that skip.
+-- Called by: each connection of a node (recognize()), send_piece(), puts of applications (demand_new_ids()), the operator
+-- (restored()), a node after a failover (reservations_of()).
+-- Locks: recognize() locks the row of `origin` until its transaction ends, only if the place has changed. advance_ids() has
+-- lock_of_ids().
 
 -- What distinguishes servers that have diverged: the cluster, the database, the timeline.
 CREATE OR REPLACE FUNCTION foliot.here() RETURNS text LANGUAGE sql VOLATILE AS $$
@@ -9,6 +16,7 @@ CREATE OR REPLACE FUNCTION foliot.here() RETURNS text LANGUAGE sql VOLATILE AS $
   FROM pg_control_system() c, pg_database d WHERE d.datname = current_database()
 $$;
 
+-- The next numbers are greater than all that were given before the database moved.
 CREATE OR REPLACE FUNCTION foliot.skip_numbers() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM foliot.advance_ids(0);
@@ -16,8 +24,8 @@ BEGIN
   PERFORM setval('foliot.piece', nextval('foliot.piece') + 1048576);  -- of a move to another database (map.sql)
 END $$;
 
--- Each connection of a node begins with this. Returns here(). For nodes, to whose role it was granted: it runs with the
--- rights of the schema's owner, for a node may not set sequences.
+-- Each connection of a node begins with this call. Returns here(). For nodes, whose role has been granted this function: it
+-- runs with the rights of the schema's owner, because a node may not set sequences.
 CREATE OR REPLACE FUNCTION foliot.recognize() RETURNS text LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -34,13 +42,13 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION foliot.recognize FROM PUBLIC;
 
--- For a put of an application, which may come before a node has connected: its id was not given before. The row of
--- foliot.origin would stay locked until the end of its transaction, and nodes wait for it: so this notes the place in a
--- sequence.
+-- For a put of an application, which may come before a node has connected: ensures that its id was not given before. The row
+-- of foliot.origin would stay locked until the end of the application's transaction, and nodes would wait for it. So this
+-- stores a hash of the place in a sequence.
 CREATE OR REPLACE FUNCTION foliot.demand_new_ids() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   place_now text := foliot.here();
-  hash_now bigint := hashtextextended(place_now, 0) & 9223372036854775807;
+  hash_now bigint := hashtextextended(place_now, 0) & foliot.greatest_bigint();
   hash_then bigint := pg_sequence_last_value('foliot.place_of_ids');
 BEGIN
   IF hash_then = hash_now OR EXISTS (SELECT FROM foliot.origin o WHERE o.place = place_now) THEN RETURN; END IF;
@@ -60,7 +68,7 @@ BEGIN
   UPDATE foliot.node SET name = NULL;
 END $$;
 
--- The reservations of a session, with the time that is left of them, in ns.
+-- The reservations of a registration, with the rest of their time, in ns.
 CREATE OR REPLACE FUNCTION foliot.reservations_of(
   of_session bigint, given bigint[], OUT ids bigint[], OUT openings bigint[], OUT attempts bigint[], OUT left_ns bigint[])
 LANGUAGE sql AS $$

@@ -1,29 +1,35 @@
--- Operations on whole tubes, and looks.
+-- Operations on whole tubes, looks at jobs, and the check of all jobs.
+--
+-- Functions: kick(), clear_tube(), pause(), peek(), peek_first(), check_jobs(), and tube_id() and lock_some() for other
+-- files. Called by: batches of nodes; `foliot serve --check` (check_jobs()). Locks, until the batch ends: kicks and
+-- clearings have lock_of_tube(), then rows of jobs in their states and in `job`, with SKIP LOCKED. Looks lock nothing.
 
+-- The id of the tube with this name; null if there is none.
 CREATE OR REPLACE FUNCTION foliot.tube_id(of_name bytea) RETURNS integer LANGUAGE sql STABLE AS $$
   SELECT t.id FROM foliot.tube t WHERE t.name = of_name
 $$;
 
--- Locks those of these jobs that no other transaction has locked, and returns them.
+-- Locks the rows in `job` of those of these jobs that no other transaction has locked. Returns their ids.
 CREATE OR REPLACE FUNCTION foliot.lock_some(ids bigint[]) RETURNS bigint[] LANGUAGE sql AS $$
   SELECT ARRAY(SELECT j.id FROM foliot.job j WHERE j.id = ANY (ids) ORDER BY j.id FOR UPDATE SKIP LOCKED)
 $$;
 
--- Kicks and clearings of one tube take turns: each sees what the one before has left. Without that, two at once would share
--- the jobs, so that each moves fewer than it was asked for, and one that finds all buried jobs locked would not look for
--- delayed ones. The turn lasts until the transaction ends. Waits for it no longer than for any lock (lock_timeout), and once
--- in a transaction: then it goes on without, passes over what the other one has locked, and cannot deadlock. There are 256 of
--- these locks, because the server has room for some thousands: tubes share them.
+-- Kicks and clearings of one tube take turns: each sees the jobs that the one before it has left. Without that, two at once
+-- would share the jobs, so that each moves fewer than it was asked for, and a kick that finds all buried jobs locked would
+-- not look for delayed ones. The turn lasts until the transaction ends. A call waits for it no longer than for any lock
+-- (lock_timeout), and a transaction times out once: then it goes on without turns, passes over jobs that the other one has
+-- locked, and cannot deadlock.
 CREATE OR REPLACE FUNCTION foliot.wait_for_tube(of_tube integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('foliot.has_waited_for_tube', true) = 'true' THEN RETURN; END IF;
-  PERFORM pg_advisory_xact_lock((1718578283::bigint << 32) | (of_tube & 255));
+  PERFORM pg_advisory_xact_lock(foliot.lock_of_tube(of_tube));
 EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
   PERFORM set_config('foliot.has_waited_for_tube', 'true', true);
 END $$;
 
--- Makes up to `most` jobs ready. `in_state`: 0 delayed ones, 3 buried ones, null: buried ones, or delayed ones if there is
--- no buried one. Passes over jobs that another transaction has locked, and takes the next ones. Returns how many.
+-- Makes up to `most` jobs ready: those in the state `in_state`, delayed or buried; or, if it is null, buried ones, or
+-- delayed ones if the tube has no buried one. Passes over jobs that another transaction has locked, and takes the next ones.
+-- Returns how many.
 CREATE OR REPLACE FUNCTION foliot.kick(given bigint[], of_name bytea, most bigint, in_state bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -37,7 +43,8 @@ DECLARE
 BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
   PERFORM foliot.wait_for_tube(of_tube);
-  is_buried := CASE WHEN in_state IS NULL THEN EXISTS (SELECT FROM foliot.buried b WHERE b.tube = of_tube) ELSE in_state = 3 END;
+  is_buried := CASE WHEN in_state IS NULL THEN EXISTS (SELECT FROM foliot.buried b WHERE b.tube = of_tube)
+                    ELSE in_state = foliot.state_buried() END;
   WHILE kicked < most LOOP
     IF is_buried THEN
       SELECT array_agg(s.id), max(s.seq) INTO ids, last_seq FROM (
@@ -50,7 +57,7 @@ BEGIN
       SELECT id, tube, pri, times[1], delay, reserves, timeouts, releases, buries, kicks + 1 FROM gone;
     ELSE
       ids := ARRAY(
-        SELECT l.id FROM foliot.lock_delayed(of_tube, 9223372036854775807, most - kicked, foliot.due_floor(times[1])) l
+        SELECT l.id FROM foliot.lock_delayed(of_tube, foliot.greatest_bigint(), most - kicked, foliot.due_floor(times[1])) l
         ORDER BY l.due, l.id LIMIT most - kicked);
       EXIT WHEN cardinality(ids) = 0;
       WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
@@ -69,13 +76,20 @@ END $$;
 
 -- Ends up to `most` jobs that no worker has: ready ones, then delayed ones, then buried ones. Passes over jobs that
 -- another transaction has locked, and takes the next ones. Returns how many.
+--
+-- A search begins behind the last job that the search before it has found: (last_place, last_id), in the order of the jobs'
+-- state. So jobs that others hold are met once. A search that finds only held jobs makes the next one look further, by at
+-- most 1,000 jobs: their rows stay locked until the transaction ends, and claims pass over them meanwhile.
 CREATE OR REPLACE FUNCTION foliot.clear_tube(of_name bytea, most bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
   cleared bigint := 0;
-  in_state integer := 1;
-  passed bigint := 0;  -- of the first jobs, how many others have locked: the next search meets them again
+  in_state bigint := foliot.state_ready();
+  last_place bigint := foliot.least_bigint();  -- a priority, a due time or the number of a burial
+  last_id bigint := foliot.least_bigint();
+  passed bigint := 0;  -- in this state
   wanted bigint;
+  found_places bigint[];
   found_ids bigint[];
   ids bigint[];
   ended bigint[];
@@ -83,31 +97,47 @@ BEGIN
   IF of_tube IS NULL THEN RETURN 0; END IF;
   PERFORM foliot.wait_for_tube(of_tube);
   WHILE cleared < most LOOP
-    wanted := most - cleared + least(passed, 9223372036854775807 - (most - cleared));
-    found_ids := CASE in_state
-      WHEN 1 THEN ARRAY(SELECT r.id FROM foliot.lock_ready(of_tube, wanted) r ORDER BY r.pri, r.id LIMIT wanted)
-      WHEN 0 THEN ARRAY(SELECT d.id FROM foliot.delayed d WHERE d.tube = of_tube ORDER BY d.due, d.id LIMIT wanted
-                        FOR UPDATE SKIP LOCKED)
-      ELSE ARRAY(SELECT b.id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT wanted
-                 FOR UPDATE SKIP LOCKED) END;
-    ids := foliot.lock_some(found_ids);
-    passed := cardinality(found_ids) - cardinality(ids);
-    ids := ids[:least(most - cleared, cardinality(ids))];
-    IF cardinality(ids) = 0 AND cardinality(found_ids) < wanted THEN  -- all that are left are locked, if any
-      EXIT WHEN in_state = 3;
-      in_state := CASE in_state WHEN 1 THEN 0 ELSE 3 END;
-      passed := 0;
-      CONTINUE;
+    wanted := most - cleared + least(passed, 1000, foliot.greatest_bigint() - (most - cleared));
+    IF in_state = foliot.state_ready() THEN
+      SELECT array_agg(f.pri), array_agg(f.id) INTO found_places, found_ids
+      FROM (SELECT r.pri, r.id FROM foliot.lock_ready_behind(of_tube, wanted, last_place, last_id) r
+            ORDER BY r.pri, r.id LIMIT wanted) f;
+    ELSIF in_state = foliot.state_delayed() THEN
+      SELECT array_agg(f.due), array_agg(f.id) INTO found_places, found_ids
+      FROM (SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND (d.due, d.id) > (last_place, last_id)
+            ORDER BY d.due, d.id LIMIT wanted FOR UPDATE SKIP LOCKED) f;
+    ELSE
+      SELECT array_agg(f.seq), array_agg(f.id) INTO found_places, found_ids
+      FROM (SELECT b.seq, b.id FROM foliot.buried b WHERE b.tube = of_tube AND b.seq > last_place
+            ORDER BY b.seq LIMIT wanted FOR UPDATE SKIP LOCKED) f;
     END IF;
-    CONTINUE WHEN cardinality(ids) = 0;
-    WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
-    SELECT array_agg(gone.id) INTO ended FROM gone;
-    WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)
-    SELECT ended || array_agg(gone.id) INTO ended FROM gone;
-    WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.id)
-    SELECT ended || array_agg(gone.id) INTO ended FROM gone;
-    DELETE FROM foliot.job j WHERE j.id = ANY (ended);
-    cleared := cleared + coalesce(cardinality(ended), 0);
+    IF found_ids IS NOT NULL THEN
+      ids := foliot.lock_some(found_ids);
+      passed := passed + cardinality(found_ids) - cardinality(ids);
+      ids := ids[:least(most - cleared, cardinality(ids))];
+    ELSE
+      ids := '{}';
+    END IF;
+    IF cardinality(ids) > 0 THEN
+      WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.id)
+      SELECT array_agg(gone.id) INTO ended FROM gone;
+      WITH gone AS (DELETE FROM foliot.ready r WHERE r.id = ANY (ids) RETURNING r.id)
+      SELECT ended || array_agg(gone.id) INTO ended FROM gone;
+      WITH gone AS (DELETE FROM foliot.buried b WHERE b.id = ANY (ids) RETURNING b.id)
+      SELECT ended || array_agg(gone.id) INTO ended FROM gone;
+      DELETE FROM foliot.job j WHERE j.id = ANY (ended);
+      cleared := cleared + coalesce(cardinality(ended), 0);
+    END IF;
+    IF coalesce(cardinality(found_ids), 0) = wanted THEN
+      last_place := found_places[wanted];
+      last_id := found_ids[wanted];
+    ELSE  -- there are no more in this state
+      EXIT WHEN in_state = foliot.state_buried();
+      in_state := CASE in_state WHEN foliot.state_ready() THEN foliot.state_delayed() ELSE foliot.state_buried() END;
+      last_place := foliot.least_bigint();
+      last_id := foliot.least_bigint();
+      passed := 0;
+    END IF;
   END LOOP;
   IF cleared > 0 THEN
     PERFORM foliot.note_lost(ARRAY[of_tube]);
@@ -133,12 +163,13 @@ BEGIN
   ON CONFLICT (tube) DO UPDATE SET until = excluded.until, session = excluded.session;
 END $$;
 
--- Shows a job, by its id, or, where the tube has a name, by its key. `state` is null: it is on its way to
--- another database, where it may have changed.
+-- Shows a job, by its id, or, if `of_name` is not empty, by tube and key. `state` is null if the job is on its way to
+-- another database, where it may have changed. The states are numbers here, in the order of state_delayed() to
+-- state_buried(): a call would become a number only after the planner has chosen how to read the branches.
 CREATE OR REPLACE FUNCTION foliot.peek(job_id bigint, of_name bytea, of_key bytea, with_body boolean DEFAULT true)
 RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
-  SELECT s.state, ROW(j.id, t.name, j.key, CASE WHEN with_body THEN j.body ELSE '' END, s.pri, j.made, s.due, s.delay, j.ttr, s.expires, s.reserves, s.timeouts,
-                      s.releases, s.buries, s.kicks)::foliot.claimed
+  SELECT s.state, ROW(j.id, t.name, j.key, CASE WHEN with_body THEN j.body ELSE '' END, s.pri, j.made, s.due, s.delay,
+                      j.ttr, s.expires, s.reserves, s.timeouts, s.releases, s.buries, s.kicks)::foliot.claimed
   FROM foliot.job j JOIN foliot.tube t ON t.id = j.tube, LATERAL (
     SELECT 0::bigint AS state, NULL::bigint AS expires, d.id, d.tube, d.pri, d.due, d.delay, d.reserves, d.timeouts,
            d.releases, d.buries, d.kicks FROM foliot.delayed d WHERE d.id = j.id
@@ -151,11 +182,12 @@ RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
     UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
               FROM foliot.leaving l WHERE l.id = j.id) s
   WHERE j.id = CASE WHEN of_name = '' THEN job_id
-                    ELSE (SELECT k.id FROM foliot.job k WHERE k.tube = foliot.tube_id(of_name) AND k.key = of_key AND k.part = 9)
+                    ELSE (SELECT k.id FROM foliot.job k WHERE k.tube = foliot.tube_id(of_name) AND k.key = of_key
+                              AND k.part = foliot.lasting_partition())
              END
 $$;
 
--- Shows the first job of a tube in this state: 0 delayed, 1 ready, 3 buried.
+-- Shows the first job of a tube in this state: delayed, ready or buried.
 CREATE OR REPLACE FUNCTION foliot.peek_first(of_name bytea, in_state bigint)
 RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE plpgsql AS $$
 DECLARE
@@ -165,14 +197,15 @@ DECLARE
   first_id bigint;
 BEGIN
   FOR tries IN 1 .. 10 LOOP
-    IF in_state = 0 THEN
+    IF in_state = foliot.state_delayed() THEN
       SELECT e.id INTO first_id FROM (
-        (SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part IN (0, 1, 2)
+        (SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part = ANY (foliot.turning_partitions())
          ORDER BY d.due, d.id LIMIT 1)
         UNION ALL
-        (SELECT d.due, d.id FROM foliot.delayed d WHERE d.tube = of_tube AND d.part = 9 AND d.due >= due_floor
+        (SELECT d.due, d.id FROM foliot.delayed d
+         WHERE d.tube = of_tube AND d.part = foliot.lasting_partition() AND d.due >= due_floor
          ORDER BY d.due, d.id LIMIT 1)) e ORDER BY e.due, e.id LIMIT 1;
-    ELSIF in_state = 1 THEN
+    ELSIF in_state = foliot.state_ready() THEN
       SELECT r.id INTO first_id FROM foliot.best_ready(of_tube, 1) r;
     ELSE
       SELECT b.id INTO first_id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT 1;
@@ -183,8 +216,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- The first invariant that does not hold, or null. To be called in a transaction with one snapshot, which has
--- locked the tables before.
+-- A sentence about an invariant that does not hold, or null. To be called in a transaction that keeps one snapshot, and has
+-- locked the tables before it.
 CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE AS $$
   WITH places AS (
     SELECT 'delayed' AS state, id, tube, pri, reserves FROM foliot.delayed
@@ -202,7 +235,8 @@ CREATE OR REPLACE FUNCTION foliot.check_jobs() RETURNS text LANGUAGE sql STABLE 
     FROM places p GROUP BY p.id HAVING count(*) > 1
     UNION ALL
     SELECT format('job %s lies before the floor of its tube', r.id)
-    FROM foliot.ready r JOIN foliot.ready_floor f ON f.tube = r.tube WHERE r.part = 9 AND (r.pri, r.id) < (f.pri, f.id)
+    FROM foliot.ready r JOIN foliot.ready_floor f ON f.tube = r.tube WHERE r.part = foliot.lasting_partition()
+      AND (r.pri, r.id) < (f.pri, f.id)
     UNION ALL
     SELECT format('job %s is %s, but its text is missing', p.id, p.state)
     FROM places p WHERE NOT EXISTS (SELECT FROM foliot.job j WHERE j.id = p.id)

@@ -1,0 +1,29 @@
+// What is spoken on the connections of a listener. The way of a connection is listener, access, protocol: a listener
+// accepts it and makes it a byte_stream, access decides whether it may come in, and a protocol serves it.
+//
+// Thread safety: any task.
+#pragma once
+
+#include <string_view>
+
+#include <foliot/runtime/task.hpp>
+
+#include "byte_stream.hpp"
+
+namespace foliot::program {
+
+class protocol {
+ public:
+  protocol() noexcept = default;
+  protocol(const protocol&) = delete;
+  protocol& operator=(const protocol&) = delete;
+  virtual ~protocol() = default;
+
+  /// Serves one connection, until its client or the server ends it. What it throws ends that connection. The protocol
+  /// and the stream must outlive the task.
+  [[nodiscard]] virtual task<> serve(byte_stream& peer) = 0;
+  /// What a client is told that may not come in, because there are too many.
+  [[nodiscard]] virtual std::string_view refusal() const noexcept = 0;
+};
+
+}  // namespace foliot::program

@@ -1,0 +1,229 @@
+// A durable store for tests of the suite itself: a memory_store that writes each batch to a journal, and executes the
+// journal again in each opening. The journal is in memory. A flaw makes it a canary.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/memory_store.hpp>
+
+#include "jobs/conformance/conformance.hpp"
+
+namespace foliot::jobs::conformance {
+
+/// What is wrong with a store.
+enum class flaw : std::uint8_t {
+  none,
+  is_ready_early,            ///< by a millisecond
+  loses_batches_at_a_crash,  ///< acknowledges before the sync
+  tears_a_failed_batch,      ///< keeps half of it
+  goes_on_after_a_failure,
+  repeats_tokens,      ///< does not count its openings
+  keeps_reservations,  ///< over its openings
+  forgets_a_ready_tube,
+  forgets_an_emptied_tube,
+  hides_an_expiry,
+  says_next_too_late,
+  claims_the_last_first,
+  moves_its_floor_too_soon,  ///< forgets, in its openings, a job that is due
+  ignores_attempts,          ///< a reservation that has ended counts as the present one of its job
+  prefers_high_numbers,      ///< of priorities
+  lies_about_cancels,        ///< answers `done`, and makes the job ready instead
+  gives_an_id_twice,
+  says_due_too_late,
+};
+
+struct journal_entry {
+  instant wall;
+  instant monotonic;
+  std::vector<operation> batch;
+};
+
+/// What survives an opening.
+struct journal {
+  std::vector<journal_entry> entries;
+  std::uint64_t openings = 0;
+  /// The call that fails, counted from 1. A batch makes two, for its write and for its sync; 0: none.
+  std::uint64_t failing_call = 0;
+};
+
+class journal_store final : public job_store {
+ public:
+  journal_store(journal& kept, flaw wrong, const store_clocks& clocks) : journal_(kept), flaw_(wrong), clocks_(clocks) {
+    if (wrong != flaw::repeats_tokens || kept.openings == 0) ++kept.openings;
+    replay();
+  }
+
+  execution execute(std::span<operation> batch) override {
+    if (failed_ && flaw_ != flaw::goes_on_after_a_failure) throw store_failure("the journal has failed before");
+    if (flaw_ == flaw::ignores_attempts && batch.size() > 1) return execute_one_by_one(batch);
+    const duration early = std::chrono::milliseconds(flaw_ == flaw::is_ready_early ? 1 : 0);
+    journal_entry entry{clocks_.wall->now() + early, clocks_.monotonic->now(), {batch.begin(), batch.end()}};
+    for (operation& each : entry.batch) {
+      std::visit([this](auto& what) { translate_token(what); }, each);
+      spoil(each);
+    }
+    write(entry);
+    return show(run(entry));
+  }
+
+  next_change next() const noexcept override {
+    next_change next = inner_.next();
+    if (flaw_ == flaw::says_next_too_late) next.expiry += duration::nanoseconds(1);
+    if (flaw_ == flaw::says_due_too_late && next.due != utc_time::max()) next.due += milliseconds(5);
+    return next;
+  }
+
+  check_result check() override { return inner_.check(); }
+
+ private:
+  class settable_clock final : public clock {
+   public:
+    [[nodiscard]] instant now() const noexcept override { return shown; }
+    instant shown;
+  };
+
+  void write(const journal_entry& entry) {
+    const std::uint64_t failing = std::exchange(journal_.failing_call, 0);
+    if (failing == 1 || failing == 2) {
+      failed_ = true;
+      journal_entry kept = entry;
+      if (flaw_ == flaw::tears_a_failed_batch) kept.batch.resize(kept.batch.size() / 2);
+      if (failing == 2 || flaw_ == flaw::tears_a_failed_batch) journal_.entries.push_back(kept);
+      throw store_failure("call " + std::to_string(failing) + " of the journal has failed");
+    }
+    journal_.entries.push_back(entry);
+  }
+
+  execution run(const journal_entry& entry) {
+    wall_.shown = entry.wall;
+    monotonic_.shown = entry.monotonic;
+    std::vector<operation> batch = entry.batch;
+    return inner_.execute(batch);
+  }
+
+  /// Executes the journal, and what ends an opening: its reservations and pauses.
+  void replay() {
+    journal_entry end;
+    std::set<std::string> paused;
+    for (const journal_entry& entry : journal_.entries) {
+      for (const answer& each : run(entry).answers) {
+        const auto* claimed = std::get_if<claim_answer>(&each);
+        if (claimed == nullptr) continue;
+        for (const claimed_job& it : claimed->jobs) {
+          end.batch.emplace_back(abandon{it.token});
+          earlier_attempts_[it.token.id] = it.token.attempt;
+        }
+      }
+      for (const operation& each : entry.batch) {
+        if (const auto* what = std::get_if<pause>(&each)) paused.insert(what->tube);
+      }
+      end.wall = entry.wall;
+      end.monotonic = entry.monotonic;
+    }
+    for (const std::string& tube : paused) end.batch.emplace_back(pause{tube, milliseconds(0)});
+    if (flaw_ == flaw::moves_its_floor_too_soon) {
+      for (const std::string& tube : execute_one(inner_, list_tubes{}).tubes) {
+        const auto first = execute_one(inner_, peek_first{tube, job_state::ready}).job;
+        if (first) end.batch.emplace_back(cancel{first->id});
+      }
+    }
+    if (end.batch.empty() || flaw_ == flaw::keeps_reservations) return;
+    run(end);
+    journal_.entries.push_back(end);
+  }
+
+  /// The memory_store has one opening, and counts the attempts of all.
+  template <class Operation>
+  void translate_token(Operation& what) {
+    if constexpr (requires { what.token; }) {
+      what.token.opening = what.token.opening == journal_.openings ? 1 : 0;
+      what.token.attempt += earlier_attempts_[what.token.id];
+      if (flaw_ == flaw::ignores_attempts) what.token.attempt = latest_attempts_[what.token.id];
+    }
+  }
+  /// So that a reservation which the batch gives is known to the operations behind it.
+  execution execute_one_by_one(std::span<operation> batch) {
+    execution all;
+    for (operation& each : batch) {
+      execution one = execute(std::span(&each, 1));
+      all.answers.push_back(std::move(one.answers.front()));
+      all.ready_tubes.insert(all.ready_tubes.end(), one.ready_tubes.begin(), one.ready_tubes.end());
+      all.expired.insert(all.expired.end(), one.expired.begin(), one.expired.end());
+      all.emptied_tubes.insert(all.emptied_tubes.end(), one.emptied_tubes.begin(), one.emptied_tubes.end());
+    }
+    return all;
+  }
+  void spoil(operation& what) const {
+    if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::prefers_high_numbers) {
+      it->priority = ~it->priority;
+    }
+    if (auto* const it = std::get_if<cancel>(&what); it != nullptr && flaw_ == flaw::lies_about_cancels) {
+      what = fire_now{std::move(it->name)};
+    }
+  }
+  void show_token(reservation& token) {
+    token.opening = journal_.openings;
+    token.attempt -= earlier_attempts_[token.id];
+  }
+
+  execution show(execution done) {
+    for (answer& each : done.answers) {
+      auto* const made = std::get_if<put_answer>(&each);
+      if (made != nullptr && flaw_ == flaw::gives_an_id_twice && made->id % 10 == 0) made->id -= 1;
+      auto* claimed = std::get_if<claim_answer>(&each);
+      if (claimed == nullptr) continue;
+      for (claimed_job& it : claimed->jobs) {
+        latest_attempts_[it.token.id] = it.token.attempt;
+        show_token(it.token);
+      }
+      if (flaw_ == flaw::claims_the_last_first) std::ranges::reverse(claimed->jobs);
+    }
+    for (reservation& each : done.expired) show_token(each);
+    if (flaw_ == flaw::forgets_a_ready_tube && done.ready_tubes.size() > 1) done.ready_tubes.pop_back();
+    if (flaw_ == flaw::forgets_an_emptied_tube) done.emptied_tubes.clear();
+    if (flaw_ == flaw::hides_an_expiry && done.expired.size() > 1) done.expired.pop_back();
+    return done;
+  }
+
+  journal& journal_;
+  const flaw flaw_;
+  const store_clocks clocks_;
+  settable_clock wall_;
+  settable_clock monotonic_;
+  memory_store inner_{store_clocks{&wall_, &monotonic_}};
+  bool failed_ = false;
+  std::map<job_id, std::uint64_t> earlier_attempts_;
+  std::map<job_id, std::uint64_t> latest_attempts_;  // as the memory_store counts them
+};
+
+class journal_under_test final : public store_under_test {
+ public:
+  explicit journal_under_test(flaw wrong) : flaw_(wrong) {}
+
+  std::unique_ptr<job_store> open(const store_clocks& clocks) override {
+    return std::make_unique<journal_store>(journal_, flaw_, clocks);
+  }
+  bool durable() const override { return true; }
+  void crash() override {
+    if (flaw_ != flaw::loses_batches_at_a_crash) return;
+    journal_.entries.resize(journal_.entries.size() - std::min<std::size_t>(journal_.entries.size(), 3));
+  }
+  bool fail_call(std::uint64_t n) override {
+    journal_.failing_call = n;
+    return true;
+  }
+
+ private:
+  journal journal_;
+  const flaw flaw_;
+};
+
+}  // namespace foliot::jobs::conformance

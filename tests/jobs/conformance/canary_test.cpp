@@ -1,0 +1,64 @@
+// The canaries of the conformance suite: stores with one flaw each. The random test must find every one, or it finds
+// nothing. Without a flaw the same store passes the whole suite, reopenings and failing calls included.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "jobs/broker/journal_store.hpp"
+#include "random_steps.hpp"
+#include "twin.hpp"
+
+namespace foliot::jobs::conformance {
+namespace {
+
+FOLIOT_CONFORMING_STORE(journal, [] { return std::make_unique<journal_under_test>(flaw::none); });
+
+/// What the random test finds in some hundreds of sequences, which are the same in each run.
+std::string found(flaw wrong) {
+  const store_kind kind{"flawed", [wrong] { return std::make_unique<journal_under_test>(wrong); }};
+  const auto sequences = arbitrary_steps();
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    twin both(kind);
+    for (const step& each : sequences(rc::Random(seed), 60).value()) both.perform(each);
+    if (both.failure()) return *both.failure();
+  }
+  return "";
+}
+
+TEST(JobCanary, IsReadyEarly) { EXPECT_NE(found(flaw::is_ready_early), ""); }
+TEST(JobCanary, LosesBatchesAtACrash) { EXPECT_NE(found(flaw::loses_batches_at_a_crash), ""); }
+TEST(JobCanary, TearsAFailedBatch) { EXPECT_NE(found(flaw::tears_a_failed_batch), ""); }
+TEST(JobCanary, GoesOnAfterAFailure) { EXPECT_NE(found(flaw::goes_on_after_a_failure), ""); }
+TEST(JobCanary, RepeatsTokens) { EXPECT_NE(found(flaw::repeats_tokens), ""); }
+TEST(JobCanary, KeepsReservations) { EXPECT_NE(found(flaw::keeps_reservations), ""); }
+TEST(JobCanary, ForgetsAReadyTube) { EXPECT_NE(found(flaw::forgets_a_ready_tube), ""); }
+TEST(JobCanary, ForgetsAnEmptiedTube) { EXPECT_NE(found(flaw::forgets_an_emptied_tube), ""); }
+TEST(JobCanary, HidesAnExpiry) { EXPECT_NE(found(flaw::hides_an_expiry), ""); }
+TEST(JobCanary, SaysNextTooLate) { EXPECT_NE(found(flaw::says_next_too_late), ""); }
+TEST(JobCanary, ClaimsTheLastFirst) { EXPECT_NE(found(flaw::claims_the_last_first), ""); }
+TEST(JobCanary, MovesItsFloorTooSoon) { EXPECT_NE(found(flaw::moves_its_floor_too_soon), ""); }
+TEST(JobCanary, IgnoresAttempts) { EXPECT_NE(found(flaw::ignores_attempts), ""); }
+TEST(JobCanary, PrefersHighNumbers) { EXPECT_NE(found(flaw::prefers_high_numbers), ""); }
+TEST(JobCanary, LiesAboutCancels) { EXPECT_NE(found(flaw::lies_about_cancels), ""); }
+TEST(JobCanary, GivesAnIdTwice) { EXPECT_NE(found(flaw::gives_an_id_twice), ""); }
+TEST(JobCanary, SaysDueTooLate) { EXPECT_NE(found(flaw::says_due_too_late), ""); }
+
+/// The random test is worth little if it does not come to the failures.
+TEST(JobCanary, TheRandomTestFailsCallsAndReopens) {
+  const store_kind kind{"sound", [] { return std::make_unique<journal_under_test>(flaw::none); }};
+  const auto sequences = arbitrary_steps();
+  int failed = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    twin both(kind);
+    for (const step& each : sequences(rc::Random(seed), 60).value()) both.perform(each);
+    ASSERT_EQ(both.failure().value_or(""), "") << "seed " << seed;
+    failed += both.failed_batches();
+  }
+  EXPECT_GT(failed, 20);
+}
+
+}  // namespace
+}  // namespace foliot::jobs::conformance

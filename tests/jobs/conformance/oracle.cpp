@@ -1,0 +1,464 @@
+#include "oracle.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <tuple>
+
+namespace foliot::jobs::conformance {
+namespace {
+
+constexpr std::array all_counters{&job_counters::reserves, &job_counters::timeouts, &job_counters::releases,
+                                  &job_counters::buries, &job_counters::kicks};
+
+void tally(job_counts& counts, const job& it) {
+  if (it.state == job_state::delayed) counts.delayed += 1;
+  if (it.state == job_state::ready) counts.ready += 1;
+  if (it.state == job_state::ready && it.priority < 1024) counts.urgent += 1;
+  if (it.state == job_state::reserved) counts.reserved += 1;
+  if (it.state == job_state::buried) counts.buried += 1;
+}
+
+}  // namespace
+
+execution oracle::execute(std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
+                          instant now) {
+  begin(wall, now);
+  std::vector<entry*> over;
+  for (entry& it : jobs_) {
+    if (it.job.state == job_state::reserved && it.job.expires < now) over.push_back(&it);
+  }
+  std::ranges::sort(over, {}, [](const entry* it) { return std::pair(it->job.expires, it->job.id); });
+  return execute(over, batch);
+}
+
+execution oracle::execute_for(std::uint64_t opening, std::span<const reservation> over,
+                              std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
+                              instant now) {
+  begin(wall, now);
+  opening_ = opening;
+  std::vector<entry*> ended;
+  for (const reservation& each : over) {
+    entry* it = find(each.id);
+    const bool is_this = it != nullptr && it->job.state == job_state::reserved && token_of(*it) == each;
+    if (is_this && it->job.expires < now) ended.push_back(it);
+  }
+  return execute(ended, batch);
+}
+
+void oracle::begin(std::chrono::sys_time<std::chrono::nanoseconds> wall, instant now) {
+  utc_ = std::chrono::floor<milliseconds>(wall);
+  utc_up_ = std::chrono::ceil<milliseconds>(wall);
+  now_ = now;
+  made_ready_.clear();
+  unpaused_.clear();
+  left_.clear();
+}
+
+std::vector<oracle::entry> oracle::take_out(const std::string& tube) {
+  std::vector<entry> taken;
+  for (const entry& it : jobs_) {
+    if (it.job.tube == tube && it.job.state != job_state::reserved) taken.push_back(it);
+  }
+  for (const entry& it : taken) erase(it.job.id);
+  return taken;
+}
+
+void oracle::bring_in(std::vector<entry> jobs) {
+  for (entry& it : jobs) jobs_.push_back(std::move(it));
+  std::ranges::sort(jobs_, {}, [](const entry& it) { return it.job.id; });
+}
+
+execution oracle::execute(std::span<entry* const> over, std::span<const operation> batch) {
+  execution done;
+  for (entry* it : over) {
+    done.expired.push_back(token_of(*it));
+    it->job.counters.timeouts += 1;
+    move(*it, job_event::expire);
+  }
+  advance();
+  for (const operation& each : batch) {
+    done.answers.push_back(std::visit([this](const auto& what) { return perform(what); }, each));
+  }
+  std::set<std::string> tubes;
+  for (const job_id id : made_ready_) {
+    const entry* it = find(id);
+    if (it != nullptr && it->job.state == job_state::ready) tubes.insert(it->job.tube);
+  }
+  for (const std::string& tube : unpaused_) {
+    if (!paused(tube)) tubes.insert(tube);
+  }
+  done.ready_tubes.assign(tubes.begin(), tubes.end());
+  for (const std::string& tube : left_) {
+    const auto is_here = [&tube](const entry& it) { return it.job.tube == tube; };
+    if (paused(tube) && std::ranges::none_of(jobs_, is_here)) done.emptied_tubes.push_back(tube);
+  }
+  return done;
+}
+
+void oracle::advance() {
+  std::erase_if(pauses_, [this](const auto& each) {
+    if (each.second > now_) return false;
+    unpaused_.push_back(each.first);
+    return true;
+  });
+  for (entry& it : jobs_) {
+    if (it.job.state == job_state::delayed && it.job.due <= utc_) move(it, job_event::due);
+  }
+}
+
+next_change oracle::next() const {
+  next_change next;
+  for (const entry& it : jobs_) {
+    if (it.job.state == job_state::delayed) next.due = std::min(next.due, it.job.due);
+    if (it.job.state == job_state::reserved) {
+      next.expiry = std::min(next.expiry, it.job.expires + duration::nanoseconds(1));
+    }
+  }
+  for (const auto& each : pauses_) next.expiry = std::min(next.expiry, each.second);
+  return next;
+}
+
+void oracle::reopen() {
+  opening_ += 1;
+  pauses_.clear();
+  for (entry& it : jobs_) {
+    if (it.job.state == job_state::reserved) it.job.state = job_state::ready;
+    it.job.expires = instant::never();
+    it.attempts = 0;
+    for (const auto counter : all_counters) {
+      it.forgotten.*counter += it.job.counters.*counter - it.written.*counter;
+    }
+    it.written = it.job.counters;
+  }
+}
+
+bool oracle::learn(job_id id, const job_counters& shown) {
+  entry* it = find(id);
+  if (it == nullptr) return false;
+  const auto agree = [&](std::uint32_t job_counters::* counter) {
+    const std::uint32_t expected = it->job.counters.*counter;
+    return shown.*counter <= expected && expected - shown.*counter <= it->forgotten.*counter;
+  };
+  for (const auto counter : all_counters) {
+    if (!agree(counter)) return false;
+  }
+  for (const auto counter : all_counters) {
+    it->written.*counter -= it->job.counters.*counter - shown.*counter;
+  }
+  it->job.counters = shown;
+  it->forgotten = {};
+  return true;
+}
+
+utc_time oracle::latest_ready() const {
+  utc_time latest{};
+  for (const entry& it : jobs_) {
+    const bool was_ready = it.job.state == job_state::ready || it.job.state == job_state::reserved;
+    if (was_ready) latest = std::max(latest, it.job.due);
+  }
+  return latest;
+}
+
+oracle::entry* oracle::find(job_id id) {
+  const auto found = std::ranges::find(jobs_, id, [](const entry& it) { return it.job.id; });
+  return found == jobs_.end() ? nullptr : &*found;
+}
+
+oracle::entry* oracle::find(const job_name& name) {
+  if (const auto* id = std::get_if<job_id>(&name)) return find(*id);
+  const auto& key = std::get<job_key>(name);
+  const auto found = std::ranges::find_if(
+      jobs_, [&](const entry& it) { return it.job.tube == key.tube && it.job.key == key.key && !key.key.empty(); });
+  return found == jobs_.end() ? nullptr : &*found;
+}
+
+oracle::entry* oracle::held(const reservation& token) {
+  entry* it = find(token.id);
+  const bool is_held = it != nullptr && it->job.state == job_state::reserved && token_of(*it) == token;
+  return is_held && it->job.expires >= now_ ? it : nullptr;
+}
+
+oracle::entry* oracle::first(const std::string& tube, job_state state) {
+  const auto rank = [](const entry& it) {
+    const bool ready = it.job.state == job_state::ready;
+    const bool delayed = it.job.state == job_state::delayed;
+    return std::tuple(ready ? it.job.priority : 0, delayed ? it.job.due : utc_time{},
+                      it.job.state == job_state::buried ? it.burial : 0, it.job.id);
+  };
+  entry* best = nullptr;
+  for (entry& it : jobs_) {
+    if (it.job.tube != tube || it.job.state != state) continue;
+    if (best == nullptr || rank(it) < rank(*best)) best = &it;
+  }
+  return best;
+}
+
+bool oracle::move(entry& it, job_event event) {
+  const job_state before = it.job.state;
+  const transition after = transition_of(before, event);
+  if (after == transition::refused) return false;
+  if (after == transition::gone) {
+    erase(it.job.id);
+    return true;
+  }
+  if (after == transition::delayed) it.job.state = job_state::delayed;
+  if (after == transition::ready) it.job.state = job_state::ready;
+  if (after == transition::reserved) it.job.state = job_state::reserved;
+  if (after == transition::buried) it.job.state = job_state::buried;
+  if (after == transition::by_delay) it.job.state = it.job.due <= utc_ ? job_state::ready : job_state::delayed;
+  if (it.job.state != job_state::reserved) it.job.expires = instant::never();
+  if (it.job.state == job_state::ready && before != job_state::ready) made_ready_.push_back(it.job.id);
+  return true;
+}
+
+void oracle::erase(job_id id) {
+  const std::string& tube = find(id)->job.tube;
+  if (paused(tube)) left_.insert(tube);
+  std::erase_if(jobs_, [id](const entry& it) { return it.job.id == id; });
+}
+
+claimed_job oracle::take(entry& it, job_event event) {
+  move(it, event);
+  it.job.counters.reserves += 1;
+  it.attempts += 1;
+  it.opening = opening_;
+  it.job.expires = now_ + it.job.ttr;
+  return {token_of(it), it.job};
+}
+
+void oracle::set_due(entry& it, const due_at& due) const {
+  if (std::holds_alternative<milliseconds>(due)) {
+    it.job.delay = std::get<milliseconds>(due);
+    it.job.due = it.job.delay == milliseconds(0) ? utc_ : utc_up_ + it.job.delay;
+  } else {
+    it.job.due = std::get<utc_time>(due);
+    it.job.delay = it.job.due > utc_ ? it.job.due - utc_ : milliseconds(0);
+  }
+}
+
+bool oracle::paused(const std::string& tube) const {
+  return std::ranges::any_of(pauses_, [&](const auto& each) { return each.first == tube; });
+}
+
+answer oracle::perform(const put& what) {
+  bool replaces = false;
+  if (entry* old = find(job_key{what.tube, what.key})) {
+    const job_id id = old->job.id;
+    if (what.existing == on_existing::keep) return put_answer{put_answer::kind::kept, id};
+    if (what.existing == on_existing::refuse) return put_answer{put_answer::kind::exists, id};
+    if (old->job.state == job_state::reserved) return put_answer{put_answer::kind::reserved, id};
+    erase(id);
+    replaces = true;
+  }
+  entry it;
+  it.job.id = last_id_ += id_step_;
+  it.job.tube = what.tube;
+  it.job.key = what.key;
+  it.job.body = what.body;
+  it.job.priority = what.priority;
+  it.job.made = utc_;
+  it.job.ttr = what.ttr;
+  set_due(it, what.due);
+  it.job.state = it.job.due <= utc_ ? job_state::ready : job_state::delayed;
+  if (it.job.state == job_state::ready) made_ready_.push_back(last_id_);
+  jobs_.push_back(it);
+  return put_answer{replaces ? put_answer::kind::replaced : put_answer::kind::inserted, last_id_};
+}
+
+answer oracle::perform(const claim& what) {
+  claim_answer result;
+  while (result.jobs.size() < what.count) {
+    entry* best = nullptr;
+    for (const std::string& tube : what.tubes) {
+      entry* it = paused(tube) ? nullptr : first(tube, job_state::ready);
+      if (it == nullptr) continue;
+      if (best == nullptr || std::pair(it->job.priority, it->job.id) < std::pair(best->job.priority, best->job.id)) {
+        best = it;
+      }
+    }
+    if (best == nullptr) break;
+    result.jobs.push_back(take(*best, job_event::claim));
+  }
+  return result;
+}
+
+answer oracle::perform(const claim_job& what) {
+  claim_answer result;
+  entry* it = find(what.id);
+  if (it != nullptr && it->job.state != job_state::reserved) result.jobs.push_back(take(*it, job_event::claim_job));
+  return result;
+}
+
+answer oracle::perform(const finish& what) {
+  entry* it = held(what.token);
+  if (it == nullptr) return holder_answer{holder_answer::kind::not_held};
+  move(*it, job_event::finish);
+  return holder_answer{};
+}
+
+answer oracle::perform(const release& what) {
+  entry* it = held(what.token);
+  if (it == nullptr) return holder_answer{holder_answer::kind::not_held};
+  it->job.counters.releases += 1;
+  it->written = it->job.counters;
+  if (what.priority) it->job.priority = *what.priority;
+  set_due(*it, what.due);
+  move(*it, job_event::release);
+  return holder_answer{};
+}
+
+answer oracle::perform(const abandon& what) {
+  entry* it = held(what.token);
+  if (it == nullptr) return holder_answer{holder_answer::kind::not_held};
+  move(*it, job_event::expire);
+  return holder_answer{};
+}
+
+answer oracle::perform(const bury& what) {
+  entry* it = held(what.token);
+  if (it == nullptr) return holder_answer{holder_answer::kind::not_held};
+  it->job.counters.buries += 1;
+  it->written = it->job.counters;
+  if (what.priority) it->job.priority = *what.priority;
+  it->burial = ++burials_;
+  move(*it, job_event::bury);
+  return holder_answer{};
+}
+
+answer oracle::perform(const touch& what) {
+  entry* it = held(what.token);
+  if (it == nullptr) return holder_answer{holder_answer::kind::not_held};
+  it->job.expires = now_ + it->job.ttr;
+  return holder_answer{holder_answer::kind::done, it->job.expires};
+}
+
+answer oracle::perform(const kick& what) {
+  bulk_answer result;
+  const bool has_buried = first(what.tube, job_state::buried) != nullptr;
+  const job_state from = what.only.value_or(has_buried ? job_state::buried : job_state::delayed);
+  while (result.changed < what.count) {
+    entry* it = first(what.tube, from);
+    if (it == nullptr) break;
+    perform(kick_job{it->job.id});
+    result.changed += 1;
+  }
+  return result;
+}
+
+answer oracle::perform(const kick_job& what) {
+  entry* it = find(what.id);
+  if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  if (it->job.state == job_state::reserved) return change_answer{change_answer::kind::reserved, what.id};
+  if (it->job.state == job_state::ready) return change_answer{change_answer::kind::refused, what.id};
+  it->job.due = utc_;
+  it->job.counters.kicks += 1;
+  it->written = it->job.counters;
+  move(*it, job_event::kick);
+  return change_answer{change_answer::kind::done, what.id};
+}
+
+answer oracle::perform(const cancel& what) {
+  entry* it = find(what.name);
+  if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  const job_id id = it->job.id;
+  return change_answer{move(*it, job_event::cancel) ? change_answer::kind::done : change_answer::kind::reserved, id};
+}
+
+answer oracle::perform(const reschedule& what) {
+  entry* it = find(what.name);
+  if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  const job_id id = it->job.id;
+  if (it->job.state == job_state::reserved) return change_answer{change_answer::kind::reserved, id};
+  set_due(*it, what.due);
+  it->written = it->job.counters;
+  move(*it, job_event::reschedule);
+  return change_answer{change_answer::kind::done, id};
+}
+
+answer oracle::perform(const fire_now& what) {
+  entry* it = find(what.name);
+  if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  const job_id id = it->job.id;
+  if (it->job.state == job_state::reserved) return change_answer{change_answer::kind::reserved, id};
+  if (it->job.state != job_state::ready) {
+    it->job.due = utc_;
+    it->written = it->job.counters;
+  }
+  move(*it, job_event::fire_now);
+  return change_answer{change_answer::kind::done, id};
+}
+
+answer oracle::perform(const pause& what) {
+  const bool was = paused(what.tube);
+  std::erase_if(pauses_, [&](const auto& each) { return each.first == what.tube; });
+  if (what.length > milliseconds(0)) {
+    pauses_.emplace_back(what.tube, now_ + what.length);
+  } else if (was) {
+    unpaused_.push_back(what.tube);
+  }
+  return pause_answer{};
+}
+
+answer oracle::perform(const peek& what) {
+  const entry* it = find(what.name);
+  if (it == nullptr) return peek_answer{};
+  peek_answer seen{it->job, utc_};
+  if (!what.with_body) seen.job->body.clear();
+  return seen;
+}
+
+answer oracle::perform(const peek_first& what) {
+  const entry* it = first(what.tube, what.state);
+  return it == nullptr ? peek_answer{} : peek_answer{it->job, utc_};
+}
+
+answer oracle::perform(const count_tube& what) {
+  count_answer result;
+  for (const entry& it : jobs_) {
+    if (it.job.tube == what.tube) tally(result.counts, it.job);
+  }
+  for (const auto& [tube, until] : pauses_) {
+    if (tube == what.tube) result.paused_until = until;
+  }
+  return result;
+}
+
+answer oracle::perform(const count_all&) {
+  count_answer result;
+  for (const entry& it : jobs_) tally(result.counts, it.job);
+  return result;
+}
+
+answer oracle::perform(const list_tubes&) {
+  std::set<std::string> tubes;
+  for (const entry& it : jobs_) tubes.insert(it.job.tube);
+  return tubes_answer{{tubes.begin(), tubes.end()}};
+}
+
+answer oracle::perform(const list_due& what) {
+  std::vector<due_job> all;
+  for (const entry& it : jobs_) {
+    const bool is_behind = it.job.due > what.from || (it.job.due == what.from && it.job.id > what.after);
+    if (it.job.state != job_state::delayed || !is_behind || it.job.tube.find(what.prefix) != 0) continue;
+    all.push_back({it.job.id, it.job.tube, job_state::delayed, it.job.due});
+  }
+  std::ranges::stable_sort(all, {}, &due_job::due);  // they came in the order of their ids
+  if (all.size() > what.count) all.resize(what.count);
+  return due_answer{all};
+}
+
+answer oracle::perform(const clear_tube& what) {
+  bulk_answer result;
+  for (const job_state state : {job_state::ready, job_state::delayed, job_state::buried}) {
+    while (result.changed < what.count) {
+      const entry* it = first(what.tube, state);
+      if (it == nullptr) break;
+      erase(it->job.id);
+      result.changed += 1;
+    }
+  }
+  return result;
+}
+
+}  // namespace foliot::jobs::conformance

@@ -1,0 +1,356 @@
+#include "twin.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "show.hpp"
+
+namespace foliot::jobs::conformance {
+namespace {
+
+constexpr job_id no_such_job = job_id{1} << 62;
+
+std::string tube_name(unsigned number) { return std::string(1, static_cast<char>('a' + number % 3)); }
+std::string key_name(unsigned number) { return number == 0 ? "" : "key " + std::to_string(number); }
+
+/// Both operands as text, if they differ.
+template <class Value>
+std::optional<std::string> unequal(const char* what, const Value& expected, const Value& got) {
+  if (expected == got) return std::nullopt;
+  std::ostringstream text;
+  text << what << ": expected " << show(expected) << ", got " << show(got);
+  return text.str();
+}
+
+}  // namespace
+
+void twin::fail(std::string why) {
+  if (!failure_) failure_ = std::move(why);
+}
+
+void twin::perform(const step& it) {
+  if (failure_) return;
+  store_.pass(it.pass);
+  store_.step_wall(it.wall);
+  if (it.reopen) {
+    if (store_.disk().durable()) reopen(it.crash ? ending::crash : ending::orderly);
+    return;
+  }
+  if (it.failing_call != 0) static_cast<void>(store_.disk().fail_call(it.failing_call));
+  perform(it.batch);
+  static_cast<void>(store_.disk().fail_call(0));
+}
+
+void twin::reopen(ending how) {
+  // A store may delay ready jobs again that are opened before their due time: that is no matter of this test.
+  const duration behind = duration(oracle_.latest_ready() - store_.utc());
+  if (behind > duration::zero()) store_.step_wall(behind);
+  store_.reopen(how);
+  oracle_.reopen();
+  if (difference found = audit()) fail("after the store was opened again: " + *found);
+}
+
+void twin::perform(const std::vector<request>& batch) {
+  std::vector<operation> for_oracle;
+  std::vector<operation> for_store;
+  for (const request& each : batch) {
+    pair_of_operations both = address(each);
+    if (auto* put_one = std::get_if<put>(&both.oracles)) {
+      put_one->body = "body " + std::to_string(++bodies_);
+      std::get<put>(both.stores).body = put_one->body;
+    }
+    for_oracle.push_back(std::move(both.oracles));
+    for_store.push_back(std::move(both.stores));
+  }
+  execution got;
+  try {
+    got = store_->execute(for_store);
+  } catch (const store_failure&) {
+    return recover(for_oracle);
+  }
+  const execution expected = oracle_.execute(for_oracle, store_.wall(), store_.now());
+  if (difference found = compare(expected, got)) return fail(*found);
+  if (difference found = compare_next()) return fail(*found);
+  const check_result right = store_->check();
+  if (!right) fail("check(): " + right.error());
+}
+
+void twin::recover(const std::vector<operation>& failed) {
+  ++failed_batches_;
+  try {
+    static_cast<void>(store_->execute({}));
+    return fail("a store that has failed executes another batch");
+  } catch (const store_failure&) {
+  }
+  const oracle without = oracle_;
+  oracle with = oracle_;
+  static_cast<void>(with.execute(failed, store_.wall(), store_.now()));
+  const auto ids = store_ids_;
+  const auto back = oracle_ids_;
+
+  oracle_ = with;
+  const utc_time latest = std::max(with.latest_ready(), without.latest_ready());
+  if (latest > store_.utc()) store_.step_wall(duration(latest - store_.utc()));
+  static_cast<void>(store_.disk().fail_call(0));
+  store_.reopen(ending::crash);
+  oracle_.reopen();
+  look_for_unacknowledged();
+  const difference happened = audit();
+  if (!happened) return;
+  oracle_ = without;
+  store_ids_ = ids;
+  oracle_ids_ = back;
+  oracle_.reopen();
+  if (const difference not_happened = audit()) {
+    fail("a failed batch has happened in part. If it had happened: " + *happened + "; if not: " + *not_happened);
+  }
+}
+
+void twin::look_for_unacknowledged() {
+  // A put that is acknowledged bounds the ids that were given before it. A store may skip many of them.
+  const put_answer bound = execute_one(*store_, put{.tube = "bound", .body = ""});
+  execute_one(*store_, cancel{bound.id});
+  constexpr job_id far = 200;
+  for (job_id id = highest_id_ + 1; id < bound.id; ++id) {
+    if (id == highest_id_ + far) id = std::max(id, bound.id - std::min(far, bound.id));
+    const peek_answer seen = execute_one(*store_, peek{id});
+    if (!seen.job) continue;
+    const auto& all = oracle_.entries();
+    const auto found = std::ranges::find(all, seen.job->body, [](const oracle::entry& it) { return it.job.body; });
+    if (found != all.end()) static_cast<void>(same_job(found->job.id, id));
+  }
+  highest_id_ = bound.id;
+}
+
+// ---- from requests to operations ----
+
+job_id twin::recent_job(unsigned back) const {
+  return oracle_.last_id() > back ? oracle_.last_id() - back : no_such_job;
+}
+
+job_id twin::store_id(job_id oracles) const {
+  const auto found = store_ids_.find(oracles);
+  return found == store_ids_.end() ? no_such_job : found->second;
+}
+
+std::pair<reservation, reservation> twin::recent_token(const request& it) const {
+  if (it.back >= tokens_.size()) return {{no_such_job, 1, 1}, {no_such_job, 1, 1}};
+  auto both = tokens_[tokens_.size() - 1 - it.back];
+  if (it.forged) {
+    both.first.attempt += 1'000'000;
+    both.second.attempt += 1'000'000;
+  }
+  return both;
+}
+
+due_at twin::due(const request& it) const {
+  if (it.utc) return std::max(store_.utc() + milliseconds(it.ahead), utc_time{});
+  return milliseconds(std::max<std::int64_t>(it.ahead, 0));
+}
+
+twin::pair_of_operations twin::address(const request& it) const {
+  const std::string tube = tube_name(it.tube);
+  // A job whose put was not acknowledged has no id that a client knows.
+  job_id job = recent_job(it.back);
+  if (store_id(job) == no_such_job) job = no_such_job;
+  const auto token = recent_token(it);
+  const auto urgency = it.with_priority ? std::optional(it.priority) : std::nullopt;
+  const auto named = [&](job_id id) {
+    return it.by_key ? job_name(job_key{tube, key_name(1 + it.key)}) : job_name(id);
+  };
+  const auto for_both = [](operation both) { return pair_of_operations{both, both}; };
+  switch (it.what) {
+    case 0:
+      return for_both(put{.tube = tube,
+                          .key = key_name(it.key),
+                          .body = {},
+                          .priority = it.priority,
+                          .due = due(it),
+                          .ttr = milliseconds(it.ttr),
+                          .existing = it.existing});
+    case 1: return for_both(claim{{tube, tube_name(it.other_tube)}, it.count});
+    case 2: return {claim_job{job}, claim_job{store_id(job)}};
+    case 3: return {finish{token.first}, finish{token.second}};
+    case 4: return {release{token.first, urgency, due(it)}, release{token.second, urgency, due(it)}};
+    case 5: return {abandon{token.first}, abandon{token.second}};
+    case 6: return {bury{token.first, urgency}, bury{token.second, urgency}};
+    case 7: return {touch{token.first}, touch{token.second}};
+    case 8: {
+      const bool is_limited = it.state == job_state::buried || it.state == job_state::delayed;
+      return for_both(kick{tube, it.count, is_limited ? std::optional(it.state) : std::nullopt});
+    }
+    case 9: return {kick_job{job}, kick_job{store_id(job)}};
+    case 10: return {cancel{named(job)}, cancel{named(store_id(job))}};
+    case 11: return {reschedule{named(job), due(it)}, reschedule{named(store_id(job)), due(it)}};
+    case 12: return {fire_now{named(job)}, fire_now{named(store_id(job))}};
+    case 13: return for_both(pause{tube, milliseconds(std::max<std::int64_t>(it.ahead, 0))});
+    case 14: return {peek{named(job), it.with_priority}, peek{named(store_id(job)), it.with_priority}};
+    case 15: return for_both(peek_first{tube, it.state});
+    case 16: return for_both(count_tube{tube});
+    case 17: return for_both(count_all{});
+    case 18: return for_both(list_tubes{});
+    case 19: {
+      // Behind the due time of a recent job, with or without those that are due at the same time.
+      const auto known =
+          std::ranges::find(oracle_.entries(), job, [](const oracle::entry& each) { return each.job.id; });
+      const bool is_known = known != oracle_.entries().end();
+      list_due both{.prefix = it.by_key ? "" : tube, .count = std::max(it.count, 1U)};
+      both.from = is_known ? known->job.due : std::max(store_.utc() + milliseconds(it.ahead), utc_time{});
+      list_due stores = both;
+      if (is_known && it.with_priority) {
+        both.after = job;
+        stores.after = store_id(job);
+      }
+      return {both, stores};
+    }
+    default: return for_both(clear_tube{tube, it.count});
+  }
+}
+
+// ---- comparing ----
+
+bool twin::same_job(job_id oracles, job_id stores) {
+  const auto known = store_ids_.find(oracles);
+  if (known != store_ids_.end()) return known->second == stores;
+  const auto after = store_ids_.lower_bound(oracles);
+  if (after != store_ids_.end() && after->second <= stores) return false;
+  if (after != store_ids_.begin() && std::prev(after)->second >= stores) return false;
+  store_ids_.emplace(oracles, stores);
+  oracle_ids_.emplace(stores, oracles);
+  highest_id_ = std::max(highest_id_, stores);
+  return true;
+}
+
+twin::difference twin::compare(const execution& expected, const execution& got) {
+  if (expected.answers.size() != got.answers.size()) return "as many answers as operations are expected";
+  std::vector<reservation> expired;
+  for (const reservation& token : got.expired) {
+    const auto found = std::ranges::find(tokens_, token, [](const auto& both) { return both.second; });
+    if (found == tokens_.end()) return "a reservation has expired that was not given: " + show(token);
+    expired.push_back(found->first);
+  }
+  if (auto found = unequal("expired", expected.expired, expired)) return found;
+  for (std::size_t i = 0; i < expected.answers.size(); ++i) {
+    if (difference found = compare_answers(expected.answers[i], got.answers[i])) {
+      return "operation " + std::to_string(i) + ": " + *found;
+    }
+  }
+  for (const std::string& tube : expected.ready_tubes) {
+    const auto named = std::ranges::count(got.ready_tubes, tube);
+    if (named != 1) return "tube " + tube + " is named " + std::to_string(named) + " times in ready_tubes";
+  }
+  auto emptied = got.emptied_tubes;
+  std::ranges::sort(emptied);
+  return unequal("emptied_tubes", tubes_answer{expected.emptied_tubes}, tubes_answer{emptied});
+}
+
+twin::difference twin::compare_next() {
+  const next_change expected = oracle_.next();
+  const next_change got = store_->next();
+  if (got.due > expected.due) return unequal("next().due", expected.due, got.due);
+  if (got.expiry > expected.expiry) return unequal("next().expiry", expected.expiry, got.expiry);
+  return std::nullopt;
+}
+
+template <class Answer>
+twin::difference twin::compare_one(const Answer& expected, const Answer& got) {
+  return unequal("answer", expected, got);
+}
+
+twin::difference twin::compare_answers(const answer& expected, const answer& got) {
+  if (expected.index() != got.index()) return "the answer has another type";
+  return std::visit(
+      [&](const auto& mine) -> difference {
+        return compare_one(mine, std::get<std::remove_cvref_t<decltype(mine)>>(got));
+      },
+      expected);
+}
+
+twin::difference twin::compare_one(const put_answer& expected, const put_answer& got) {
+  using enum put_answer::kind;
+  if (expected.what != got.what) return unequal("answer", expected, got);
+  const bool is_new = got.what == inserted || got.what == replaced;
+  if (is_new && got.id <= highest_id_) return "a new job has the id " + std::to_string(got.id) + ", which is not new";
+  if (!same_job(expected.id, got.id)) return "put answers with another job: " + show(got);
+  return std::nullopt;
+}
+
+twin::difference twin::compare_one(const claim_answer& expected, const claim_answer& got) {
+  if (expected.what != got.what) return unequal("answer", expected, got);
+  if (auto found = unequal("claimed jobs", expected.jobs.size(), got.jobs.size())) return found;
+  for (std::size_t i = 0; i < expected.jobs.size(); ++i) {
+    const reservation& token = got.jobs[i].token;
+    if (difference found = compare_job(expected.jobs[i].job, got.jobs[i].job)) return found;
+    if (token.id != got.jobs[i].job.id) return "the token " + show(token) + " is for another job";
+    if (!given_.insert(token).second) return "the token " + show(token) + " was given before";
+    tokens_.emplace_back(expected.jobs[i].token, token);
+  }
+  return std::nullopt;
+}
+
+twin::difference twin::compare_one(const change_answer& expected, const change_answer& got) {
+  if (expected.what != got.what) return unequal("answer", expected, got);
+  if (expected.id == 0 ? got.id != 0 : !same_job(expected.id, got.id)) return unequal("job", expected, got);
+  return std::nullopt;
+}
+
+twin::difference twin::compare_one(const peek_answer& expected, const peek_answer& got) {
+  if (!expected.job || !got.job) return unequal("answer", expected, got);
+  if (expected.now != got.now) return unequal("time", expected.now, got.now);
+  return compare_job(*expected.job, *got.job);
+}
+
+twin::difference twin::compare_one(const due_answer& expected, const due_answer& got) {
+  if (expected.jobs.size() != got.jobs.size()) return unequal("answer", expected, got);
+  for (std::size_t i = 0; i < got.jobs.size(); ++i) {
+    due_job translated = got.jobs[i];
+    translated.id = expected.jobs[i].id;
+    if (translated != expected.jobs[i] || !same_job(expected.jobs[i].id, got.jobs[i].id)) {
+      return unequal("answer", expected, got);
+    }
+  }
+  return std::nullopt;
+}
+
+twin::difference twin::compare_job(const job& expected, const job& got) {
+  if (!same_job(expected.id, got.id)) return unequal("job", expected, got);
+  job translated = got;
+  translated.id = expected.id;
+  // What is expected may be older than the oracle's entry, which later operations of the batch have changed or ended:
+  // the counters that a store has forgotten are taken from audits, which come before all batches.
+  return unequal("job", expected, translated);
+}
+
+twin::difference twin::audit() {
+  // What became ready while the store was closed need not be reported.
+  static_cast<void>(oracle_.execute({}, store_.wall(), store_.now()));
+  // First the counters that the store may have forgotten.
+  for (const auto& [oracles, stores] : store_ids_) {
+    if (oracle_.find(oracles) == nullptr) continue;
+    const peek_answer seen = execute_one(*store_, peek{stores});
+    if (!seen.job) return "job " + std::to_string(stores) + " is lost";
+    if (!oracle_.learn(oracles, seen.job->counters)) {
+      return unequal("counters", oracle_.find(oracles)->job.counters, seen.job->counters);
+    }
+  }
+  std::vector<operation> for_oracle{list_tubes{}, count_all{}, list_due{.count = 1000}};
+  for (unsigned number = 0; number < 3; ++number) {
+    const std::string tube = tube_name(number);
+    for_oracle.emplace_back(count_tube{tube});
+    for (const job_state state : {job_state::ready, job_state::delayed, job_state::buried}) {
+      for_oracle.emplace_back(peek_first{tube, state});
+    }
+    for (unsigned key = 1; key < 5; ++key) for_oracle.emplace_back(peek{job_key{tube, key_name(key)}});
+  }
+  std::vector<operation> for_store = for_oracle;
+  for (const auto& [oracles, stores] : store_ids_) {
+    for_oracle.emplace_back(peek{oracles});
+    for_store.emplace_back(peek{stores});
+  }
+  const execution got = store_->execute(for_store);
+  const check_result right = store_->check();
+  if (!right) return "check(): " + right.error();
+  return compare(oracle_.execute(for_oracle, store_.wall(), store_.now()), got);
+}
+
+}  // namespace foliot::jobs::conformance

@@ -1,0 +1,85 @@
+// A store and the oracle, which do the same steps. After each step the answers are compared, and so are the jobs that
+// became ready, the reservations that ended, the time of the next change and the store's own invariants.
+//
+// A store may choose its ids and the openings of its tokens. The twin keeps which id of the store belongs to which id
+// of the oracle, and the same for tokens: ids must ascend, and no token may come twice.
+//
+// A batch whose call to the disk fails has happened as a whole or not at all. The twin then keeps an oracle for either
+// case, opens the store again, and looks at everything in it: at least one of the two must agree.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance.hpp"
+#include "oracle.hpp"
+#include "request.hpp"
+
+namespace foliot::jobs::conformance {
+
+class twin {
+ public:
+  explicit twin(const store_kind& kind) : store_(kind) {}
+
+  /// Does nothing after a failure.
+  void perform(const step& it);
+  /// The first difference.
+  [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
+  /// How many batches failed because of a failing call.
+  [[nodiscard]] int failed_batches() const { return failed_batches_; }
+
+ private:
+  struct pair_of_operations {
+    operation oracles;
+    operation stores;
+  };
+
+  void fail(std::string why);
+  void reopen(ending how);
+  void perform(const std::vector<request>& batch);
+  /// After a failed batch: opens the store again, and decides whether the batch has happened.
+  void recover(const std::vector<operation>& failed);
+
+  [[nodiscard]] pair_of_operations address(const request& it) const;
+  [[nodiscard]] job_id recent_job(unsigned back) const;
+  [[nodiscard]] job_id store_id(job_id oracles) const;
+  [[nodiscard]] std::pair<reservation, reservation> recent_token(const request& it) const;
+  [[nodiscard]] due_at due(const request& it) const;
+
+  // Each compares what the oracle and the store say, and returns the difference, if there is one.
+  using difference = std::optional<std::string>;
+  difference compare(const execution& expected, const execution& got);
+  difference compare_next();
+  difference compare_answers(const answer& expected, const answer& got);
+  difference compare_one(const put_answer& expected, const put_answer& got);
+  difference compare_one(const claim_answer& expected, const claim_answer& got);
+  difference compare_one(const change_answer& expected, const change_answer& got);
+  difference compare_one(const peek_answer& expected, const peek_answer& got);
+  difference compare_one(const due_answer& expected, const due_answer& got);
+  template <class Answer>
+  difference compare_one(const Answer& expected, const Answer& got);
+  difference compare_job(const job& expected, const job& got);
+  /// Whether the store's id may belong to the oracle's. From now on it does.
+  bool same_job(job_id oracles, job_id stores);
+  /// Compares all jobs, tubes and counts.
+  difference audit();
+  /// Binds the ids of jobs whose put was not acknowledged.
+  void look_for_unacknowledged();
+
+  open_store store_;
+  oracle oracle_;
+  std::map<job_id, job_id> store_ids_;   // by the oracle's
+  std::map<job_id, job_id> oracle_ids_;  // by the store's
+  job_id highest_id_ = 0;
+  std::vector<std::pair<reservation, reservation>> tokens_;  // the oracle's and the store's
+  std::set<reservation> given_;                              // the store's
+  int bodies_ = 0;
+  int failed_batches_ = 0;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace foliot::jobs::conformance

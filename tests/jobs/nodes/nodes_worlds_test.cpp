@@ -1,0 +1,79 @@
+// Nodes, routing and brokers over simulated databases: no world may break a promise, and each way in which what lies
+// below can be wrong must show.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foliot_simulation/world.hpp"
+#include "support/leaks.hpp"
+#include "world.hpp"
+
+namespace foliot::jobs::nodes {
+namespace {
+
+/// explore() multiplies it by 10 in release builds.
+constexpr std::uint64_t worlds_here = 150;
+constexpr std::uint64_t worlds_of_a_canary = 300;
+constexpr simulation::faults quiet{};
+
+TEST(SimulatedNodes, KeepTheirPromises) {
+  simulation::explore(worlds_here, quiet, [] {
+    for (const std::string& each : live(flaw::none).breaches) ADD_FAILURE() << each;
+  });
+}
+
+/// A failure could not be repeated otherwise.
+TEST(SimulatedNodes, ASeedIsTheSameWorld) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    outcome one;
+    outcome other;
+    EXPECT_FALSE(simulation::run(seed, quiet, [&] { one = live(flaw::none); }));
+    EXPECT_FALSE(simulation::run(seed, quiet, [&] { other = live(flaw::none); }));
+    EXPECT_EQ(one.requests, other.requests) << "seed " << seed;
+    EXPECT_EQ(one.receipts, other.receipts) << "seed " << seed;
+  }
+}
+
+/// The worlds have what the judge is there for.
+TEST(SimulatedNodes, HaveTroubles) {
+  std::map<request::fate, std::size_t> fates;
+  std::size_t lost = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    outcome left;
+    EXPECT_FALSE(simulation::run(seed, quiet, [&] { left = live(flaw::none); }));
+    for (const request& each : left.requests) ++fates[each.became];
+    lost += left.lost_effects;
+  }
+  EXPECT_GT(fates[request::fate::done], 300U);
+  EXPECT_GT(fates[request::fate::refused], 5U);
+  EXPECT_GT(fates[request::fate::in_doubt], 0U);
+  EXPECT_GT(lost, 0U);
+}
+
+/// Whether a world over such a database breaks this rule of the judge.
+bool shows(flaw wrong, std::string_view rule) {
+  const support::leaks_ignored of_what_is_abandoned;
+  for (std::uint64_t seed = 0; seed < worlds_of_a_canary; ++seed) {
+    const auto failure = simulation::run(seed, quiet, [&] {
+      for (const std::string& each : live(wrong).breaches) simulation::require(!each.starts_with(rule), each);
+    });
+    if (failure && failure->starts_with(rule)) return true;
+  }
+  return false;
+}
+
+TEST(NodesCanary, RepeatsBatches) { EXPECT_TRUE(shows(flaw::repeats_batches, "once")); }
+TEST(NodesCanary, IgnoresSessions) { EXPECT_TRUE(shows(flaw::ignores_registrations, "left")); }
+TEST(NodesCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_reservations, "left")); }
+TEST(NodesCanary, RepeatsTokens) { EXPECT_TRUE(shows(flaw::repeats_tokens, "once")); }
+TEST(NodesCanary, IsEarly) { EXPECT_TRUE(shows(flaw::is_early, "early")); }
+TEST(NodesCanary, AnswersBeforeTheCommit) { EXPECT_TRUE(shows(flaw::answers_before_commit, "once")); }
+TEST(NodesCanary, TrustsNotifications) { EXPECT_TRUE(shows(flaw::trusts_notifications, "late")); }
+TEST(NodesCanary, AcceptsTubesThatLeft) { EXPECT_TRUE(shows(flaw::accepts_tubes_that_left, "left")); }
+
+}  // namespace
+}  // namespace foliot::jobs::nodes

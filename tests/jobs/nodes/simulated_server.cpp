@@ -1,0 +1,368 @@
+#include "simulated_server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <variant>
+
+#include <foliot/core/clock.hpp>
+
+#include "foliot_simulation/world.hpp"
+#include "jobs/operation_parts.hpp"
+
+namespace foliot::jobs::nodes {
+
+namespace {
+
+using namespace std::chrono_literals;
+using detail::database_failure;
+using std::chrono::nanoseconds;
+
+/// The settings of a connection: see sql_connection.cpp.
+constexpr duration lock_timeout = 250ms;
+constexpr duration idle_timeout = 2s;
+constexpr std::size_t most_before = 6;
+constexpr job_id id_step = 64;
+/// As foliot.skip_numbers().
+constexpr std::int64_t skipped = 1048576;
+
+instant time_now() { return monotonic_clock::instance().now(); }
+
+bool needs_room(const operation& what) { return std::holds_alternative<put>(what); }
+
+bool is_poison(const operation& what) {
+  const auto* const made = std::get_if<put>(&what);
+  return made != nullptr && made->body.starts_with("poison");
+}
+
+/// A put whose delay ends early.
+operation hurried(operation what) {
+  if (auto* const made = std::get_if<put>(&what)) made->due = std::get<milliseconds>(made->due) / 2;
+  return what;
+}
+
+/// Whether an answer says that something has changed.
+bool has_changed(const answer& got) {
+  if (const auto* const made = std::get_if<put_answer>(&got)) {
+    return made->what == put_answer::kind::inserted || made->what == put_answer::kind::replaced;
+  }
+  if (const auto* const claimed = std::get_if<claim_answer>(&got)) return !claimed->jobs.empty();
+  if (const auto* const held = std::get_if<holder_answer>(&got)) return held->what == holder_answer::kind::done;
+  if (const auto* const changed = std::get_if<change_answer>(&got)) return changed->what == change_answer::kind::done;
+  if (const auto* const bulk = std::get_if<bulk_answer>(&got)) return bulk->changed > 0;
+  return false;
+}
+
+/// Times of the server's clock, by that of the node.
+void to_local(answer& got, const detail::batch_time& time) {
+  if (auto* const claimed = std::get_if<claim_answer>(&got)) {
+    for (claimed_job& each : claimed->jobs) each.job.expires = time.to_local(each.job.expires.nanoseconds());
+  } else if (auto* const held = std::get_if<holder_answer>(&got); held != nullptr && !held->expires.is_never()) {
+    held->expires = time.to_local(held->expires.nanoseconds());
+  } else if (auto* const shown = std::get_if<peek_answer>(&got); shown != nullptr && shown->job) {
+    if (!shown->job->expires.is_never()) shown->job->expires = time.to_local(shown->job->expires.nanoseconds());
+  }
+}
+
+}  // namespace
+
+std::chrono::sys_time<nanoseconds> simulated_server::wall() const {
+  return wall_clock::to_sys(wall_clock::instance().now()) + nanoseconds(clock_ahead.count());
+}
+
+std::shared_ptr<backend> simulated_server::connect() {
+  auto made = std::make_shared<backend>();
+  made->process = host_ + "/" + std::to_string(timeline_) + "/" + std::to_string(++processes_);
+  backends_.push_back(made);
+  return made;
+}
+
+void simulated_server::stop(bool completes) {
+  is_up = false;
+  for (const auto& each : backends_) {
+    if (!each->commits_at.is_never() && completes && !waits_for_standby) finish_commit(*each);
+    roll_back(*each);
+    each->has_ended = true;
+  }
+  backends_.clear();
+}
+
+void simulated_server::promote(content stored, std::vector<effect> log, std::int64_t timeline) {
+  stored_ = std::move(stored);
+  log_ = std::move(log);
+  before_.clear();
+  timeline_ = timeline;
+  is_primary_ = true;
+}
+
+void simulated_server::advance() {
+  const instant now = time_now();
+  for (const auto& each : backends_) {
+    if (each->commits_at <= now) finish_commit(*each);
+    const bool is_idle = each->open != nullptr && each->commits_at.is_never() && each->last_use + idle_timeout <= now;
+    if (each->ends_at > now && !is_idle) continue;
+    roll_back(*each);
+    each->has_ended = true;
+  }
+  std::erase_if(backends_, [](const auto& each) { return each->has_ended; });
+}
+
+backend::transaction& simulated_server::acquire(backend& by, instant deadline) {
+  const instant until = time_now() + lock_timeout;
+  for (;;) {
+    advance();
+    const instant now = time_now();
+    if (by.has_ended || !is_up) throw database_failure("", "simulated: the server has closed the connection");
+    if (holder_ == nullptr || holder_ == &by) {
+      holder_ = &by;
+      by.last_use = now;
+      if (by.open == nullptr)
+        by.open = std::make_unique<backend::transaction>(backend::transaction{stored_, {}, {}, false});
+      return *by.open;
+    }
+    if (now >= deadline) throw database_failure("", "simulated: the server did not answer in time");
+    if (now >= until) throw database_failure("55P03", "simulated: a lock was not available");
+    simulation::pass_time(nanoseconds(1'000'000 + static_cast<std::int64_t>(simulation::choose(20'000'000))));
+  }
+}
+
+void simulated_server::roll_back(backend& by) {
+  by.open = nullptr;
+  by.commits_at = instant::never();
+  if (holder_ == &by) holder_ = nullptr;
+}
+
+void simulated_server::commit(backend& by) {
+  if (by.open != nullptr && by.open->changes) {
+    before_.emplace_back(stored_, log_.size());
+    if (before_.size() > most_before) before_.pop_front();
+    stored_ = std::move(by.open->after);
+    log_.insert(log_.end(), by.open->effects.begin(), by.open->effects.end());
+  }
+  roll_back(by);
+}
+
+void simulated_server::finish_commit(backend& by) {
+  commit(by);
+  by.has_ended = true;
+}
+
+void simulated_server::lose(backend& by, duration noticed_after) {
+  by.ends_at = time_now() + noticed_after;
+  advance();
+}
+
+void simulated_server::lose_in_commit(backend& by, duration commits_after) {
+  if (by.open == nullptr) return lose(by, duration::zero());
+  by.commits_at = time_now() + (waits_for_standby ? duration(24h) : commits_after);
+  advance();
+}
+
+bool simulated_server::ends(const std::string& process, bool terminates) {
+  advance();
+  const auto found = std::ranges::find(backends_, process, [](const auto& each) { return each->process; });
+  if (found == backends_.end()) return true;
+  if (!terminates || !(*found)->commits_at.is_never()) return false;
+  roll_back(**found);
+  (*found)->has_ended = true;
+  return true;
+}
+
+bool simulated_server::is_committing(const std::string& process) {
+  advance();
+  const auto found = std::ranges::find(backends_, process, [](const auto& each) { return each->process; });
+  return found != backends_.end() && !(*found)->commits_at.is_never();
+}
+
+std::string simulated_server::recognize(backend::transaction& in) const {
+  const std::string here = "timeline " + std::to_string(timeline_);
+  if (in.after.origin == here) return here;
+  in.changes = true;
+  if (!in.after.origin.empty()) {
+    in.after.jobs.give_ids(in.after.jobs.last_id() + static_cast<job_id>(skipped) * id_step, id_step);
+    in.after.last_registration += skipped;
+  } else {
+    in.after.jobs.give_ids(number_, id_step);
+  }
+  in.after.origin = here;
+  return here;
+}
+
+std::optional<std::int64_t> simulated_server::announce(backend::transaction& in,
+                                                       const detail::node_connection::announcement& who) {
+  const instant time = now();
+  const auto older =
+      std::ranges::find_if(in.after.registrations, [&](const auto& each) { return each.second.name == who.node; });
+  if (older != in.after.registrations.end()) {
+    if (who.before != 0 && older->first > who.before && older->second.process != who.process) return std::nullopt;
+    close_registration(in, older->first);
+  }
+  in.changes = true;
+  in.after.registrations[++in.after.last_registration] = {std::string(who.node), who.process, who.timeout, time, time};
+  return in.after.last_registration;
+}
+
+std::vector<reservation> simulated_server::reservations_of(const content& stored, std::int64_t registration) {
+  std::vector<reservation> all;
+  for (const auto& each : stored.jobs.entries()) {
+    if (each.job.state != job_state::reserved) continue;
+    const auto holder = stored.holders.find(each.job.id);
+    if (holder != stored.holders.end() && holder->second == registration) {
+      all.push_back({each.job.id, each.opening, each.attempts});
+    }
+  }
+  return all;
+}
+
+void simulated_server::abandon_all(backend::transaction& in, std::span<const operation> which) {
+  // At this time no reservation is over, and no job is due.
+  const execution done = in.after.jobs.execute_for(0, {}, which, {}, instant::earliest());
+  in.ready.insert(done.ready_tubes.begin(), done.ready_tubes.end());
+  in.changes = in.changes || std::ranges::any_of(done.answers, has_changed);
+}
+
+void simulated_server::close_registration(backend::transaction& in, std::int64_t registration) {
+  in.changes = true;
+  std::vector<operation> ends;
+  for (const reservation& each : reservations_of(in.after, registration)) ends.emplace_back(abandon{each});
+  if (wrong_ != flaw::keeps_reservations) abandon_all(in, ends);
+  in.after.registrations.erase(registration);
+}
+
+bool simulated_server::has_happened(backend::transaction& in, std::int64_t registration, std::int64_t number) const {
+  if (wrong_ == flaw::repeats_batches) return false;
+  in.changes = true;
+  return !in.after.numbers.try_emplace({registration, number}, true).first->second;
+}
+
+bool simulated_server::heartbeat(backend::transaction& in, const detail::batch_frame& frame, instant time) {
+  content& data = in.after;
+  in.changes = true;
+  for (auto& [registration, row] : data.registrations) {
+    if (row.seen > time + row.timeout) row.seen = time;  // the clock has been set back
+  }
+  const auto own = data.registrations.find(frame.registration);
+  if (own == data.registrations.end()) return false;
+  node_row& row = own->second;
+  if (row.seen < time - row.timeout / 2 || row.since > time) row.since = time;
+  row.seen = time;
+  std::erase_if(data.numbers, [&](const auto& each) {
+    const auto& [registration, number] = each.first;
+    return registration == frame.registration && number >= frame.forget_from && number < frame.forget_below;
+  });
+  for (const auto& [registration, other] : data.registrations) {
+    if (row.since >= time - other.timeout || other.seen >= time - other.timeout) continue;
+    close_registration(in, registration);
+    return true;
+  }
+  return false;
+}
+
+void simulated_server::note(backend::transaction& in, const operation& what, const answer& got,
+                            std::int64_t registration) const {
+  if (!has_changed(got)) return;
+  in.changes = true;
+  const auto add = [&](effect::kind kind, std::string body, const reservation& token) {
+    in.effects.push_back({kind, std::move(body), token});
+  };
+  if (const auto* const made = std::get_if<put>(&what)) {
+    add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0});
+  } else if (const auto* const claimed = std::get_if<claim_answer>(&got)) {
+    for (const claimed_job& each : claimed->jobs) {
+      in.after.holders[each.token.id] = registration;
+      add(effect::kind::claim, each.job.body, each.token);
+    }
+  } else if (const auto* const done = std::get_if<finish>(&what)) {
+    add(effect::kind::finish, {}, done->token);
+  } else if (const auto* const released = std::get_if<release>(&what)) {
+    add(effect::kind::release, {}, released->token);
+  } else if (const auto* const buried = std::get_if<bury>(&what)) {
+    add(effect::kind::bury, {}, buried->token);
+  } else if (std::holds_alternative<cancel>(what)) {
+    add(effect::kind::cancel, {}, {std::get<change_answer>(got).id, 0, 0});
+  }
+}
+
+namespace {
+
+/// Of the reservations that are over by the clock of the node, those that are not over by that of the server.
+void note_still_held(content& data, const detail::batch_frame& frame, const detail::batch_time& time,
+                     detail::batch_plan::outcome& result) {
+  for (const reservation& each : frame.over) {
+    const conformance::oracle::entry* const it = data.jobs.find(each.id);
+    const bool is_this = it != nullptr && it->job.state == job_state::reserved &&
+                         reservation{it->job.id, it->opening, it->attempts} == each;
+    if (is_this) result.still.emplace_back(each.id, time.to_local(it->job.expires.nanoseconds()));
+  }
+}
+
+}  // namespace
+
+detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, std::span<const operation> batch,
+                                                      const detail::batch_frame& frame, detail::batch_time& time) {
+  const auto wall_time = wall();
+  const instant clock = instant::from_nanoseconds(wall_time.time_since_epoch().count());
+  content& data = in.after;
+  if (!data.registrations.contains(frame.registration) && wrong_ != flaw::ignores_registrations) {
+    throw database_failure("FL001", "simulated: the registration of the node is over");
+  }
+  if (std::ranges::any_of(batch, is_poison)) throw database_failure("P0001", "simulated: a trigger refuses this");
+  if (is_full && !frame.lacks_room && std::ranges::any_of(batch, needs_room)) {
+    throw database_failure("53100", "simulated: no space left on device");
+  }
+  detail::batch_plan::outcome result;
+  time.now_ms = std::chrono::floor<milliseconds>(wall_time).time_since_epoch().count();
+  time.now_ns = clock.nanoseconds();
+  if (frame.sends_heartbeat) result.wants_heartbeat = heartbeat(in, frame, clock);
+  std::vector<operation> unwanted;
+  for (const reservation& each : frame.unwanted) unwanted.emplace_back(abandon{each});
+  abandon_all(in, unwanted);
+  std::vector<operation> done;
+  std::vector<std::optional<answer>> refused(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto* const made = std::get_if<put>(&batch[i]);
+    const bool has_left = made != nullptr && data.away.contains(made->tube);
+    if (has_left && wrong_ != flaw::accepts_tubes_that_left) {
+      result.map.elsewhere.push_back(i);
+      refused[i] = passed_over_answer{};
+    } else if (is_full && frame.lacks_room && needs_room(batch[i])) {
+      refused[i] = put_answer{put_answer::kind::no_space};
+    } else {
+      done.push_back(wrong_ == flaw::is_early ? hurried(batch[i]) : batch[i]);
+    }
+  }
+  execution got = data.jobs.execute_for(static_cast<std::uint64_t>(frame.opening), frame.over, done, wall_time, clock);
+  in.changes = in.changes || !got.expired.empty() || !got.ready_tubes.empty();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (refused[i]) {
+      result.done.answers.push_back(*std::move(refused[i]));
+      continue;
+    }
+    answer& one = got.answers[next++];
+    note(in, batch[i], one, frame.registration);
+    to_local(one, time);
+    result.done.answers.push_back(std::move(one));
+  }
+  if (wrong_ == flaw::repeats_tokens) {
+    for (const auto& each : data.jobs.entries()) {
+      if (each.job.state != job_state::reserved) data.jobs.find(each.job.id)->attempts = 0;
+    }
+  }
+  note_still_held(data, frame, time, result);
+  in.ready.insert(got.ready_tubes.begin(), got.ready_tubes.end());
+  result.done.ready_tubes.assign(in.ready.begin(), in.ready.end());
+  const utc_time due = data.jobs.next().due;
+  if (due != utc_time::max()) result.next.due = time.to_local_due(due.time_since_epoch().count());
+  result.map.version = data.map_version;
+  result.map.sends = !data.away.empty();
+  if (in.changes) {
+    const bool has_room = !is_full || simulation::choose(2) == 0;
+    result.partition = has_room ? 0 : detail::batch_plan::outcome::no_partition;
+    if (has_room && !data.numbers.try_emplace({frame.registration, frame.number}, false).second) {
+      throw database_failure("40001", "simulated: the batch was given up");
+    }
+  }
+  return result;
+}
+
+}  // namespace foliot::jobs::nodes

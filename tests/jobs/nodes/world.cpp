@@ -1,0 +1,392 @@
+#include "world.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <foliot/core/clock.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/jobs/calls.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+#include "jobs/postgresql/postgresql_node.hpp"
+
+namespace foliot::jobs::nodes {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::task;
+using simulation::choose;
+
+constexpr milliseconds node_timeout = 2s;
+constexpr milliseconds scan_every = 500ms;
+/// Of a job that clients may hold for too long.
+constexpr milliseconds longest_ttr = 3s;
+/// After this time without troubles each reservation that nobody has is over, and each dead registration has ended.
+constexpr duration quiet_time = 10s;
+
+bool one_in(std::uint64_t count) { return choose(count) == 0; }
+
+duration up_to(duration longest) {
+  return duration::nanoseconds(1 + static_cast<std::int64_t>(choose(static_cast<std::uint64_t>(longest.count()))));
+}
+
+std::unique_ptr<job_store> open(const std::string& name, const std::shared_ptr<simulated_process>& process,
+                                const std::string& database) {
+  postgresql_options options;
+  options.database = database;
+  options.node = name;
+  options.node_timeout = node_timeout;
+  options.give_up_after = 1s;
+  options.scan_every = scan_every;
+  return detail::postgresql_node::as_store(std::make_unique<detail::postgresql_node>(options, process));
+}
+
+request& add_request(world& in, request::kind what, std::string body, const reservation& token) {
+  const instant now = monotonic_clock::instance().now();
+  in.requests.push_back({what, std::move(body), token, in.next_moment(), now, request::fate::unanswered});
+  return in.requests.back();
+}
+
+void refuse(request& what, const store_unavailable& why) {
+  what.became = why.is_in_doubt() ? request::fate::in_doubt : request::fate::refused;
+}
+
+task<> put_job(world& in, broker& on) {
+  put what;
+  what.tube = in.tubes[choose(in.tubes.size())];
+  what.body = (one_in(40) ? "poison " : "job ") + std::to_string(++in.bodies);
+  what.priority = static_cast<priority>(choose(3));
+  what.ttr = milliseconds(300 + choose(static_cast<std::uint64_t>(longest_ttr.count()) - 300));
+  const milliseconds delay(one_in(3) ? choose(500) : 0);
+  what.due = delay;
+  request& asked = add_request(in, request::kind::put, what.body, {});
+  asked.due += duration(delay);
+  try {
+    auto putting = on.execute(std::move(what));
+    const put_answer got = co_await putting;
+    asked.became = got.what == put_answer::kind::inserted ? request::fate::done : request::fate::refused;
+  } catch (const store_unavailable& why) {
+    refuse(asked, why);
+  }
+}
+
+task<> put_jobs(world& in, broker& on) {
+  for (std::uint64_t left = 3 + choose(8); left > 0; --left) {
+    co_await put_job(in, on);
+    const duration pause = up_to(one_in(4) ? in.trouble_length / 4 : duration(20ms));
+    co_await runtime::sleep(pause);
+  }
+}
+
+task<> end_job(world& in, client& me, const claimed_job& job, request::kind how) {
+  const job_id id = job.token.id;
+  request& asked = add_request(in, how, job.job.body, job.token);
+  try {
+    holder_answer got;
+    if (how == request::kind::finish) {
+      auto ending = me.finish(id);
+      got = co_await ending;
+    } else if (how == request::kind::release) {
+      auto ending = me.release(id, std::nullopt, milliseconds(choose(100)));
+      got = co_await ending;
+    } else {
+      auto ending = me.bury(id);
+      got = co_await ending;
+    }
+    asked.became = got.what == holder_answer::kind::done ? request::fate::done : request::fate::refused;
+  } catch (const store_unavailable& why) {
+    refuse(asked, why);
+  }
+}
+
+/// A client that holds jobs for some time, some for too long, and disappears with others.
+task<> work(world& in, broker& on) {
+  for (std::uint64_t lives = 1 + choose(3); lives > 0; --lives) {
+    client me(on);
+    for (const std::string& each : in.tubes) {
+      if (me.watched().empty() || !one_in(3)) me.watch(each);
+    }
+    for (std::uint64_t left = 2 + choose(4); left > 0; --left) {
+      std::optional<claimed_job> job;
+      try {
+        const duration patience = up_to(1s);
+        auto waiting = me.reserve(patience);
+        reserve_answer got = co_await std::move(waiting);
+        job = std::move(got.job);
+      } catch (const store_unavailable&) {
+      }
+      if (!job) continue;
+      in.receive(*job);
+      if (one_in(5)) break;
+      const duration hold = up_to(one_in(5) ? duration(job->job.ttr) * 2 : duration(30ms));
+      co_await runtime::sleep(hold);
+      const auto how = one_in(2) ? request::kind::finish : static_cast<request::kind>(1 + choose(3));
+      co_await end_job(in, me, *job, how);
+    }
+  }
+}
+
+/// Ends all jobs that are there. A job that does not come stays, and the judge finds it.
+task<> drain(world& in, broker& on) {
+  for (const std::string& tube : in.tubes) {
+    try {
+      auto kicking = on.execute(kick{tube, 1000, job_state::buried});
+      static_cast<void>(co_await kicking);
+    } catch (const store_unavailable& why) {
+      in.breaches.emplace_back(std::string("left: no answer: ") + why.what());
+    }
+  }
+  client me(on);
+  for (const std::string& each : in.tubes) me.watch(each);
+  for (int idle = 0; idle < 2;) {
+    std::optional<claimed_job> job;
+    try {
+      auto waiting = me.reserve(duration(2s));
+      reserve_answer got = co_await std::move(waiting);
+      job = std::move(got.job);
+    } catch (const store_unavailable& why) {
+      in.breaches.emplace_back(std::string("left: no answer: ") + why.what());
+    }
+    if (job) {
+      in.receive(*job);
+      co_await end_job(in, me, *job, request::kind::finish);
+    } else {
+      ++idle;
+    }
+  }
+}
+
+/// A client that waits at one node gets the job of another one, also if nobody hears of it.
+task<> wait_for_news(world& in, broker& on) {
+  client me(on);
+  me.watch(in.tubes.front());
+  const instant begin = monotonic_clock::instance().now();
+  std::optional<claimed_job> job;
+  try {
+    auto waiting = me.reserve(duration(10s));
+    reserve_answer got = co_await std::move(waiting);
+    job = std::move(got.job);
+  } catch (const store_unavailable&) {
+  }
+  if (!job || monotonic_clock::instance().now() - begin > duration(scan_every) + 300ms) {
+    in.breaches.emplace_back("late: a client waits for the job of another node");
+  }
+  if (!job) co_return;
+  in.receive(*job);
+  co_await end_job(in, me, *job, request::kind::finish);
+}
+
+task<> send_news(world& in, broker& on) {
+  put what;
+  what.tube = in.tubes.front();
+  what.body = "news";
+  add_request(in, request::kind::put, what.body, {}).became = request::fate::done;
+  auto putting = on.execute(std::move(what));
+  static_cast<void>(co_await putting);
+}
+
+task<> look_at_news(world& in) {
+  for (const auto& each : in.databases) each->drops_notifications = true;
+  auto waiting = runtime::spawn(wait_for_news(in, in.nodes.back()->broker), "waits for news");
+  co_await runtime::sleep(duration(50ms));
+  co_await send_news(in, in.nodes.front()->broker);
+  co_await waiting.join();
+}
+
+/// The main task of a world.
+task<> live_in(world& in) {
+  std::vector<runtime::join_handle<void>> running;
+  std::vector<runtime::join_handle<void>> clients;
+  for (const auto& each : in.nodes) {
+    running.push_back(runtime::spawn(each->broker.run(), "a broker"));
+    for (std::uint64_t i = 1 + choose(2); i > 0; --i)
+      clients.push_back(runtime::spawn(put_jobs(in, each->broker), "puts"));
+    for (std::uint64_t i = 1 + choose(2); i > 0; --i)
+      clients.push_back(runtime::spawn(work(in, each->broker), "works"));
+  }
+  for (auto& each : clients) co_await each.join();
+  while (in.threads > 0) co_await runtime::sleep(duration(50ms));
+  co_await runtime::sleep(quiet_time);
+  co_await drain(in, in.any_broker());
+  if (in.nodes.size() > 1 && !in.nodes.back()->process->is_dead()) co_await look_at_news(in);
+  for (const auto& each : in.nodes) each->broker.close();
+  for (auto& each : running) co_await each.join();
+}
+
+/// Something happens to a database or to a node.
+void make_trouble(world& in) {
+  simulated_database& one = in.any_database();
+  switch (choose(8)) {
+    case 0: {
+      one.primary().stop(one_in(2));
+      simulation::pass_time(up_to(one_in(3) ? duration(4s) : duration(300ms)));
+      if (!one.primary().is_up) one.primary().is_up = true;
+      break;
+    }
+    case 1: {
+      const bool loses = in.loses_commits || one.wrong == flaw::answers_before_commit;
+      one.fail_over(loses ? choose(4) : 0, !loses && one_in(2));
+      break;
+    }
+    case 2:
+      one.primary().is_full = true;
+      simulation::pass_time(up_to(1s));
+      one.primary().is_full = false;
+      break;
+    case 3: in.nodes[choose(in.nodes.size())]->process->stop_for(up_to(duration(node_timeout) * 3)); break;
+    case 4: one.interrupt_listeners(); break;
+    case 5:
+      if (in.nodes.size() > 1 && one_in(4)) in.nodes.back()->process->die();
+      break;
+    default: one.deliver_late();
+  }
+}
+
+void trouble(world& in) {
+  const instant until = monotonic_clock::instance().now() + in.trouble_length;
+  while (monotonic_clock::instance().now() < until) {
+    simulation::pass_time(up_to(in.trouble_length / 6));
+    make_trouble(in);
+  }
+  for (const auto& each : in.databases) {
+    each->deliver_late();
+    each->heal();
+  }
+  --in.threads;
+}
+
+/// Changes the content of a database, as a transaction of its own.
+template <class Change>
+void change(simulated_database& in, const Change& what) {
+  for (;;) {
+    try {
+      simulated_server& server = in.primary();
+      const auto by = server.connect();
+      backend::transaction& open = server.acquire(*by, instant::never());
+      what(open.after);
+      open.changes = true;
+      server.commit(*by);
+      server.lose(*by, duration::zero());
+      return;
+    } catch (const detail::database_failure&) {  // the server is down, or another one has the lock
+      simulation::pass_time(5ms);
+    }
+  }
+}
+
+void set_place(world& in, const std::string& tube, detail::tube_place place) {
+  change(*in.databases.front(), [&](content& stored) {
+    detail::tube_map::place_list places = stored.map.places();
+    places[tube] = place;
+    stored.map = detail::tube_map(stored.map.databases(), std::move(places));
+    ++stored.map_version;
+  });
+}
+
+/// Moves a tube to another database, as database_map does it.
+void move_tube(world& in) {
+  simulation::pass_time(up_to(in.trouble_length));
+  const std::string& tube = in.tubes.back();
+  const detail::tube_place was = in.databases.front()->primary().stored().map.place_of(tube);
+  const int to = (was.database + 1) % static_cast<int>(in.databases.size());
+  simulated_database& older = *in.databases[static_cast<std::size_t>(was.database)];
+  simulated_database& newer = *in.databases[static_cast<std::size_t>(to)];
+  set_place(in, tube, {to, was.database});
+  simulation::pass_time(up_to(100ms));
+  change(older, [&](content& stored) {
+    stored.away.insert(tube);
+    ++stored.map_version;
+  });
+  for (bool is_left = true; is_left;) {
+    std::vector<conformance::oracle::entry> piece;
+    change(older, [&](content& stored) {
+      piece = stored.jobs.take_out(tube);
+      const auto is_of_tube = [&](const auto& each) { return each.job.tube == tube; };
+      is_left = std::ranges::any_of(stored.jobs.entries(), is_of_tube);
+    });
+    simulation::pass_time(up_to(20ms));
+    change(newer, [&](content& stored) { stored.jobs.bring_in(piece); });
+    newer.interrupt_listeners();
+    simulation::pass_time(up_to(100ms));
+  }
+  set_place(in, tube, {to, std::nullopt});
+  --in.threads;
+}
+
+}  // namespace
+
+node_life::node_life(std::string name, std::span<const std::unique_ptr<simulated_database>> databases)
+    : process(std::make_shared<simulated_process>(databases)),
+      store(open(name, process, databases.front()->connection_string())),
+      broker(*store) {}
+
+world::world(flaw wrong)
+    : loses_commits(one_in(4)),
+      has_clocks_apart(one_in(3)),
+      has_moves(!loses_commits && one_in(2)),
+      trouble_length(500ms + up_to(5s)) {
+  const std::size_t count = one_in(2) ? 1 : 2 + choose(2);
+  has_moves = has_moves && count > 1;
+  detail::tube_map::database_list others;
+  detail::tube_map::place_list places;
+  for (std::size_t i = 0; i < count; ++i) {
+    databases.push_back(std::make_unique<simulated_database>(i, wrong));
+    if (i > 0) others[static_cast<int>(i)] = databases.back()->connection_string();
+    tubes.push_back("tube " + std::to_string(i));
+    if (i > 0) places[tubes.back()].database = static_cast<int>(i);
+    if (has_clocks_apart) {
+      for (const char which : {'a', 'b'}) {
+        databases.back()->find("db" + std::to_string(i) + which)->clock_ahead = up_to(4s) - duration(2s);
+      }
+    }
+  }
+  databases.front()->primary().stored().map = detail::tube_map(std::move(others), std::move(places));
+  for (std::size_t i = 0, some = 1 + choose(3); i < some; ++i) {
+    nodes.push_back(std::make_unique<node_life>("node " + std::to_string(i), databases));
+  }
+  for (const auto& each : databases) each->is_troubled = true;
+}
+
+broker& world::any_broker() {
+  const std::size_t living = nodes.size() - (nodes.back()->process->is_dead() ? 1 : 0);
+  return nodes[choose(living)]->broker;
+}
+
+void world::receive(const claimed_job& job) {
+  receipts.push_back({job.job.body, job.token, next_moment(), monotonic_clock::instance().now()});
+}
+
+outcome live(flaw wrong) {
+  world in(wrong);
+  in.threads = in.has_moves ? 2 : 1;
+  seam::thread troubles("troubles", [&] { trouble(in); });
+  seam::thread moves("moves", [&] {
+    if (in.has_moves) move_tube(in);
+  });
+  runtime::run_options options;
+  options.processors = 1 + choose(2);
+  options.seed = choose(1'000'000);
+  options.blocking_threads = in.nodes.size() + 1;
+  runtime::run(live_in(in), options);
+  troubles.join();
+  moves.join();
+  for (const auto& each : in.nodes) {
+    try {
+      each->store->close();
+    } catch (const store_failure& why) {
+      if (!each->process->is_dead()) in.breaches.emplace_back(std::string("left: ") + why.what());
+    }
+  }
+  judge(in);
+  outcome left{std::move(in.requests), std::move(in.receipts), 0, std::move(in.breaches)};
+  for (const auto& each : in.databases) left.lost_effects += each->lost.size();
+  return left;
+}
+
+}  // namespace foliot::jobs::nodes

@@ -1,0 +1,96 @@
+// Two brokers over one store that they share, in runtimes on virtual time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/memory_store.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/virtual_time.hpp>
+
+#include "jobs/broker/simulated_nodes.hpp"
+#include "jobs/broker/world.hpp"
+
+namespace foliot::test {
+
+/// One store, and two nodes that share it.
+struct two_nodes {
+  explicit two_nodes(const virtual_clock& time, duration gathering)
+      : wall(time),
+        memory(jobs::store_clocks{&wall, &time}),
+        here_store(memory, &here_nodes),
+        there_store(memory, &there_nodes),
+        here(here_store, {.gathering = gathering}),
+        there(there_store, {.gathering = gathering}) {
+    here_nodes.peer = &there_nodes;
+    there_nodes.peer = &here_nodes;
+  }
+
+  /// From now on the store refuses the batches of `here` before they are executed, or in doubt after that.
+  void refuse(jobs::store_unavailable::kind known = jobs::store_unavailable::kind::not_executed, bool executes = true) {
+    if (known == jobs::store_unavailable::kind::in_doubt && executes) {
+      here_store.after = [](jobs::execution&) {
+        throw jobs::store_unavailable(jobs::store_unavailable::kind::in_doubt, "the line is cut");
+      };
+    } else {
+      here_store.before = [known](std::span<jobs::operation>) {
+        throw jobs::store_unavailable(known, "the line is dead");
+      };
+    }
+  }
+  void accept() {
+    here_store.before = nullptr;
+    here_store.after = nullptr;
+  }
+  [[nodiscard]] std::size_t batches() const { return here_store.sizes.size(); }
+
+  jobs::virtual_wall_clock wall;
+  jobs::memory_store memory;
+  simulated_nodes here_nodes;
+  simulated_nodes there_nodes;
+  spy_store here_store;
+  spy_store there_store;
+  jobs::broker here;
+  jobs::broker there;
+};
+
+template <class Body>
+runtime::task<> with_running_nodes(two_nodes& world, Body& body) {
+  auto running_here = runtime::spawn(world.here.run(), "here");
+  auto running_there = runtime::spawn(world.there.run(), "there");
+  co_await runtime::wait_idle();
+  co_await body(world);
+  world.here.close();
+  world.there.close();
+  co_await running_here.join();
+  co_await running_there.join();
+}
+
+/// Runs `body` with two nodes in several schedules of virtual time. `gathering` is that of broker_limits.
+template <class Body>
+void in_node_worlds(Body body, duration gathering = duration::zero()) {
+  for (const std::size_t processors : {1U, 3U}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+      SCOPED_TRACE("processors " + std::to_string(processors) + ", seed " + std::to_string(seed));
+      virtual_clock clock;
+      two_nodes world(clock, gathering);
+      runtime::run_options options;
+      options.processors = processors;
+      options.seed = seed;
+      options.clock = &clock;
+      runtime::run(with_running_nodes(world, body), options);
+      for (const check_result& each : {world.here.check(), world.there.check(), world.memory.check()}) {
+        EXPECT_TRUE(each) << each.error();
+      }
+    }
+  }
+}
+
+}  // namespace foliot::test

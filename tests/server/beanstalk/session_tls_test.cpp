@@ -1,0 +1,78 @@
+// The same session under TLS, and the way to it.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <foliot/tls/tls_stream.hpp>
+
+#include "server/beanstalk/session_streams.hpp"
+#include "tls/certificates.hpp"
+
+namespace foliot::program::beanstalk {
+namespace {
+
+using namespace std::chrono_literals;
+
+task<std::unique_ptr<byte_stream>> accept_tls(runtime::stream accepted) {
+  const tls::tls_context& context = foliot::test::server();
+  auto shaken = co_await tls::tls_stream::accept(std::move(accepted), context);
+  if (!shaken) co_return nullptr;
+  co_return over(std::move(*shaken));
+}
+
+task<std::unique_ptr<byte_stream>> connect_tls(runtime::stream below) {
+  const tls::tls_context& context = foliot::test::client();
+  auto shaken = co_await tls::tls_stream::connect(std::move(below), context, "localhost");
+  if (!shaken) co_return nullptr;
+  co_return over(std::move(*shaken));
+}
+
+task<ends> tls_ends() {
+  auto both = runtime::stream::pair().value();
+  auto accepting = runtime::spawn(accept_tls(std::move(both.first)), "accepts");
+  auto connecting = connect_tls(std::move(both.second));
+  std::unique_ptr<byte_stream> client = co_await connecting;
+  std::unique_ptr<byte_stream> server = co_await accepting.join();
+  co_return ends{std::move(server), std::move(client)};
+}
+
+TEST(SessionStreams, UnderTls) {
+  with_shop([](shop& in) { return live_over(in, tls_ends); });
+}
+
+TEST(SessionStreams, ComeInByTheDoorUnderTls) {
+  with_shop([](shop& in) { return come_in(in, accept_tls, connect_tls); });
+}
+
+// A client that fails in its handshake, or says nothing in it, keeps nobody out.
+task<> fail_in_the_handshake(shop& in) {
+  const runtime::address at = fresh_name();
+  const server_log log(true);
+  listener gate(runtime::listener::listen(at).value(), accept_tls);
+  access door(2);
+  connections clients(in.speaks, door, log);
+  auto accepting = runtime::spawn(clients.accept_all(gate), "accepts connections");
+  auto silent = co_await runtime::stream::connect(at);
+  auto plain = co_await runtime::stream::connect(at);
+  static_cast<void>(co_await plain->write_all(std::string_view("reserve\r\n")));
+  co_await runtime::sleep(1ms);
+  auto making = connect(at, connect_tls);
+  const std::unique_ptr<byte_stream> one = co_await making;
+  const std::string reply = co_await ask(*one, "list-tube-used\r\n", "\r\n");
+  EXPECT_EQ(reply, "USING default\r\n");
+  silent->close();
+  one->close();
+  gate.close();
+  co_await accepting.join();
+  co_await clients.end(5s);
+  EXPECT_EQ(in.broker.counters().clients, 0U);
+}
+
+TEST(SessionStreams, AFailedHandshakeKeepsNobodyOut) { with_shop(fail_in_the_handshake); }
+
+}  // namespace
+}  // namespace foliot::program::beanstalk
