@@ -58,10 +58,16 @@ class execution_modes {
   [[nodiscard]] bool note_want_of_room(instant now) noexcept { return begin_alone(warns_of_room_at_, now); }
   /// The database has refused an operation. Returns whether an operator should be told.
   [[nodiscard]] bool note_refusal(instant now) noexcept { return begin_alone(warns_of_refusal_at_, now); }
+  /// The schema lacks the function of an operation. No mode makes up for that, and nothing else is in the way of the
+  /// next batches. Returns whether an operator should be told.
+  [[nodiscard]] bool note_missing_function(instant now) noexcept { return begins_to_warn(warns_of_refusal_at_, now); }
 
  private:
   bool begin_alone(instant& warns_at, instant now) noexcept {
     alone_until_ = now + lasts;
+    return begins_to_warn(warns_at, now);
+  }
+  static bool begins_to_warn(instant& warns_at, instant now) noexcept {
     if (now < warns_at) return false;
     warns_at = now + warns_every;
     return true;

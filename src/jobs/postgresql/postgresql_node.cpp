@@ -277,10 +277,11 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       if (error.is_state("FL001")) note_registration_ended();
       turns = modes_.turns_after(error, turns, has_keys, monotonic_clock::instance().now(), until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
-      if (error.is_refusal()) note_refusal(error.what());
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
       const bool is_refusal = error.is_refusal() && !batch.empty();
-      if (is_refusal && --attempts == 0) {
+      const bool lacks_function = is_refusal && error.is_for_want_of_a_function();
+      if (error.is_refusal()) note_refusal(error.what(), lacks_function);
+      if (is_refusal && (lacks_function || --attempts == 0)) {
         if (connection_ != nullptr && !connection_->goes_on_after(error, patience())) connection_.reset();
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
       }
@@ -586,7 +587,9 @@ void postgresql_node::recover(const database_failure& from, instant until, store
 
 // If the database refuses one operation, because a row is damaged or a trigger raises an error, the other operations of
 // the batch are executed. First the batch is tried again with the functions of sql/patient.sql, which leave jobs that
-// cannot be made ready as they are. If it is refused again, it is divided in halves until the operation is alone.
+// cannot be made ready as they are. If it is refused again, it is divided in halves until the operation is alone. If
+// the schema lacks a function, as one of an earlier program does, the batch is divided at once: another attempt would
+// find it missing again, and the other operations need no such care.
 
 execution postgresql_node::execute_halves(std::span<operation> batch) {
   const std::size_t half = batch.size() / 2;
@@ -615,8 +618,10 @@ execution postgresql_node::refuse_operation(const std::string& why) {
   return made;
 }
 
-void postgresql_node::note_refusal(std::string_view why) {
-  if (!modes_.note_refusal(monotonic_clock::instance().now())) return;
+void postgresql_node::note_refusal(std::string_view why, bool lacks_function) {
+  const instant now = monotonic_clock::instance().now();
+  const bool tells = lacks_function ? modes_.note_missing_function(now) : modes_.note_refusal(now);
+  if (!tells) return;
   warn("the database " + place_ + " refuses an operation, and the rest goes on: " + std::string(why));
 }
 

@@ -163,8 +163,9 @@ class postgresql_node {
   /// waited for a batch that waits for it. Precondition: that of run_aside().
   void make_tubes_before(std::span<const operation> batch) noexcept;
   void note_want_of_room(std::string_view why);
-  /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql).
-  void note_refusal(std::string_view why);
+  /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql), unless
+  /// it was only because the schema lacks the function of one of them.
+  void note_refusal(std::string_view why, bool lacks_function);
   /// Frees the disk space that the database keeps for reservations. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
   /// If an answer says that an operation was passed over, the next batches pass over locked jobs, too.

@@ -120,6 +120,17 @@ TEST(ExecutionModes, WithoutRoomOperationsAreAloneAndAnOperatorIsToldOnceAMinute
   EXPECT_TRUE(modes.note_want_of_room(start + execution_modes::warns_every));
 }
 
+TEST(ExecutionModes, AMissingFunctionIsToldOnceAMinuteAndBeginsNoMode) {
+  execution_modes modes;
+  EXPECT_TRUE(modes.note_missing_function(start));
+  EXPECT_FALSE(modes.note_missing_function(start + briefly));
+  EXPECT_FALSE(modes.is_alone(start + briefly));
+  EXPECT_FALSE(modes.passes_over(start + briefly));
+  EXPECT_FALSE(modes.note_refusal(start + briefly)) << "told just before";
+  EXPECT_TRUE(modes.is_alone(start + briefly));
+  EXPECT_TRUE(modes.note_missing_function(start + execution_modes::warns_every));
+}
+
 TEST(NodeRegistration, BatchesAreNumberedWithinOne) {
   node_registration it;
   EXPECT_FALSE(it.is_there());
