@@ -1,12 +1,24 @@
 #include "postgresql_node.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 
+#include "jobs/execution_news.hpp"
 #include "jobs/operation_parts.hpp"
 #include "sleep_for.hpp"
 #include "sql_connection.hpp"
@@ -40,6 +52,19 @@ constexpr duration first_look = std::chrono::milliseconds(1);
 constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
 constexpr auto ends_at_once = static_cast<std::size_t>(sql_constants::most_at_once);
+/// The longest pause between two attempts of one batch.
+constexpr duration longest_pause = std::chrono::milliseconds(100);
+/// The SQLSTATE of an error because a disk is full: see sql/ballast.sql.
+constexpr const char* disk_full = "53100";
+/// How long the connection for notifications may be missing while the connection for jobs works. After an outage both
+/// are made again, but not at the same instant.
+constexpr duration news_patience = std::chrono::seconds(3);
+
+std::string in_seconds(duration length) {
+  std::array<char, 32> text{};
+  static_cast<void>(std::snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(length.count()) / 1e9));
+  return text.data();
+}
 
 [[noreturn]] void fail(const std::string& text) { throw store_failure(text); }
 
@@ -118,7 +143,7 @@ void postgresql_node::make_ready() {
     backend_ = made;
     expect_commits();
   }
-  if (registration_ == 0) announce();
+  if (!registration_.is_there()) announce();
   if (std::exchange(has_moved_, false)) adopt_reservations();
 }
 
@@ -159,22 +184,19 @@ void postgresql_node::end_lost(const std::string& backend) {
 
 void postgresql_node::announce() {
   const node_connection::announcement who{options_.node, process_, duration(options_.node_timeout),
-                                          registration_before_};
+                                          registration_.last_number()};
   const std::optional<std::int64_t> registration = connection_->announce(who, given_time(), patience());
   connection_->commit(patience());
   if (!registration) {
     throw node_name_taken("another node with the name '" + options_.node + "' was opened in " + place_ +
                           ": this one has lost its jobs. Give each node a name of its own");
   }
-  registration_ = *registration;
-  registration_before_ = registration_;
-  number_ = 0;
-  forgotten_below_ = 0;
+  registration_.begin(*registration);
 }
 
 void postgresql_node::adopt_reservations() {
   try {
-    const auto all = connection_->reservations_of(registration_, given_time(), patience());
+    const auto all = connection_->reservations_of(registration_.number(), given_time(), patience());
     connection_->commit(patience());
     const instant now = steady().now();
     for (const node_connection::held_reservation& each : all) own_.set_in_doubt(each.token, now + each.left);
@@ -185,18 +207,17 @@ void postgresql_node::adopt_reservations() {
 }
 
 void postgresql_node::note_registration_ended() noexcept {
-  registration_ = 0;
-  doubts_.clear();
-  unwanted_.clear();
+  registration_.end();
+  in_doubt_.clear();
   const auto all = own_.take_all();
   lost_.insert(lost_.end(), all.begin(), all.end());
 }
 
 batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant now) {
   batch_frame frame;
-  frame.registration = registration_;
+  frame.registration = registration_.number();
   frame.opening = opening_;
-  frame.number = ++number_;
+  frame.number = registration_.next_batch();
   frame.time = given_time();
   frame.over = own_.over(now, ends_at_once);
   if (frame.over.size() == ends_at_once) {  // those that the batch names end in any case
@@ -206,15 +227,13 @@ batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant
       if (std::ranges::find(frame.over, each) == frame.over.end()) frame.over.push_back(each);
     }
   }
-  frame.lacks_room = lacks_room();
-  frame.passes_over = frame.lacks_room || monotonic_clock::instance().now() < passes_over_until_;
-  frame.sends_heartbeat = !options_.clocks && next_heartbeat_ <= now;
-  frame.forget_from = forgotten_below_;
-  frame.forget_below = doubts_.empty() ? frame.number : doubts_.front().number;
-  if (!frame.lacks_room) {
-    frame.unwanted.assign(unwanted_.begin(),
-                          unwanted_.begin() + static_cast<std::ptrdiff_t>(std::min(unwanted_.size(), ends_at_once)));
-  }
+  const instant mode_at = monotonic_clock::instance().now();
+  frame.lacks_room = modes_.is_alone(mode_at);
+  frame.passes_over = modes_.passes_over(mode_at);
+  frame.sends_heartbeat = !options_.clocks && registration_.next_heartbeat() <= now;
+  frame.forget_from = registration_.forgotten_below();
+  frame.forget_below = in_doubt_.oldest() == nullptr ? frame.number : in_doubt_.oldest()->number;
+  if (!frame.lacks_room) frame.unwanted = in_doubt_.unwanted(ends_at_once);
   return frame;
 }
 
@@ -226,15 +245,15 @@ execution postgresql_node::execute(std::span<operation> batch) {
 execution postgresql_node::execute(std::span<operation> batch, int attempts) {
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
-  const bool settles = begins_to_settle();
+  const bool settles = in_doubt_.begins_to_settle(steady().now());
   const bool has_keys =
       std::ranges::any_of(batch, [](const operation& each) { return key_named_by(each).has_value(); });
-  turn_taking turns = begin < ignores_turns_until_ ? turn_taking::ignore : turn_taking::if_taken;
+  turn_taking turns = modes_.turns(begin);
   for (;;) {
     try {
       make_ready();
       if (settles) settle_doubts();
-      if (next_heartbeat_.is_never() && !options_.clocks) next_heartbeat_ = steady().now();
+      if (!options_.clocks) registration_.begin_heartbeats(steady().now());
       batch_time time;
       time.local = steady().now();
       time.local_utc = options_.clocks
@@ -245,8 +264,8 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       batch_plan::outcome got = connection_->execute(batch, frame, time, patience());
       if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.sends_heartbeat) {
-        next_heartbeat_ = time.local + (got.wants_heartbeat ? duration::zero() : heartbeat_interval());
-        forgotten_below_ = frame.forget_below;
+        registration_.note_heartbeat(frame.forget_below,
+                                     time.local + (got.wants_heartbeat ? duration::zero() : heartbeat_interval()));
       }
       conclude(batch, got, frame);
       pause_ = first_pause;
@@ -256,12 +275,13 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       return std::move(got.done);
     } catch (const database_failure& error) {
       if (error.is_state("FL001")) note_registration_ended();
-      turns = turns_after(error, turns, has_keys, until);
+      turns = modes_.turns_after(error, turns, has_keys, monotonic_clock::instance().now(), until);
       if (error.is_for_want_of_room()) note_want_of_room(error.what());
-      if (error.is_refusal()) note_refusal(error.what());
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
       const bool is_refusal = error.is_refusal() && !batch.empty();
-      if (is_refusal && --attempts == 0) {
+      const bool lacks_function = is_refusal && error.is_for_want_of_a_function();
+      if (error.is_refusal()) note_refusal(error.what(), lacks_function);
+      if (is_refusal && (lacks_function || --attempts == 0)) {
         if (connection_ != nullptr && !connection_->goes_on_after(error, patience())) connection_.reset();
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
       }
@@ -303,7 +323,7 @@ void postgresql_node::conclude(std::span<const operation> batch, batch_plan::out
     }
   }
   for (const reservation& each : frame.unwanted) own_.end(each);
-  unwanted_.erase(unwanted_.begin(), unwanted_.begin() + static_cast<std::ptrdiff_t>(frame.unwanted.size()));
+  in_doubt_.note_given_back(frame.unwanted.size());
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
   note_passed_over(what.done.answers);
   next_ = what.next;
@@ -328,8 +348,7 @@ void postgresql_node::follow(const operation& of, const answer& got) {
 
 next_change postgresql_node::next() const noexcept {
   next_change next = next_;
-  next.expiry = std::min({next.expiry, own_.next(), next_heartbeat_});
-  if (!doubts_.empty() || !unwanted_.empty()) next.expiry = std::min(next.expiry, settles_at_);
+  next.expiry = std::min({next.expiry, own_.next(), registration_.next_heartbeat(), in_doubt_.next()});
   return next;
 }
 
@@ -363,13 +382,13 @@ check_result postgresql_node::check() {
 }
 
 void postgresql_node::close() {
-  if (std::exchange(is_closed_, true) || registration_ == 0) return;
+  if (std::exchange(is_closed_, true) || !registration_.is_there()) return;
   try {
     if (connection_ == nullptr) connect();
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
     for (bool is_left = true; is_left;) {
       try {
-        is_left = connection_->close_registration(registration_, patience());
+        is_left = connection_->close_registration(registration_.number(), patience());
         connection_->commit(patience());
       } catch (const database_failure& error) {
         if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;
@@ -382,5 +401,228 @@ void postgresql_node::close() {
 }
 
 std::string postgresql_node::place() const { return place_; }
+
+// Commits, and what becomes of those that are in doubt.
+
+postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, const batch_plan::outcome& got) {
+  if (!got.partition) {  // if it fails, the batch can be executed again
+    commit_at_primary();
+    return commit_state::committed;
+  }
+  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+  bool is_sent = false;
+  std::optional<database_failure> refusal;  // the server's answer to the commit, as by a deferred trigger
+  for (bool has_failed = false;;) {
+    try {
+      if (!std::exchange(is_sent, true)) {
+        committing_ = std::exchange(backend_, "");  // its end could make the commit less durable
+        commit_at_primary();
+        backend_ = std::exchange(committing_, "");
+        return commit_state::committed;
+      }
+      if (got.partition == batch_plan::outcome::no_partition) {
+        leave_in_doubt(frame, got);
+        throw store_unavailable(store_unavailable::kind::in_doubt,
+                                "the answer to a commit is lost, and the database " + place_ +
+                                    " had no room for what it could be looked up by");
+      }
+      if (!is_connected()) connect();
+      const bool is_committed = has_happened(frame.number, *got.partition);
+      committing_.clear();
+      if (is_committed) return commit_state::committed;
+      if (!refusal) return commit_state::not_committed;
+      break;
+    } catch (const database_failure& error) {
+      if (!std::exchange(has_failed, true) && error.is_refusal()) refusal = error;
+      try {
+        recover(error, until, store_unavailable::kind::in_doubt);
+      } catch (const store_unavailable&) {
+        leave_in_doubt(frame, got);
+        throw;
+      }
+    } catch (const store_failure& error) {  // connect() has found another schema, or none
+      leave_in_doubt(frame, got);
+      throw store_unavailable(store_unavailable::kind::in_doubt, error.what());
+    }
+  }
+  throw database_failure(*refusal);
+}
+
+void postgresql_node::commit_at_primary() {
+  connection_->commit(patience());
+  if (connection_->is_replaced()) {
+    throw database_failure("", connection_->place() + " has committed, but another server has replaced it");
+  }
+}
+
+void postgresql_node::expect_commits() {
+  if (committing_.empty()) return;
+  if (connection_->waits_for_standby(committing_, patience())) {
+    throw database_failure("", "it waits for a standby, without which it commits nothing");
+  }
+  committing_.clear();
+}
+
+bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) {
+  const bool answer = connection_->has_happened(registration_.number(), number, partition, patience());
+  commit_at_primary();
+  return answer;
+}
+
+void postgresql_node::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
+  commits_in_doubt::doubt made{frame.number, *got.partition, {}, frame.unwanted};
+  for (const answer& each : got.done.answers) {
+    for (const claimed_job& job : jobs_claimed_by(each)) {
+      own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
+      made.claimed.push_back(job.token);
+    }
+  }
+  if (got.partition != batch_plan::outcome::no_partition) in_doubt_.add(std::move(made), steady().now());
+}
+
+void postgresql_node::settle_doubts() {
+  while (const commits_in_doubt::doubt* const oldest = in_doubt_.oldest()) {
+    try {
+      const bool was_committed = has_happened(oldest->number, oldest->partition);
+      for (const reservation& each : in_doubt_.settle_oldest(was_committed)) own_.end(each);
+    } catch (const database_failure& error) {
+      if (!connection_->goes_on_after(error, patience())) throw;
+      return in_doubt_.postpone(steady().now());
+    }
+  }
+}
+
+// Locked jobs, turns, a full disk and outages.
+
+void postgresql_node::note_want_of_room(std::string_view why) {
+  if (!modes_.note_want_of_room(monotonic_clock::instance().now())) return;
+  warn("the database " + place_ +
+       " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
+}
+
+void postgresql_node::give_up_ballast() noexcept {
+  run_aside("give_up_ballast", [this](node_connection& over) { over.give_up_ballast(patience()); });
+}
+
+void postgresql_node::make_tubes_before(std::span<const operation> batch) noexcept {
+  try {
+    std::set<std::string_view> tubes;
+    for (const operation& each : batch) {
+      if (const auto* const made = std::get_if<put>(&each)) tubes.insert(made->tube);
+      if (const auto* const made = std::get_if<pause>(&each)) tubes.insert(made->tube);
+    }
+    if (tubes.size() < 2) return;
+    run_aside("make_tubes_before", [&](node_connection& over) { over.make_tubes_before(tubes, patience()); });
+  } catch (...) {  // no memory for the names: the batch waits again
+  }
+}
+
+bool postgresql_node::run_aside(const char* name, const std::function<void(node_connection&)>& what) noexcept {
+  try {
+    what(*connection_);
+    connection_->commit(patience());
+    return true;
+  } catch (const database_failure& error) {
+    note_failure_aside(name, error);
+    if (!connection_->goes_on_after(error, patience())) connection_.reset();  // the next batch connects again
+  } catch (...) {
+    connection_.reset();
+  }
+  return false;
+}
+
+void postgresql_node::note_failure_aside(const char* name, const database_failure& error) noexcept {
+  // Conflicts are temporary, and the batches report lost connections and a full disk.
+  if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
+  const instant now = monotonic_clock::instance().now();
+  if (now < warns_aside_at_) return;
+  warns_aside_at_ = now + execution_modes::warns_every;
+  try {
+    warn("the database " + place_ + " refuses foliot." + name + "(): " + error.what());
+  } catch (...) {  // no memory for the sentence
+  }
+}
+
+void postgresql_node::note_passed_over(const std::vector<answer>& answers) noexcept {
+  const auto is_passed_over = [](const answer& each) { return std::holds_alternative<passed_over_answer>(each); };
+  if (std::ranges::any_of(answers, is_passed_over)) modes_.note_lock(monotonic_clock::instance().now());
+}
+
+void postgresql_node::note_missing_news() {
+  if (!listener_) return;
+  const std::optional<node_listener::missing_connection> missing = listener_->outage();
+  const instant now = monotonic_clock::instance().now();
+  if (!missing && news_missing_since_) {
+    const duration length = now - *std::exchange(news_missing_since_, std::nullopt);
+    warn("the connection for news to the database " + place_ + " is there again, after " + in_seconds(length));
+  }
+  if (!missing || news_missing_since_) return;
+  // What the server refuses since the connection for jobs was made. Of an outage the batches tell.
+  if (missing->attempt < connected_at_ || now < std::max(missing->since, connected_at_) + news_patience) return;
+  news_missing_since_ = missing->since;
+  warn("there has been no connection for news to the database " + place_ + " for " + in_seconds(now - missing->since) +
+       ", so clients that wait get the jobs of other nodes later, by up to " + in_seconds(listener_->scan_every()) +
+       ". Each session needs two connections: " + missing->why);
+}
+
+void postgresql_node::recover(const database_failure& from, instant until, store_unavailable::kind known) {
+  const std::string where = place_.empty() ? target_.to_string() : place_;
+  if (connection_ != nullptr && !connection_->goes_on_after(from, patience())) connection_.reset();
+  if (connection_ != nullptr && from.is_state(disk_full)) give_up_ballast();
+  if (monotonic_clock::instance().now() >= until) {
+    is_down_ = true;
+    // Another host may be the primary by now. Here an earlier batch may wait for a standby that does not come, and keep
+    // the row of the node locked.
+    if (target_.hosts() > 1) connection_.reset();
+    std::string what = " does not answer: ";
+    if (from.is_for_want_of_room()) what = " has no room: ";
+    if (from.is_for_want_of_rights()) what = " refuses: ";
+    throw store_unavailable(known, "the database " + where + what + from.what());
+  }
+  if (from.is_conflict() || from.is_state("FL001"))
+    return;  // the registration has ended: the next attempt announces the node
+  sleep_for(pause_);
+  pause_ = std::min(pause_ * 2, longest_pause);
+}
+
+// If the database refuses one operation, because a row is damaged or a trigger raises an error, the other operations of
+// the batch are executed. First the batch is tried again with the functions of sql/patient.sql, which leave jobs that
+// cannot be made ready as they are. If it is refused again, it is divided in halves until the operation is alone. If
+// the schema lacks a function, as one of an earlier program does, the batch is divided at once: another attempt would
+// find it missing again, and the other operations need no such care.
+
+execution postgresql_node::execute_halves(std::span<operation> batch) {
+  const std::size_t half = batch.size() / 2;
+  execution made = execute(batch.first(half), 1);
+  map_state map = std::move(map_seen_);
+  try {
+    execution rest = execute(batch.subspan(half), 1);
+    std::ranges::move(rest.answers, std::back_inserter(made.answers));
+    add_news(made, rest);
+    map.version = map_seen_.version;
+    map.sends = map.sends || map_seen_.sends;
+    for (const std::size_t each : map_seen_.elsewhere) map.elsewhere.push_back(half + each);
+  } catch (const store_unavailable& lost) {
+    // What has become of the first half is known, and must be told.
+    made.answers.resize(batch.size(), unavailable_answer{lost.is_in_doubt(), lost.what()});
+  } catch (const store_failure& failure) {  // which the next batch meets as well
+    made.answers.resize(batch.size(), unavailable_answer{false, failure.what()});
+  }
+  map_seen_ = std::move(map);
+  return made;
+}
+
+execution postgresql_node::refuse_operation(const std::string& why) {
+  execution made = execute({});
+  made.answers.emplace_back(unavailable_answer{false, "the database " + place_ + " refuses this operation: " + why});
+  return made;
+}
+
+void postgresql_node::note_refusal(std::string_view why, bool lacks_function) {
+  const instant now = monotonic_clock::instance().now();
+  const bool tells = lacks_function ? modes_.note_missing_function(now) : modes_.note_refusal(now);
+  if (!tells) return;
+  warn("the database " + place_ + " refuses an operation, and the rest goes on: " + std::string(why));
+}
 
 }  // namespace foliot::jobs::detail

@@ -1,6 +1,9 @@
 // A node of the store in one database: its connection, its registration there, and what happens when the database goes
 // away.
 //
+// What has a state of its own is a class of its own, without a connection: node_registration.hpp, commits_in_doubt.hpp,
+// execution_modes.hpp (what is passed over, refused or executed by itself), deadlines.hpp (the reservations).
+//
 // One batch is one transaction. What can go wrong, and what follows:
 //   - the connection fails before the commit was sent: nothing was committed. execute() connects again and sends the
 //   whole batch again. After a conflict with another transaction (a lock, a deadlock) it rolls back, and sends the
@@ -18,8 +21,7 @@
 //   far as there is room. If there is no room for the number of the batch either, its commit cannot be looked up, and
 //   stays in doubt if its answer is lost;
 //   - the registration has ended, because the other nodes took this one for dead: its reservations have ended as well.
-//   The
-//     node announces itself again.
+//     The node announces itself again.
 //
 // A server that was replaced by another one has a lower timeline. Once a store of the process has seen a timeline of
 // the database, all stores of the process refuse and leave servers with lower timelines (primary.hpp).
@@ -30,7 +32,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,9 +47,12 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "batch_plan.hpp"
+#include "commits_in_doubt.hpp"
 #include "database_connection.hpp"
 #include "deadlines.hpp"
+#include "execution_modes.hpp"
 #include "node_connection.hpp"
+#include "node_registration.hpp"
 #include "pause_between.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"
@@ -56,12 +60,6 @@
 namespace foliot::jobs::detail {
 
 inline constexpr std::size_t longest_node_name = 200;
-/// For how long batches pass over locked jobs after a batch has waited too long for a lock, do not take turns after one
-/// has waited too long for its turn, or execute each operation by itself after the database had no room for one, or has
-/// refused one.
-inline constexpr duration passes_over_for = std::chrono::seconds(5);
-/// The time between two warnings of the same lack of room, or of the same failure.
-inline constexpr duration warns_every = std::chrono::minutes(1);
 
 /// Another process has opened a node of the same name. This node has lost its reservations for good.
 class node_name_taken : public store_failure {
@@ -136,8 +134,6 @@ class postgresql_node {
   [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t partition);
   /// Notes that the commit of this batch stays in doubt.
   void leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got);
-  /// Whether it is time to settle doubts, or to release the jobs of batches in doubt. If so, sets the next time.
-  [[nodiscard]] bool begins_to_settle();
   /// Finds out which of the batches in doubt were committed. A batch that the server is still committing stays in
   /// doubt.
   void settle_doubts();
@@ -161,21 +157,15 @@ class postgresql_node {
   /// Precondition: the node is connected; afterwards it may not be.
   bool run_aside(const char* name, const std::function<void(node_connection&)>& what) noexcept;
   void note_failure_aside(const char* name, const database_failure& error) noexcept;
-  // Locked jobs, turns, a full disk and outages (recovery.cpp).
+  // Locked jobs, turns, a full disk and outages.
 
   /// Makes the tubes that this batch may make, if they are several, after it has timed out on a lock: it may have
   /// waited for a batch that waits for it. Precondition: that of run_aside().
   void make_tubes_before(std::span<const operation> batch) noexcept;
-  /// Lets the next batches pass over locked jobs, because a lock is held for long.
-  void pass_over_locked() noexcept;
-  /// How the next attempt of a batch takes turns after this failure.
-  [[nodiscard]] batch_frame::turn_taking turns_after(const database_failure& error, batch_frame::turn_taking turns,
-                                                     bool has_keys, instant until) noexcept;
-  /// Whether the database has had no room for an operation lately, or has refused one.
-  [[nodiscard]] bool lacks_room() const noexcept;
   void note_want_of_room(std::string_view why);
-  /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql).
-  void note_refusal(std::string_view why);
+  /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql), unless
+  /// it was only because the schema lacks the function of one of them.
+  void note_refusal(std::string_view why, bool lacks_function);
   /// Frees the disk space that the database keeps for reservations. Precondition: that of run_aside().
   void give_up_ballast() noexcept;
   /// If an answer says that an operation was passed over, the next batches pass over locked jobs, too.
@@ -195,34 +185,18 @@ class postgresql_node {
   target target_;
   std::unique_ptr<node_connection> connection_;
   std::string place_;
-  std::string backend_;            // the server's process of the last connection; empty: none to end
-  std::string committing_;         // that of a commit that was not answered
-  std::string origin_;             // of the last connection
-  bool has_moved_ = false;         // it was another one before, and the reservations were not adopted since
-  std::int64_t opening_ = 0;       // of the tokens that this connection gives: a random number, which no other one has
-  std::int64_t registration_ = 0;  // 0: the node is not announced
-  std::int64_t registration_before_ = 0;
-  std::int64_t number_ = 0;  // of the last batch
+  std::string backend_;       // the server's process of the last connection; empty: none to end
+  std::string committing_;    // that of a commit that was not answered
+  std::string origin_;        // of the last connection
+  bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
+  std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
+  node_registration registration_;
   deadlines own_;
   std::vector<reservation> lost_;  // with a registration that has ended, not yet reported
-  struct doubt {
-    std::int64_t number;                  // of the batch
-    std::int64_t partition;               // of foliot.batch, which has the number
-    std::vector<reservation> claimed;     // by it, if it has happened
-    std::vector<reservation> given_back;  // by it: of the unwanted ones
-  };
-  std::deque<doubt> doubts_;           // of registration_; the oldest first
-  std::vector<reservation> unwanted_;  // made by such batches, to be given back
-  instant settles_at_ = instant::earliest();
+  commits_in_doubt in_doubt_;      // of registration_
+  execution_modes modes_;
   next_change next_;
   map_state map_seen_;
-  instant next_heartbeat_ = instant::never();
-  std::int64_t forgotten_below_ = 0;  // the numbers of batches below this one are forgotten
-  instant passes_over_until_ = instant::earliest();
-  instant ignores_turns_until_ = instant::earliest();
-  instant lacks_room_until_ = instant::earliest();
-  instant warns_of_room_at_ = instant::earliest();
-  instant warns_of_refusal_at_ = instant::earliest();
   instant warns_aside_at_ = instant::earliest();
   instant connected_at_ = instant::earliest();  // for jobs
   std::optional<instant> news_missing_since_;   // as an operator was told

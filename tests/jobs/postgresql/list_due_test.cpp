@@ -112,6 +112,21 @@ TEST_F(PostgresqlListDue, ASchemaThatLacksTheFunctionRefusesThisOperationAlone) 
   EXPECT_EQ(counted->counts.delayed, 1U);
 }
 
+TEST_F(PostgresqlListDue, ASchemaThatLacksTheFunctionHasNoOtherOperationPassedOver) {
+  postgresql_store store(options("a"));
+  // Batches that pass over locked jobs put by this function: their puts would be refused as well.
+  sql("DROP FUNCTION foliot.list_due; DROP FUNCTION foliot.put_or_pass");
+  for (int turn = 0; turn < 2; ++turn) {
+    std::vector<operation> batch{put{.tube = "a", .body = ""}, list_due{}, put{.tube = "b", .body = ""}};
+    const execution done = store.execute(batch);
+    EXPECT_TRUE(std::holds_alternative<put_answer>(done.answers.at(0)));
+    EXPECT_TRUE(std::holds_alternative<unavailable_answer>(done.answers.at(1)));
+    EXPECT_TRUE(std::holds_alternative<put_answer>(done.answers.at(2)));
+  }
+  std::vector<operation> next{put{.tube = "a", .body = ""}};
+  EXPECT_TRUE(std::holds_alternative<put_answer>(store.execute(next).answers.at(0)));
+}
+
 TEST_F(PostgresqlListDue, AnApplicationReadsThePagesOfItsDatabase) {
   postgresql_store store(options("a"));
   put_many(store);

@@ -177,6 +177,39 @@ TEST_F(PostgresqlMapOutage, ADatabaseWhoseSchemaIsAwayTakesOnlyItsOwnTubesAlong)
   }
 }
 
+TEST_F(PostgresqlMapOutage, WhileNoDatabaseAnswersEachBatchTriesToReachAll) {
+  postgresql_store node(options());
+  const auto put_one = [&](const std::string& tube) { return execute_one(node, put{.tube = tube, .body = "x"}).id; };
+  shut(first_);
+  shut(second_);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THROW(put_one("one"), store_unavailable);
+    EXPECT_THROW(put_one("two"), store_unavailable);
+  }
+  open_again(second_);
+  EXPECT_GT(put_one("two"), 0U) << "by the first batch";
+  open_again(first_);
+  foliot_test::until_available([&] { put_one("one"); });
+}
+
+TEST_F(PostgresqlMapOutage, IfAllDatabasesHaveFailedTheStoreHas) {
+  postgresql_store node(options());
+  for (const auto& each : {first_, second_}) ask(each, "ALTER SCHEMA foliot RENAME TO away");
+  std::string why;
+  const auto until = std::chrono::steady_clock::now() + 1min;
+  while (why.empty() && std::chrono::steady_clock::now() < until) {
+    std::vector<operation> puts{put{.tube = "one", .body = "x"}, put{.tube = "two", .body = "x"}};
+    try {
+      node.execute(puts);
+    } catch (const store_unavailable&) {
+    } catch (const store_failure& error) {
+      why = error.what();
+    }
+  }
+  EXPECT_NE(why.find("has no schema of foliot"), std::string::npos) << why;
+  for (const auto& each : {first_, second_}) ask(each, "ALTER SCHEMA away RENAME TO foliot");
+}
+
 // Its jobs are in the first database by now, and only that could say so.
 TEST_F(PostgresqlMapOutage, WhatHasMovedUnseenIsNotSaidToBeNowhere) {
   postgresql_store node(options());

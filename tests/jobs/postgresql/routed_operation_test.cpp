@@ -32,24 +32,26 @@ class RoutedOperation : public ::testing::Test {
 
 using databases = std::vector<int>;
 
+databases next_of(const routed_operation& it) { return {it.next().begin(), it.next().end()}; }
+
 TEST_F(RoutedOperation, APutGoesToTheDatabaseOfItsTube) {
-  EXPECT_EQ(of(put{.tube = "other", .body = ""}).next(), databases{0});
-  EXPECT_EQ(of(put{.tube = "one", .body = ""}).next(), databases{1});
-  EXPECT_EQ(of(put{.tube = "moving", .body = ""}).next(), databases{2});
+  EXPECT_EQ(next_of(of(put{.tube = "other", .body = ""})), databases{0});
+  EXPECT_EQ(next_of(of(put{.tube = "one", .body = ""})), databases{1});
+  EXPECT_EQ(next_of(of(put{.tube = "moving", .body = ""})), databases{2});
 }
 
 TEST_F(RoutedOperation, APutWithAKeyLooksWhereTheTubeWasFirst) {
   routed_operation it = of(put{.tube = "moving", .key = "k", .body = "body"});
-  ASSERT_EQ(it.next(), databases{1});
+  ASSERT_EQ(next_of(it), databases{1});
   operation there = it.share(1, map_);
   EXPECT_EQ(std::get<put>(there).body, "body");
   it.take_back(std::move(there));
   it.take_elsewhere(1);
-  it.go_on(map_);
-  ASSERT_EQ(it.next(), databases{2});
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{2});
   EXPECT_EQ(std::get<put>(it.share(2, map_)).body, "body");
   it.take(2, put_answer{put_answer::kind::inserted, 66}, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<put_answer>(it.result()).id, 66U);
 }
@@ -57,19 +59,19 @@ TEST_F(RoutedOperation, APutWithAKeyLooksWhereTheTubeWasFirst) {
 TEST_F(RoutedOperation, APutThatNoDatabaseTakesBeginsAgain) {
   routed_operation it = of(put{.tube = "other", .body = ""});
   it.take_elsewhere(0);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.is_unplaced());
   it.begin_again({{{1, "db1"}}, {{"other", {1}}}});
-  EXPECT_EQ(it.next(), databases{1});
+  EXPECT_EQ(next_of(it), databases{1});
   EXPECT_FALSE(it.is_unplaced());
 }
 
 TEST_F(RoutedOperation, AJobIsLookedForInAllDatabases) {
   routed_operation it = of(cancel{job_id{65}});
   for (const int each : {1, 0, 2}) {  // its id is one of database 1
-    ASSERT_EQ(it.next(), databases{each});
+    ASSERT_EQ(next_of(it), databases{each});
     it.take(each, change_answer{change_answer::kind::gone, 0}, false);
-    it.go_on(map_);
+    it.go_on();
   }
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<change_answer>(it.result()).what, change_answer::kind::gone);
@@ -80,19 +82,19 @@ TEST_F(RoutedOperation, AJobThatMayHaveMovedIsLookedForOnceMore) {
   for (const bool is_there : {false, true}) {
     routed_operation it = of(peek{job_id{66}});
     for (const int each : {2, 0, 1}) {
-      ASSERT_EQ(it.next(), databases{each});
+      ASSERT_EQ(next_of(it), databases{each});
       it.take(each, peek_answer{}, each == 1);
-      it.go_on(map_);
+      it.go_on();
     }
-    ASSERT_EQ(it.next(), databases{2});
+    ASSERT_EQ(next_of(it), databases{2});
     if (is_there) {
       it.take(2, peek_answer{job{}}, false);
-      it.go_on(map_);
+      it.go_on();
     } else {
       for (const int each : {2, 0, 1}) {
-        ASSERT_EQ(it.next(), databases{each});
+        ASSERT_EQ(next_of(it), databases{each});
         it.take(each, peek_answer{}, each == 1);
-        it.go_on(map_);
+        it.go_on();
       }
     }
     EXPECT_TRUE(it.next().empty());
@@ -104,12 +106,12 @@ TEST_F(RoutedOperation, AJobThatMayHaveMovedIsLookedForOnceMore) {
 TEST_F(RoutedOperation, WhatWasPassedOverIsLookedForInTheNextDatabase) {
   for (const bool is_there : {false, true}) {
     routed_operation it = of(peek{job_key{"moving", "k"}});
-    ASSERT_EQ(it.next(), databases{1});
+    ASSERT_EQ(next_of(it), databases{1});
     it.take(1, passed_over_answer{}, false);
-    it.go_on(map_);
-    ASSERT_EQ(it.next(), databases{2});
+    it.go_on();
+    ASSERT_EQ(next_of(it), databases{2});
     it.take(2, is_there ? peek_answer{job{}} : peek_answer{}, false);
-    it.go_on(map_);
+    it.go_on();
     EXPECT_TRUE(it.next().empty());
     EXPECT_EQ(std::holds_alternative<peek_answer>(it.result()), is_there) << "else it may be in neither";
   }
@@ -118,7 +120,7 @@ TEST_F(RoutedOperation, WhatWasPassedOverIsLookedForInTheNextDatabase) {
 TEST_F(RoutedOperation, APutThatWasPassedOverGoesNowhereElse) {
   routed_operation it = of(put{.tube = "moving", .key = "k", .body = ""});
   it.take(1, passed_over_answer{}, true);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_TRUE(std::holds_alternative<passed_over_answer>(it.result()));
 }
@@ -126,7 +128,7 @@ TEST_F(RoutedOperation, APutThatWasPassedOverGoesNowhereElse) {
 TEST_F(RoutedOperation, WhatIsInDoubtGoesNowhereElse) {
   routed_operation it = of(cancel{job_id{64}});
   refuse(it, 0, true);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_TRUE(std::get<unavailable_answer>(it.result()).is_in_doubt);
 }
@@ -134,12 +136,12 @@ TEST_F(RoutedOperation, WhatIsInDoubtGoesNowhereElse) {
 TEST_F(RoutedOperation, AJobThatWasNotFoundMayBeWhereNobodyAnswers) {
   routed_operation it = of(cancel{job_id{64}});
   it.take(0, change_answer{change_answer::kind::gone, 0}, false);
-  it.go_on(map_);
+  it.go_on();
   refuse(it, 1, false);
-  it.go_on(map_);
-  ASSERT_EQ(it.next(), databases{2});
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{2});
   it.take(2, change_answer{change_answer::kind::gone, 0}, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<unavailable_answer>(it.result()), (unavailable_answer{false, "why"}));
 }
@@ -148,14 +150,14 @@ TEST_F(RoutedOperation, WhatWasNotFoundByAnOldMapMayBeElsewhere) {
   routed_operation it = of(cancel{job_key{"one", "k"}});
   it.take(1, change_answer{change_answer::kind::gone, 0}, false);
   it.take_doubt("why");
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<unavailable_answer>(it.result()), (unavailable_answer{false, "why"}));
 
   routed_operation found = of(cancel{job_key{"one", "k"}});
   found.take(1, change_answer{change_answer::kind::done, 65}, true);
   found.take_doubt("why");
-  found.go_on(map_);
+  found.go_on();
   EXPECT_EQ(std::get<change_answer>(found.result()).id, 65U);
 }
 
@@ -163,54 +165,68 @@ TEST_F(RoutedOperation, APutGoesOnByAnOldMap) {
   routed_operation it = of(put{.tube = "moving", .key = "k", .body = ""});
   it.take_elsewhere(1);
   it.take_doubt("why");
-  it.go_on(map_);
-  EXPECT_EQ(it.next(), databases{2});
+  it.go_on();
+  EXPECT_EQ(next_of(it), databases{2});
 }
 
 TEST_F(RoutedOperation, AJobThatItsDatabaseHasNoRoomToReserveIsFound) {
   routed_operation it = of(claim_job{65});
-  ASSERT_EQ(it.next(), databases{1});
+  ASSERT_EQ(next_of(it), databases{1});
   it.take(1, claim_answer{{}, claim_answer::kind::no_space}, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<claim_answer>(it.result()).what, claim_answer::kind::no_space);
 }
 
 TEST_F(RoutedOperation, AClaimAsksEachDatabaseForItsTubesAndForWhatIsMissing) {
   routed_operation it = of(claim{.tubes = {"other", "one", "moving"}, .count = 3}, 1);
-  ASSERT_EQ(it.next(), databases{1});
+  ASSERT_EQ(next_of(it), databases{1});
   EXPECT_EQ(std::get<claim>(it.share(1, map_)).tubes, (std::vector<std::string>{"one", "moving"}));
   it.take(1, claim_answer{{claimed_job{}}}, false);
-  it.go_on(map_);
-  ASSERT_EQ(it.next(), databases{2});
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{2});
   EXPECT_EQ(std::get<claim>(it.share(2, map_)), (claim{.tubes = {"moving"}, .count = 2}));
   refuse(it, 2, false);
-  it.go_on(map_);
-  ASSERT_EQ(it.next(), databases{0});
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{0});
   EXPECT_EQ(std::get<claim>(it.share(0, map_)), (claim{.tubes = {"other"}, .count = 2}));
   it.take(0, claim_answer{}, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<claim_answer>(it.result()).jobs.size(), 1U);
+}
+
+// The node has reserved them: without an answer they would be nobody's until their time is over.
+TEST_F(RoutedOperation, AClaimKeepsItsJobsIfAnotherDatabaseRefusesIt) {
+  for (const answer& refusal : {answer(unavailable_answer{false, "why"}), answer(passed_over_answer{})}) {
+    routed_operation it = of(claim{.tubes = {"one", "other"}, .count = 3}, 1);
+    it.take(1, claim_answer{{claimed_job{}}}, false);
+    it.go_on();
+    ASSERT_EQ(next_of(it), databases{0});
+    it.take(0, answer(refusal), false);
+    it.go_on();
+    EXPECT_TRUE(it.next().empty());
+    EXPECT_EQ(std::get<claim_answer>(it.result()).jobs.size(), 1U);
+  }
 }
 
 TEST_F(RoutedOperation, AKickGoesOnWithTheRest) {
   routed_operation it = of(kick{.tube = "moving", .count = 5});
   it.take(1, bulk_answer{2}, true);
-  it.go_on(map_);
-  ASSERT_EQ(it.next(), databases{2});
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{2});
   EXPECT_EQ(std::get<kick>(it.share(2, map_)).count, 3U);
   it.take(2, bulk_answer{3}, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<bulk_answer>(it.result()).changed, 5U);
 }
 
 TEST_F(RoutedOperation, CountsAreSums) {
   routed_operation it = of(count_all{});
-  ASSERT_EQ(it.next(), (databases{0, 1, 2}));
+  ASSERT_EQ(next_of(it), (databases{0, 1, 2}));
   for (const int each : it.next()) it.take(each, count_answer{{.ready = 2, .delayed = 1}}, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<count_answer>(it.result()).counts, (job_counts{.ready = 6, .delayed = 3}));
 }
@@ -219,20 +235,21 @@ TEST_F(RoutedOperation, ACountWithoutOneDatabaseIsNone) {
   routed_operation it = of(count_tube{"moving"});
   it.take(1, count_answer{{.ready = 2}}, false);
   refuse(it, 2, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_TRUE(std::holds_alternative<unavailable_answer>(it.result()));
 }
 
 TEST_F(RoutedOperation, ANewerMapNamesTheDatabasesThatAreYetToBeAsked) {
   routed_operation it = of(cancel{job_key{"one", "k"}});
-  ASSERT_EQ(it.next(), databases{1});
+  ASSERT_EQ(next_of(it), databases{1});
   it.take(1, change_answer{change_answer::kind::gone, 0}, true);
   const tube_map newer{{{1, "db1"}, {2, "db2"}}, {{"one", {2, 1}}}};
-  it.go_on(newer);
-  ASSERT_EQ(it.next(), databases{2});
+  it.follow(newer);
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{2});
   it.take(2, change_answer{change_answer::kind::done, 66}, false);
-  it.go_on(newer);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<change_answer>(it.result()).id, 66U);
 }
@@ -242,7 +259,7 @@ TEST_F(RoutedOperation, TheListOfTubesHasEachOnce) {
   it.take(0, tubes_answer{{"a", "moving"}}, false);
   it.take(1, tubes_answer{{"moving", "one"}}, true);
   it.take(2, tubes_answer{{"moving"}}, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<tubes_answer>(it.result()).tubes, (std::vector<std::string>{"a", "moving", "one"}));
 }
@@ -252,11 +269,11 @@ TEST_F(RoutedOperation, WhatIsDueNextIsMergedInOrderAndCutToThePage) {
     return due_job{id, "t", job_state::delayed, utc_time(milliseconds(ms))};
   };
   routed_operation it = of(list_due{.count = 4});
-  EXPECT_EQ(it.next(), (databases{0, 1, 2}));
+  EXPECT_EQ(next_of(it), (databases{0, 1, 2}));
   it.take(2, due_answer{{due_in(1, 66), due_in(5, 2), due_in(5, 130)}}, false);
   it.take(0, due_answer{{due_in(5, 64), due_in(6, 128)}}, false);
   it.take(1, due_answer{{due_in(1, 65), due_in(5, 130), due_in(9, 193)}}, true);  // 130 has moved from 1 to 2
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_EQ(std::get<due_answer>(it.result()),
             (due_answer{{due_in(1, 65), due_in(1, 66), due_in(5, 2), due_in(5, 64)}}));
@@ -267,7 +284,7 @@ TEST_F(RoutedOperation, WhatIsDueNextIsNotKnownIfOneDatabaseDoesNotAnswer) {
   it.take(0, due_answer{}, false);
   it.take(2, due_answer{}, false);
   refuse(it, 1, false);
-  it.go_on(map_);
+  it.go_on();
   EXPECT_TRUE(it.next().empty());
   EXPECT_TRUE(std::holds_alternative<unavailable_answer>(it.result()));
 }

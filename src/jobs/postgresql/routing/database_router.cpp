@@ -18,8 +18,8 @@ namespace {
 
 /// The time between two attempts to reach a database that is down.
 constexpr duration between_attempts = std::chrono::milliseconds(250);
-/// How long an unplaced put waits for a new map: a tube begins to move in less time.
-constexpr duration unplaced_patience = std::chrono::milliseconds(250);
+/// How often, and after which pause, an unplaced put begins again: a tube begins to move in less time.
+constexpr int attempts_to_place = 50;
 constexpr duration unplaced_pause = std::chrono::milliseconds(5);
 /// How often a batch that waits for one database checks the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
@@ -28,7 +28,24 @@ constexpr duration looks_every = std::chrono::milliseconds(50);
 constexpr const char* old_map =
     "the map of databases has changed, and cannot be read, because the database 0 does not answer";
 
-instant now() noexcept { return monotonic_clock::instance().now(); }
+std::string text_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+/// Whether a later batch may succeed.
+bool is_unavailability(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const store_unavailable&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
 
 }  // namespace
 
@@ -44,6 +61,7 @@ database_router::database_router(const postgresql_options& options, std::unique_
   one.is_up = true;
   one.worker = std::make_unique<database_worker>(options, std::move(first));
   read_map();
+  report_outages();
 }
 
 database_router::~database_router() = default;
@@ -67,120 +85,97 @@ std::vector<std::string> database_router::places() const {
   return all;
 }
 
+instant database_router::now() const noexcept {
+  return options_.clocks ? options_.clocks->monotonic->now() : monotonic_clock::instance().now();
+}
+
 bool database_router::is_due(const next_change& what) const {
-  const instant time = options_.clocks ? options_.clocks->monotonic->now() : now();
   const utc_time wall = options_.clocks
                             ? options_.clocks->utc()
                             : std::chrono::floor<milliseconds>(wall_clock::to_sys(wall_clock::instance().now()));
-  return what.due <= wall || what.expiry <= time;
+  return what.due <= wall || what.expiry <= now();
 }
 
 execution database_router::execute(std::span<operation> batch) {
+  repeat_releases();
+  return execute_batch(batch);
+}
+
+execution database_router::execute_batch(std::span<operation> batch) {
   batch_state state;
-  if (members_.size() == 1) {
-    give_back_left_over();
-    execution done = first().execute(batch);
-    if (first().map_seen().version == members_.at(0).map_version) {
-      keep_left_over(batch, done.answers);
-      execution aside = std::exchange(aside_, {});
-      add_news(done, aside);
-      return done;
-    }
-    begin(batch, state);
-    static_cast<void>(add_operations(state));
-    share all = std::exchange(state.shares, {})[0];
-    take(0, all, {.done = std::move(done), .map = first().map_seen(), .next = first().next()}, state);
-    go_on(state);
-  } else {
-    begin(batch, state);
-    try_those_that_are_down(state);
-    add_due(state);
-  }
-  const instant until = now() + unplaced_patience;
-  do {
-    while (add_operations(state)) {
-      execute_round(state);
-      go_on(state);
-    }
-  } while (retry_unplaced(state, until));
-  end(batch.size(), state);
+  routed_batch routed(batch, map_, ++claims_begin_);
+  try_those_that_are_down(state);
+  execute_rounds(routed, state);
+  report_outages();
+  // If the whole batch is refused, its caller keeps what it gives back.
+  if (!state.has_executed && !is_any_up()) throw_refusal(state);
+  state.done.answers = routed.answers();
+  retain_releases(routed, state.done.answers);
+  execution aside = std::exchange(aside_, {});
+  add_news(state.done, aside);
   return std::move(state.done);
 }
 
-void database_router::leave_over(const reservation& token) {
-  left_over_.push_back(token);
-  left_over_at_ = now() + between_attempts;
+void database_router::execute_rounds(routed_batch& batch, batch_state& state) {
+  routed_batch::round shares = batch.next_round();
+  add_due(batch.is_empty(), shares, state);
+  int attempts = attempts_to_place;
+  do {
+    for (; !shares.empty(); shares = batch.next_round()) {
+      execute_round(batch, shares, state);
+      read_map_if_changed(batch, state);
+      for (const auto& [number, version] : state.newer) batch.take_doubt(number, old_map);
+      batch.go_on();
+    }
+    if (attempts-- == 0 || !retry_unplaced(batch)) return;
+    shares = batch.next_round();
+  } while (true);
 }
 
-void database_router::keep_left_over(std::span<const operation> batch, std::vector<answer>& answers) {
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto* const given_back = std::get_if<abandon>(&batch[i]);
-    if (given_back == nullptr || !std::holds_alternative<unavailable_answer>(answers[i])) continue;
-    leave_over(given_back->token);
+void database_router::throw_refusal(const batch_state& state) const {
+  if (state.in_doubt != nullptr) std::rethrow_exception(state.in_doubt);
+  for (const auto& [number, one] : members_) {
+    if (is_unavailability(one.failure)) std::rethrow_exception(one.failure);
+  }
+  std::rethrow_exception(members_.at(0).failure);
+}
+
+void database_router::retain_releases(const routed_batch& batch, std::vector<answer>& answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!std::holds_alternative<unavailable_answer>(answers[i])) continue;
+    const auto* const given_back = std::get_if<abandon>(&batch.at(i));
+    if (given_back == nullptr) continue;
+    left_over_.push_back(given_back->token);
+    left_over_at_ = now() + between_attempts;
     answers[i] = holder_answer{};
   }
 }
 
-void database_router::give_back_left_over() {
+void database_router::repeat_releases() {
   if (left_over_.empty() || left_over_at_ > now()) return;
   const auto most = std::min(left_over_.size(), most_given_back);
   const auto end = left_over_.begin() + static_cast<std::ptrdiff_t>(most);
-  std::vector<operation> batch;
-  for (auto each = left_over_.begin(); each != end; ++each) batch.emplace_back(abandon{*each});
+  const std::vector<reservation> piece(left_over_.begin(), end);
+  left_over_.erase(left_over_.begin(), end);
   left_over_at_ = now() + between_attempts;
+  std::vector<operation> batch;
+  for (const reservation& each : piece) batch.emplace_back(abandon{each});
   try {
-    execution done = first().execute(batch);
-    left_over_.erase(left_over_.begin(), end);
-    keep_left_over(batch, done.answers);
+    execution done = execute_batch(batch);
     add_news(aside_, done);
-  } catch (const store_unavailable&) {  // what it is to the batch that follows
-  }
-}
-
-void database_router::end(std::size_t operations, batch_state& state) {
-  const bool is_refused = !state.has_executed && !is_any_up();
-  for (std::size_t i = 0; i < state.routed.size(); ++i) {
-    answer got = state.routed[i].result();
-    const auto* const given_back = std::get_if<abandon>(&state.routed[i].what());
-    const bool is_own = i >= operations;
-    // If the whole batch is refused, its caller keeps what it gives back.
-    if (given_back != nullptr && std::holds_alternative<unavailable_answer>(got) && (is_own || !is_refused)) {
-      leave_over(given_back->token);
-      got = holder_answer{};
-    }
-    if (!is_own) state.done.answers.push_back(std::move(got));
-  }
-  if (!is_refused) {
-    execution aside = std::exchange(aside_, {});
-    return add_news(state.done, aside);
-  }
-  if (state.refusal != nullptr) std::rethrow_exception(state.refusal);
-  throw store_unavailable(store_unavailable::kind::not_executed, "none of the databases of the map answers");
-}
-
-void database_router::begin(std::span<operation> batch, batch_state& state) {
-  ++claims_begin_;
-  state.routed.reserve(batch.size());
-  for (operation& each : batch) state.routed.emplace_back(std::move(each), *map_, claims_begin_);
-  if (left_over_.empty() || left_over_at_ > now()) return;
-  for (std::size_t i = 0; i < most_given_back && !left_over_.empty(); ++i) {
-    state.routed.emplace_back(abandon{left_over_.front()}, *map_, claims_begin_);
-    left_over_.pop_front();
-  }
-}
-
-void database_router::go_on(batch_state& state) {
-  read_map_if_changed(state);
-  for (routed_operation& each : state.routed) {
-    if (each.next().empty()) continue;
-    for (const int number : each.next()) {
-      if (state.newer.contains(number)) each.take_doubt(old_map);
-    }
-    each.go_on(*map_);
+  } catch (const store_unavailable&) {  // the batch that follows is refused, too
+    left_over_.insert(left_over_.begin(), piece.begin(), piece.end());
   }
 }
 
 void database_router::try_those_that_are_down(batch_state& state) {
+  if (!is_any_up()) {
+    for (auto& [number, one] : members_) {
+      if (one.is_tried) conclude_attempt(number, one, one.worker->take(), state);
+    }
+    state.tries_all = !is_any_up();
+    return;
+  }
   for (auto& [number, one] : members_) {
     if (one.is_up) continue;
     if (one.is_tried && one.worker->is_idle()) conclude_attempt(number, one, one.worker->take(), state);
@@ -193,49 +188,36 @@ void database_router::try_those_that_are_down(batch_state& state) {
 
 void database_router::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
   one.is_tried = false;
-  if (got.failure == nullptr && listeners_ && !one.is_listened_to) {
-    listeners_->add(number, *one.worker->node()->others());
-    one.is_listened_to = true;
-  }
-  share none;
-  take(number, none, std::move(got), state);
+  static_cast<void>(take(number, got, state));
 }
 
-void database_router::add_due(batch_state& state) {
-  // A batch without operations is executed for the sake of what is due.
-  const bool is_empty = state.routed.empty();
-  for (auto& [number, one] : members_) {
-    if (one.is_up && (is_due(one.next) || (is_empty && number == 0))) state.shares.try_emplace(number);
+void database_router::add_due(bool is_empty_batch, routed_batch::round& to, const batch_state& state) const {
+  for (const auto& [number, one] : members_) {
+    // A batch without operations is executed for the sake of what is due.
+    const bool has_to = is_due(one.next) || (is_empty_batch && number == 0);
+    if (state.tries_all || (one.is_up && has_to)) to.try_emplace(number);
   }
 }
 
-bool database_router::add_operations(batch_state& state) {
-  for (std::size_t i = 0; i < state.routed.size(); ++i) {
-    for (const int number : state.routed[i].next()) {
-      share& to = state.shares[number];
-      to.operations.push_back(state.routed[i].share(number, *map_));
-      to.of.push_back(i);
-    }
-  }
-  return !state.shares.empty();
-}
-
-void database_router::execute_round(batch_state& state) {
-  std::map<int, share> shares = std::exchange(state.shares, {});
+void database_router::execute_round(routed_batch& batch, routed_batch::round& shares, batch_state& state) {
+  const bool tries_all = std::exchange(state.tries_all, false);
   std::set<int> begun;
-  for (auto& [number, of] : shares) {
+  for (auto& [number, its] : shares) {
     const auto one = members_.find(number);
-    if (one == members_.end() || !one->second.is_up) continue;
-    one->second.worker->begin(of.operations);
+    if (one == members_.end() || !(one->second.is_up || tries_all)) continue;
+    one->second.worker->begin(its.operations);
     begun.insert(number);
   }
   // All of them have ended before one can end this by an exception.
   round_outcome got = wait_for(std::move(begun));
-  for (auto& [number, of] : shares) {
-    if (const auto outcome = got.shares.find(number); outcome != got.shares.end()) {
-      take(number, of, std::move(outcome->second), state);
+  for (auto& [number, its] : shares) {
+    const auto outcome = got.shares.find(number);
+    if (outcome == got.shares.end()) {
+      batch.take_refusal(number, its, false, "the database " + std::to_string(number) + " does not answer");
+    } else if (take(number, outcome->second, state)) {
+      batch.take(number, its, outcome->second.done.answers, outcome->second.map);
     } else {
-      refuse(number, of, false, "the database " + std::to_string(number) + " does not answer", state);
+      batch.take_refusal(number, its, outcome->second.is_in_doubt(), text_of(outcome->second.failure));
     }
   }
   conclude_heartbeats(got, state);  // those of a database came after its share
@@ -269,80 +251,65 @@ database_router::round_outcome database_router::wait_for(std::set<int> awaited) 
       }
     }
     if (awaited.empty() && with_heartbeat.empty()) return got;
-    members_.at(awaited.empty() ? *with_heartbeat.begin() : *awaited.begin()).worker->wait_until(now() + looks_every);
+    members_.at(awaited.empty() ? *with_heartbeat.begin() : *awaited.begin())
+        .worker->wait_until(monotonic_clock::instance().now() + looks_every);
   }
 }
 
 void database_router::conclude_heartbeats(round_outcome& of, batch_state& state) {
-  for (auto& [number, heartbeat] : of.heartbeats) {
-    share none;
-    take(number, none, std::move(heartbeat), state);
-  }
+  for (auto& [number, heartbeat] : of.heartbeats) static_cast<void>(take(number, heartbeat, state));
 }
 
-void database_router::take(int number, share& of, share_outcome&& got, batch_state& state) {
+bool database_router::take(int number, share_outcome& got, batch_state& state) {
   member& one = members_.at(number);
   if (got.failure != nullptr) {
-    try {
-      std::rethrow_exception(got.failure);
-    } catch (const store_unavailable& error) {
-      note_down(number, one, error.what());
-      refuse(number, of, error.is_in_doubt(), error.what(), state);
-      if (state.refusal == nullptr || error.is_in_doubt()) state.refusal = got.failure;
-    }
-    return;  // node_name_taken has gone on
+    got.rethrow_unless_down();
+    if (got.is_in_doubt()) state.in_doubt = got.failure;
+    note_down(one, got.failure);
+    return false;
   }
-  note_up(number, one);
-  state.has_executed = true;
+  if (listeners_ && !one.is_listened_to) {
+    listeners_->add(number, *one.worker->node()->others());
+    one.is_listened_to = true;
+  }
+  one.is_up = true;
+  one.failure = nullptr;
   one.next = got.next;
+  state.has_executed = true;
   if (got.map.version != one.map_version) state.newer[number] = got.map.version;
   add_news(state.done, got.done);
-  auto elsewhere = got.map.elsewhere.begin();
-  for (std::size_t i = 0; i < of.of.size(); ++i) {
-    routed_operation& it = state.routed[of.of[i]];
-    it.take_back(std::move(of.operations[i]));
-    if (elsewhere != got.map.elsewhere.end() && *elsewhere == i) {
-      ++elsewhere;
-      it.take_elsewhere(number);
+  return true;
+}
+
+void database_router::note_down(member& one, std::exception_ptr failure) {
+  one.tries_at = now() + between_attempts;
+  one.is_up = false;
+  one.failure = std::move(failure);
+}
+
+void database_router::report_outages() {
+  if (!options_.warn || !is_any_up()) return;
+  for (auto& [number, one] : members_) {
+    if (one.is_up != one.is_reported_down) continue;
+    one.is_reported_down = !one.is_up;
+    const std::string name = "the database " + std::to_string(number) + " of the map ";
+    if (one.is_up) {
+      options_.warn(name + "answers again");
     } else {
-      it.take(number, std::move(got.done.answers[i]), got.map.sends);
+      options_.warn(name + "does not answer, its tubes are not available: " + text_of(one.failure));
     }
   }
 }
 
-void database_router::refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state) {
-  for (const std::size_t each : of.of) state.routed[each].take_refusal(number, is_in_doubt, why);
-}
-
-void database_router::note_down(int number, member& one, std::string_view why) {
-  one.tries_at = now() + between_attempts;
-  if (!std::exchange(one.is_up, false) || !options_.warn) return;
-  options_.warn("the database " + std::to_string(number) +
-                " of the map does not answer, its tubes are not available: " + std::string(why));
-}
-
-void database_router::note_up(int number, member& one) {
-  if (std::exchange(one.is_up, true) || !options_.warn) return;
-  options_.warn("the database " + std::to_string(number) + " of the map answers again");
-}
-
-bool database_router::retry_unplaced(batch_state& state, instant until) {
-  const auto is_unplaced = [](const routed_operation& each) { return each.is_unplaced(); };
-  if (std::ranges::none_of(state.routed, is_unplaced) || !members_.at(0).is_up || now() >= until) return false;
+bool database_router::retry_unplaced(routed_batch& batch) {
+  if (!batch.has_unplaced() || !members_.at(0).is_up) return false;
   sleep_for(unplaced_pause);
   if (!try_to_read_map()) return false;
-  for (routed_operation& each : state.routed) {
-    if (each.is_unplaced()) each.begin_again(*map_);
-  }
+  batch.begin_again(map_);
   return true;
 }
 
 next_change database_router::next() const noexcept {
-  if (members_.size() == 1) {
-    next_change of_one = first().next();
-    if (!left_over_.empty()) of_one.expiry = std::min(of_one.expiry, left_over_at_);
-    return of_one;
-  }
   next_change next;
   for (const auto& [number, one] : members_) {
     if (one.is_up) {
@@ -374,6 +341,8 @@ check_result database_router::check_member(int number, member& one) {
   try {
     postgresql_node& node = reach(one);
     const check_result found = node.check();
+    // The first database is the one that place() names.
+    if (!found && number == 0) return found;
     if (!found) return std::unexpected("in " + name + ", " + node.place() + ": " + found.error());
     return {};
   } catch (const store_unavailable& error) {
@@ -382,7 +351,6 @@ check_result database_router::check_member(int number, member& one) {
 }
 
 check_result database_router::check() {
-  if (members_.size() == 1) return first().check();
   for (auto& [number, one] : members_) {
     check_result found = check_member(number, one);
     if (!found) return found;
@@ -391,7 +359,6 @@ check_result database_router::check() {
 }
 
 void database_router::close() {
-  if (members_.size() == 1) return first().close();
   // Side by side, as one that does not answer takes some seconds.
   for (auto& [number, one] : members_) {
     if (std::exchange(one.is_tried, false)) static_cast<void>(one.worker->take());
@@ -402,6 +369,105 @@ void database_router::close() {
     if (share_outcome made = one.worker->take(); made.failure != nullptr) failure = std::move(made.failure);
   }
   if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void database_router::read_map_if_changed(routed_batch& batch, batch_state& state) {
+  if (state.newer.empty() || !try_to_read_map()) return;
+  for (const auto& [number, version] : state.newer) {
+    if (const auto one = members_.find(number); one != members_.end()) one->second.map_version = version;
+  }
+  state.newer.clear();
+  batch.follow(map_);
+}
+
+bool database_router::try_to_read_map() {
+  member& one = members_.at(0);
+  if (!one.is_up) return false;
+  try {
+    read_map();
+    return true;
+  } catch (const node_name_taken&) {
+    throw;
+  } catch (const store_unavailable&) {
+    note_down(one, std::current_exception());
+  } catch (const store_failure&) {
+    note_down(one, std::current_exception());
+  }
+  return false;
+}
+
+tube_map database_router::map_now() {
+  members_.at(0).worker->begin_to_read_map();
+  round_outcome got = wait_for({0});
+  batch_state none;
+  conclude_heartbeats(got, none);
+  add_news(aside_, none.done);
+  share_outcome& read = got.shares.at(0);
+  if (read.failure != nullptr) std::rethrow_exception(read.failure);
+  return *std::move(read.map_read);
+}
+
+void database_router::read_map() {
+  map_ = std::make_shared<const tube_map>(map_now());
+  if (listeners_) listeners_->set_map(map_);
+  leave_removed();
+  for (const auto& [number, connection] : map_->databases()) {
+    const auto one = members_.find(number);
+    if (one != members_.end() && one->second.worker->database() != connection)
+      reach_by(number, one->second, connection);
+  }
+  open_members();
+  choose_threads();
+}
+
+void database_router::reach_by(int number, member& one, const std::string& connection) {
+  if (one.is_tried) static_cast<void>(one.worker->wait());
+  try {
+    one.worker->connect_to(connection);
+  } catch (const store_failure& error) {
+    if (options_.warn) {
+      options_.warn("the new connection string of the database " + std::to_string(number) +
+                    " of the map is of no use: " + error.what());
+    }
+  }
+}
+
+void database_router::leave_removed() {
+  std::erase_if(members_, [this](auto& each) {
+    auto& [number, one] = each;
+    if (number == 0 || map_->databases().contains(number)) return false;
+    if (one.is_tried) static_cast<void>(one.worker->take());
+    if (one.is_listened_to) listeners_->remove(number, *one.worker->node()->others());
+    try {
+      if (one.is_up) one.worker->node()->close();
+    } catch (const store_failure&) {  // it has no job that could be given back
+    }
+    return true;
+  });
+}
+
+void database_router::open_members() {
+  std::set<int> opened;
+  for (const auto& [number, connection] : map_->databases()) {
+    if (members_.contains(number)) continue;
+    postgresql_options its = options_;
+    its.database = connection;
+    members_[number].worker = std::make_unique<database_worker>(std::move(its), access_);
+    opened.insert(number);
+  }
+  if (opened.empty()) return;
+  choose_threads();
+  for (const int number : opened) members_.at(number).worker->begin({});
+  round_outcome got = wait_for(std::move(opened));
+  batch_state none;
+  for (auto& [number, outcome] : got.shares) static_cast<void>(take(number, outcome, none));
+  conclude_heartbeats(got, none);
+  add_news(aside_, none.done);
+}
+
+void database_router::choose_threads() {
+  const bool has_threads = members_.size() > 1 && !options_.clocks;
+  for (auto& [number, one] : members_) one.worker->use_thread(has_threads);
 }
 
 }  // namespace foliot::jobs::detail

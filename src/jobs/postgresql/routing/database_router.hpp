@@ -1,8 +1,8 @@
-// The inside of a postgresql_store: one database, or several, over which tubes are spread by the map that the first one
-// has (sql/map.sql).
+// The inside of a postgresql_store: the databases of a map, over which tubes are spread. The first database has the
+// map; a store with one database has a map with one entry.
 //
-// A batch is divided: the databases execute their shares in parallel, each as a transaction of its own. An operation
-// for more than one database takes further rounds (routed_operation.hpp).
+// A batch is planned by the map (routed_batch.hpp), then executed in rounds: the databases execute their shares in
+// parallel, each as a transaction of its own. An operation for more than one database takes further rounds.
 //
 // A node learns of a change of the map by its batches: each database returns the version of the map that it knows. A
 // database refuses a put into a tube that has left it, so an old map does no harm.
@@ -10,11 +10,13 @@
 // A database that does not answer delays the others once, until the router gives up. Meanwhile the others get empty
 // shares, so that their heartbeats are sent. From then on the router refuses the operations of that database at once,
 // and its thread tries to reach it now and then. The same holds for the first database: while it is down, the router
-// uses the map that it has read before. If no database answers, the batch is refused, as with one database. Releases to
-// a database that does not answer are retained and repeated later, in pieces, because their clients have already gone.
-// A database without the schema that the program needs counts as one that does not answer.
+// uses the map that it has read before. If no database answers, each batch tries to reach all of them, and is refused
+// if it reaches none: the store is unavailable, or has failed if all of its databases have. Releases to a database that
+// does not answer are retained and repeated later, in pieces, because their clients have already gone. A database
+// without the schema that the program needs counts as one that does not answer.
 //
-// While there is one database only, batches are executed by the caller's thread.
+// Each database has a thread, which executes its shares; the only database of a map has none, and neither has one whose
+// clock a test gives: the caller's thread executes them.
 //
 // Thread safety: one thread at a time, except others().
 #pragma once
@@ -40,7 +42,7 @@
 #include "jobs/postgresql/postgresql_node.hpp"
 #include "jobs/postgresql/tube_map.hpp"
 #include "listener_set.hpp"
-#include "routed_operation.hpp"
+#include "routed_batch.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -67,14 +69,11 @@ class database_router {
     next_change next;
     std::int64_t map_version = 0;  // with which the map was read; 0: none
     bool is_up = false;
-    bool is_tried = false;  // it is down, and its thread tries to reach it
+    bool is_reported_down = false;         // an operator was told so
+    std::exception_ptr failure = nullptr;  // why it is down
+    bool is_tried = false;                 // it is down, and its thread tries to reach it
     instant tries_at = instant::earliest();
     bool is_listened_to = false;  // listeners_ has its news
-  };
-  /// The operations of one database in one round.
-  struct share {
-    std::vector<operation> operations;
-    std::vector<std::size_t> of;  // by operation: its index in batch_state::routed
   };
   /// The outcomes of one round: of the shares, and of the empty shares (heartbeats) while other databases were not
   /// ready.
@@ -82,49 +81,50 @@ class database_router {
     std::map<int, share_outcome> shares;
     std::vector<std::pair<int, share_outcome>> heartbeats;
   };
-  /// A batch that is being executed.
+  /// What the databases have brought while a batch is executed, beside the answers.
   struct batch_state {
-    std::vector<routed_operation> routed;
-    std::map<int, share> shares;  // of the present round
     execution done;
-    bool has_executed = false;             // some database has
-    std::exception_ptr refusal = nullptr;  // the last one
-    bool is_in_doubt = false;
-    std::map<int, std::int64_t> newer;  // versions of the map that are not those with which it was read
+    bool has_executed = false;               // some database has
+    bool tries_all = false;                  // its first round goes to databases that are down, too
+    std::exception_ptr in_doubt = nullptr;   // the refusal of a share that is in doubt
+    std::map<int, std::int64_t> newer = {};  // versions of the map that are not those with which it was read
   };
 
-  /// Precondition: there is one database only, or the first one is up.
-  [[nodiscard]] postgresql_node& first() const noexcept { return *members_.at(0).worker->node(); }
   [[nodiscard]] bool is_any_up() const;
   [[nodiscard]] bool is_due(const next_change& what) const;
-  void begin(std::span<operation> batch, batch_state& state);
-  void go_on(batch_state& state);
-  /// The answers of the operations. Throws store_unavailable if no database is up.
-  void end(std::size_t operations, batch_state& state);
-  /// Retains a release that a database has not executed; it is repeated later.
-  void leave_over(const reservation& token);
-  /// Retains the reservation of each abandon in the batch that was answered with unavailable_answer.
-  void keep_left_over(std::span<const operation> batch, std::vector<answer>& answers);
-  /// Repeats the retained releases, if it is time. Precondition: there is one database only.
-  void give_back_left_over();
+  /// The clock by which batches are due.
+  [[nodiscard]] instant now() const noexcept;
+  /// As execute(), without the releases that are retained.
+  execution execute_batch(std::span<operation> batch);
+  /// Executes the rounds of the batch.
+  void execute_rounds(routed_batch& batch, batch_state& state);
+  /// Throws the refusal of a batch that no database has executed.
+  [[noreturn]] void throw_refusal(const batch_state& state) const;
+  /// Retains the reservation of each abandon in the batch that was answered with unavailable_answer; it is repeated
+  /// later.
+  void retain_releases(const routed_batch& batch, std::vector<answer>& answers);
+  /// Repeats the retained releases, if it is time.
+  void repeat_releases();
   void try_those_that_are_down(batch_state& state);
   void conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state);
-  void add_due(batch_state& state);
-  /// Returns false if no operation has anywhere to go.
-  bool add_operations(batch_state& state);
-  void execute_round(batch_state& state);
+  /// Gives shares to the databases that have something to do by themselves, also if the batch has nothing for them.
+  void add_due(bool is_empty_batch, routed_batch::round& to, const batch_state& state) const;
+  void execute_round(routed_batch& batch, routed_batch::round& shares, batch_state& state);
   /// Waits for the shares that these databases execute, and keeps the other databases going meanwhile.
   [[nodiscard]] round_outcome wait_for(std::set<int> awaited);
   void conclude_heartbeats(round_outcome& of, batch_state& state);
-  void take(int number, share& of, share_outcome&& got, batch_state& state);
-  static void refuse(int number, share& of, bool is_in_doubt, const std::string& why, batch_state& state);
-  void note_down(int number, member& one, std::string_view why);
-  void note_up(int number, member& one);
+  /// Whether the database has executed its share: else it is down. Takes all that the share has brought, but for the
+  /// answers. Throws node_name_taken.
+  bool take(int number, share_outcome& got, batch_state& state);
+  void note_down(member& one, std::exception_ptr failure);
+  /// Tells an operator which databases do not answer, or answer again, while others do. Of an outage of all databases
+  /// the caller learns by the refusal of its batch.
+  void report_outages();
   /// Reads the map again if a database knows more than it. If that is not possible now, the next batch does it.
-  void read_map_if_changed(batch_state& state);
-  /// Throws store_unavailable.
+  void read_map_if_changed(routed_batch& batch, batch_state& state);
+  /// Throws store_unavailable or store_failure.
   void read_map();
-  /// The map as the first database has it; the others go on meanwhile. Throws store_unavailable.
+  /// The map as the first database has it; the others go on meanwhile. Throws store_unavailable or store_failure.
   [[nodiscard]] tube_map map_now();
   /// Returns false if the first database is down, also if that has just become known.
   bool try_to_read_map();
@@ -134,12 +134,15 @@ class database_router {
   void reach_by(int number, member& one, const std::string& connection);
   /// Closes the databases that are no longer in the map.
   void leave_removed();
-  /// The node of a database, which has just been reached, or was when it was last used. Throws store_unavailable.
+  /// Each database has a thread, if others can go on beside it.
+  void choose_threads();
+  /// The node of a database, which has just been reached, or was when it was last used. Throws store_unavailable or
+  /// store_failure.
   [[nodiscard]] static postgresql_node& reach(member& one);
   /// Throws store_unavailable, which names the database.
   [[nodiscard]] static check_result check_member(int number, member& one);
-  /// Lets the unplaced puts begin again. Returns false if there are none, or if it is too late.
-  bool retry_unplaced(batch_state& state, instant until);
+  /// Lets the unplaced puts begin again. Returns false if there are none, or if that is not possible.
+  bool retry_unplaced(routed_batch& batch);
 
   const postgresql_options options_;
   const std::shared_ptr<database_access> access_;  // of the databases besides the first one

@@ -4,6 +4,27 @@
 
 namespace foliot::jobs::detail {
 
+bool share_outcome::is_in_doubt() const {
+  try {
+    if (failure != nullptr) std::rethrow_exception(failure);
+  } catch (const store_unavailable& error) {
+    return error.is_in_doubt();
+  } catch (...) {
+    return false;
+  }
+  return false;
+}
+
+void share_outcome::rethrow_unless_down() const {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const node_name_taken&) {
+    throw;
+  } catch (const store_unavailable&) {
+  } catch (const store_failure&) {
+  }
+}
+
 database_worker::database_worker(postgresql_options options, std::unique_ptr<postgresql_node> node)
     : options_(std::move(options)), node_(std::move(node)) {}
 database_worker::database_worker(postgresql_options options, std::shared_ptr<database_access> access)
@@ -25,6 +46,12 @@ void database_worker::begin_to_read_map() { begin({}, task::read_map); }
 void database_worker::begin_to_close() { begin({}, task::close); }
 
 void database_worker::begin(std::span<operation> share, task what) {
+  if (!uses_thread_) {
+    share_outcome made = perform(share, what);
+    const lock held(lock_);
+    outcome_ = std::move(made);
+    return;
+  }
   if (!thread_.joinable()) thread_ = seam::thread("foliot-database", [this] { run(); });
   const lock held(lock_);
   share_ = share;
@@ -76,10 +103,6 @@ share_outcome database_worker::execute(std::span<operation> share) noexcept {
     made.done = node_->execute(share);
     made.map = node_->map_seen();
     made.next = node_->next();
-  } catch (const node_name_taken&) {
-    made.failure = std::current_exception();
-  } catch (const store_failure& error) {  // as if its schema is away, or for newer programs: the others go on
-    made.failure = std::make_exception_ptr(store_unavailable(store_unavailable::kind::not_executed, error.what()));
   } catch (...) {
     made.failure = std::current_exception();
   }
@@ -108,6 +131,15 @@ share_outcome database_worker::close() noexcept {
   return made;
 }
 
+share_outcome database_worker::perform(std::span<operation> share, task what) noexcept {
+  switch (what) {
+    case task::execute: return execute(share);
+    case task::read_map: return read_map();
+    case task::close: return close();
+  }
+  return {};
+}
+
 void database_worker::run() noexcept {
   for (;;) {
     std::span<operation> share;
@@ -119,7 +151,7 @@ void database_worker::run() noexcept {
       share = *share_;
       what = task_;
     }
-    share_outcome made = what == task::read_map ? read_map() : what == task::close ? close() : execute(share);
+    share_outcome made = perform(share, what);
     const lock held(lock_);
     outcome_ = std::move(made);
     share_.reset();

@@ -1,5 +1,5 @@
-// One of several databases, with a thread of its own: so that the databases execute their shares of a batch in
-// parallel, and one that does not answer delays the others only until it is known to be down.
+// One of the databases of a map, with a thread of its own if there are several: so that the databases execute their
+// shares of a batch in parallel, and one that does not answer delays the others only until it is known to be down.
 //
 // Thread safety: one thread at a time, except other_nodes of the node.
 #pragma once
@@ -32,6 +32,12 @@ struct share_outcome {
   next_change next = {};
   std::optional<tube_map> map_read = std::nullopt;  // by begin_to_read_map()
   std::exception_ptr failure = nullptr;
+
+  /// Whether the share has failed such that it may have been executed.
+  [[nodiscard]] bool is_in_doubt() const;
+  /// Throws the failure, unless it means that the database is down: store_unavailable, or store_failure, as if its
+  /// schema is away. Precondition: there is a failure.
+  void rethrow_unless_down() const;
 };
 
 class database_worker {
@@ -45,8 +51,12 @@ class database_worker {
   database_worker(const database_worker&) = delete;
   database_worker& operator=(const database_worker&) = delete;
 
+  /// Whether the thread executes the shares that begin from now on; else the caller's does, before begin() returns.
+  /// At first the caller's.
+  void use_thread(bool uses) noexcept { uses_thread_ = uses; }
   /// Begins to execute a share: opens the database first, unless it is open. Precondition: nothing is being executed,
-  /// and the operations live until it is. The first call starts the thread: throws std::system_error if there is none.
+  /// and the operations live until it is. The first call that needs the thread starts it: throws std::system_error if
+  /// there is none.
   void begin(std::span<operation> share) FOLIOT_EXCLUDES(lock_);
   /// Begins to read the map, as if that were a share. Precondition: as that of begin(), and of the node's read_map().
   void begin_to_read_map() FOLIOT_EXCLUDES(lock_);
@@ -75,10 +85,12 @@ class database_worker {
   [[nodiscard]] share_outcome execute(std::span<operation> share) noexcept;
   [[nodiscard]] share_outcome read_map() noexcept;
   [[nodiscard]] share_outcome close() noexcept;
+  [[nodiscard]] share_outcome perform(std::span<operation> share, task what) noexcept;
   void begin(std::span<operation> share, task what) FOLIOT_EXCLUDES(lock_);
 
   postgresql_options options_;
   const std::shared_ptr<database_access> access_;  // null: there has always been a node
+  bool uses_thread_ = false;                       // of the caller's thread
   std::unique_ptr<postgresql_node> node_;          // of the thread while a share is being executed
   mutable mutex lock_{lock_rank::object};
   condition changed_;

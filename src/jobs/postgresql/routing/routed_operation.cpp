@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -11,9 +12,6 @@
 namespace foliot::jobs::detail {
 
 namespace {
-
-/// Databases give ids whose remainder by this is their number.
-constexpr job_id most_databases = 64;
 
 std::vector<int> all_of(const tube_map& map) {
   std::vector<int> all{0};
@@ -52,7 +50,7 @@ std::vector<int> places_of(const claim& what, const tube_map& map, std::size_t f
 }
 
 /// Where the operation may have to go, in this order.
-std::vector<int> route_of(const operation& it, const tube_map& map, std::size_t first) {
+std::vector<int> databases_of(const operation& it, const tube_map& map, std::size_t first) {
   return std::visit(
       [&]<class Operation>(const Operation& what) {
         using enum operation_target;
@@ -74,6 +72,27 @@ std::vector<int> route_of(const operation& it, const tube_map& map, std::size_t 
         }
       },
       it);
+}
+
+/// How many jobs the operation asks for; 1 if it names one.
+std::uint64_t jobs_wanted_by(const operation& it) {
+  return std::visit(
+      [](const auto& what) -> std::uint64_t {
+        if constexpr (requires { what.count; }) {
+          return what.count;
+        } else {
+          return 1;
+        }
+      },
+      it);
+}
+
+/// How many jobs the answer has.
+std::uint64_t jobs_in(const answer& got) {
+  if (const auto* const claimed = std::get_if<claim_answer>(&got)) return claimed->jobs.size();
+  if (const auto* const changed = std::get_if<bulk_answer>(&got)) return changed->changed;
+  if (const auto* const shown = std::get_if<peek_answer>(&got)) return shown->job ? 1 : 0;
+  return 0;
 }
 
 /// Whether a database that gave this answer has the job. One that passed over the operation does not know: the job may
@@ -159,110 +178,132 @@ class adder {
 
 }  // namespace
 
-routed_operation::routed_operation(operation&& what, const tube_map& map, std::size_t first)
-    : what_(std::move(what)), kind_(facts_of(what_).spread), first_(first) {
-  set_next(map);
+route route_of(const operation& what, const tube_map& map, std::size_t first) {
+  return {facts_of(what).spread, databases_of(what, map, first)};
 }
 
-void routed_operation::set_next(const tube_map& map) {
-  next_.clear();
-  for (const int each : route_of(what_, map, first_)) {
-    if (asked_.contains(each)) continue;
-    next_.push_back(each);
-    if (kind_ != kind::together) return;
+routed_operation::routed_operation(operation&& what, const tube_map& map, std::size_t first)
+    : what_(std::move(what)), wanted_(jobs_wanted_by(what_)), first_(first), route_(route_of(what_, map, first)) {
+  set_next();
+}
+
+void routed_operation::set_next() {
+  std::vector<int>& all = route_.databases;
+  if (route_.spread == operation_spread::together) {
+    std::erase_if(all, [this](int each) { return has_asked(each); });
+    next_ = 0;
+    next_count_ = all.size();
+    return;
   }
+  const auto found = std::ranges::find_if(all, [this](int each) { return !has_asked(each); });
+  next_ = static_cast<std::size_t>(found - all.begin());
+  next_count_ = found == all.end() ? 0 : 1;
 }
 
 operation routed_operation::share(int database, const tube_map& map) {
-  if (std::holds_alternative<put>(what_)) return std::move(what_);
-  operation made = what_;
-  if (auto* const claiming = std::get_if<claim>(&made)) {
-    std::erase_if(claiming->tubes, [&](const std::string& tube) {
-      const auto places = places_of(tube, map);
-      return std::ranges::find(places, database) == places.end();
-    });
-    if (result_) claiming->count -= static_cast<std::uint32_t>(std::get<claim_answer>(*result_).jobs.size());
-  } else if (auto* const kicking = std::get_if<kick>(&made)) {
-    if (result_) kicking->count -= std::get<bulk_answer>(*result_).changed;
-  } else if (auto* const clearing = std::get_if<clear_tube>(&made)) {
-    if (result_) clearing->count -= std::get<bulk_answer>(*result_).changed;
+  if (route_.spread == operation_spread::together) return what_;
+  const std::uint64_t missing = result_ ? wanted_ - jobs_in(*result_) : wanted_;
+  if (auto* const claiming = std::get_if<claim>(&what_)) {
+    const auto is_there = [&](const std::string& tube) {
+      const tube_place place = map.place_of(tube);
+      return place.database == database || place.before == database;
+    };
+    claiming->count = static_cast<std::uint32_t>(missing);
+    if (!std::ranges::all_of(claiming->tubes, is_there)) {
+      claim some{.tubes = {}, .count = claiming->count, .bytes = claiming->bytes};
+      std::ranges::copy_if(claiming->tubes, std::back_inserter(some.tubes), is_there);
+      return some;
+    }
+  } else if (auto* const kicking = std::get_if<kick>(&what_)) {
+    kicking->count = missing;
+  } else if (auto* const clearing = std::get_if<clear_tube>(&what_)) {
+    clearing->count = missing;
   }
-  return made;
+  is_out_ = true;
+  return std::move(what_);
 }
 
 void routed_operation::take_back(operation&& share) {
-  if (std::holds_alternative<put>(share)) what_ = std::move(share);
+  if (std::exchange(is_out_, false)) what_ = std::move(share);
 }
 
 void routed_operation::take(int database, answer&& got, bool sends) {
-  asked_.insert(database);
+  note_asked(database);
   is_elsewhere_ = false;
   sends_ = sends_ || sends;
-  if (!result_ || (kind_ == kind::found && (is_found(got) || !is_refusal(*result_)))) {
+  if (!result_ || (route_.spread == operation_spread::found && (is_found(got) || !is_refusal(*result_)))) {
     result_ = std::move(got);
+  } else if (route_.spread == operation_spread::filled && is_refusal(got) && jobs_in(*result_) > 0) {
+    return;  // the jobs of the databases before are had
   } else if (!is_refusal(*result_)) {
     std::visit(adder(*result_, what_), got);
   }
 }
 
 void routed_operation::take_elsewhere(int database) {
-  asked_.insert(database);
+  note_asked(database);
   is_elsewhere_ = true;
 }
 
 void routed_operation::take_refusal(int database, bool is_in_doubt, const std::string& why) {
-  asked_.insert(database);
+  note_asked(database);
   is_elsewhere_ = false;
   if (!refused_ || (is_in_doubt && !refused_->is_in_doubt)) refused_ = unavailable_answer{is_in_doubt, why};
 }
 
 void routed_operation::take_doubt(const std::string& why) {
-  if (kind_ != kind::taken && !refused_) refused_ = unavailable_answer{false, why};
+  if (route_.spread != operation_spread::taken && !refused_) refused_ = unavailable_answer{false, why};
 }
 
 bool routed_operation::is_complete() const {
-  switch (kind_) {
-    case kind::taken: return !is_elsewhere_;
+  switch (route_.spread) {
+    case operation_spread::taken: return !is_elsewhere_;
     // What is in doubt may have happened there: then it is not to happen elsewhere.
-    case kind::found: return (result_ && is_found(*result_)) || (refused_ && refused_->is_in_doubt);
-    case kind::filled:
+    case operation_spread::found: return (result_ && is_found(*result_)) || (refused_ && refused_->is_in_doubt);
+    case operation_spread::filled:
       if (!result_) return false;
-      if (const auto* const claimed = std::get_if<claim_answer>(&*result_)) {
-        return claimed->what != claim_answer::kind::done || claimed->jobs.size() >= std::get<claim>(what_).count;
+      if (is_refusal(*result_)) return true;
+      if (const auto* const claimed = std::get_if<claim_answer>(&*result_);
+          claimed != nullptr && claimed->what != claim_answer::kind::done) {
+        return true;
       }
-      if (const auto* const shown = std::get_if<peek_answer>(&*result_)) return shown->job.has_value();
-      if (const auto* const changed = std::get_if<bulk_answer>(&*result_)) {
-        const auto* const kicking = std::get_if<kick>(&what_);
-        return changed->changed >= (kicking != nullptr ? kicking->count : std::get<clear_tube>(what_).count);
-      }
-      return true;
-    case kind::together: return refused_.has_value();
+      return jobs_in(*result_) >= wanted_;
+    case operation_spread::together: return refused_.has_value();
   }
   return true;
 }
 
-void routed_operation::go_on(const tube_map& map) {
-  next_.clear();
+void routed_operation::follow(const tube_map& map) {
+  route_ = route_of(what_, map, first_);
+  next_ = 0;
+  next_count_ = std::min(next_count_, std::size_t{1});
+}
+
+void routed_operation::go_on() {
+  next_count_ = 0;
   if (is_complete()) return;
-  set_next(map);
-  if (next_.empty() && kind_ == kind::found && sends_ && !looks_again_) {
+  set_next();
+  if (next_count_ == 0 && route_.spread == operation_spread::found && sends_ && !looks_again_) {
     looks_again_ = true;
-    asked_.clear();
-    set_next(map);
+    asked_ = 0;
+    set_next();
   }
 }
 
 void routed_operation::begin_again(const tube_map& map) {
-  asked_.clear();
+  asked_ = 0;
   is_elsewhere_ = false;
-  set_next(map);
+  follow(map);
+  set_next();
 }
 
 answer routed_operation::result() {
-  const bool has_something = result_ && (kind_ == kind::taken || is_found(*result_)) &&
-                             !(kind_ == kind::filled && std::holds_alternative<bulk_answer>(*result_) &&
-                               std::get<bulk_answer>(*result_).changed == 0);
-  if (refused_ && (kind_ == kind::together || !has_something)) return std::move(*refused_);
+  const bool is_one = route_.spread == operation_spread::taken;
+  const bool has_something =
+      result_ && (is_one || is_found(*result_)) &&
+      !(route_.spread == operation_spread::filled && std::holds_alternative<bulk_answer>(*result_) &&
+        std::get<bulk_answer>(*result_).changed == 0);
+  if (refused_ && (route_.spread == operation_spread::together || !has_something)) return std::move(*refused_);
   return result_ ? std::move(*result_) : answer(passed_over_answer{});
 }
 

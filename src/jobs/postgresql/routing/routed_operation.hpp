@@ -1,15 +1,17 @@
 // The route of one operation through several databases: which of them it goes to, one after the other or all at once,
-// and what the answers of all make together.
+// and how their answers are joined. Both are planned before anything executes, and planned again only for a newer map.
 //
 // A tube that moves has jobs in two databases, and they only go from the older place to the newer one. So a job is
 // looked for at the older place first. A job that is named by its id may be in any database; if jobs were just leaving
 // one that it was not found in, it is looked for once more.
+//
+// No connection, no clock: a value that its answers change.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,16 +21,33 @@
 
 namespace foliot::jobs::detail {
 
+/// The numbers of databases are below this, and databases give ids whose remainder by this is their number.
+inline constexpr job_id most_databases = 64;
+
+/// Where an operation goes, and what becomes of the answers.
+struct route {
+  operation_spread spread = operation_spread::together;
+  std::vector<int> databases;  ///< in this order, each once; at least one
+
+  friend bool operator==(const route&, const route&) = default;
+};
+
+/// The route of this operation by this map. `first`: at which of its databases a claim begins; any number.
+[[nodiscard]] route route_of(const operation& what, const tube_map& map, std::size_t first);
+
 class routed_operation {
  public:
-  /// `first`: at which of its databases a claim begins; any number.
+  /// Plans the route; `first` is that of route_of().
   routed_operation(operation&& what, const tube_map& map, std::size_t first);
 
-  /// The operation. A put has been moved out from share() until take_back().
+  /// The operation. While a database has it, it has been moved out, from share() until take_back().
   [[nodiscard]] const operation& what() const noexcept { return what_; }
   /// The databases that execute the operation now, all at once; empty when it is complete.
-  [[nodiscard]] const std::vector<int>& next() const noexcept { return next_; }
-  /// The operation for this database. The body of a put is moved out, until take_back().
+  [[nodiscard]] std::span<const int> next() const noexcept {
+    return std::span(route_.databases).subspan(next_, next_count_);
+  }
+  /// The operation for this database, which is one of next(): what it has of the tubes of a claim, and how many jobs
+  /// are still missing.
   [[nodiscard]] operation share(int database, const tube_map& map);
   void take_back(operation&& share);
 
@@ -42,28 +61,39 @@ class routed_operation {
   /// know of. Such an answer becomes unavailable_answer. A put needs none of this: its database refuses it if the tube
   /// has left.
   void take_doubt(const std::string& why);
-  /// Sets next(). Precondition: all databases in next() have answered, and the map is at least as new as their answers.
-  void go_on(const tube_map& map);
+  /// Plans the rest of the route again, because the map has changed. Then next() is not valid until go_on().
+  void follow(const tube_map& map);
+  /// Sets next(). Precondition: all databases in next() have answered, and the map of the route is at least as new as
+  /// their answers.
+  void go_on();
 
+  /// Whether next() has a database.
+  [[nodiscard]] bool is_under_way() const noexcept { return next_count_ != 0; }
   /// Whether this is a put that no database took. It may begin again once the map has changed.
-  [[nodiscard]] bool is_unplaced() const noexcept { return next_.empty() && is_elsewhere_; }
+  [[nodiscard]] bool is_unplaced() const noexcept { return next_count_ == 0 && is_elsewhere_; }
   void begin_again(const tube_map& map);
 
   /// Precondition: next() is empty.
   [[nodiscard]] answer result();
 
  private:
-  using kind = operation_spread;
   [[nodiscard]] bool is_complete() const;
-  void set_next(const tube_map& map);
+  void set_next();
+  [[nodiscard]] bool has_asked(int database) const noexcept {
+    return ((asked_ >> static_cast<unsigned>(database)) & 1U) != 0;
+  }
+  void note_asked(int database) noexcept { asked_ |= std::uint64_t{1} << static_cast<unsigned>(database); }
 
   operation what_;
-  kind kind_;
+  std::uint64_t wanted_;  // how many jobs, if answers are joined until there are enough
   std::size_t first_;
-  std::set<int> asked_;
-  std::vector<int> next_;
+  route route_;
+  std::size_t next_ = 0;  // the place in the route of the first of next()
+  std::size_t next_count_ = 0;
+  std::uint64_t asked_ = 0;       // a bit for each database: their numbers are below most_databases
   std::optional<answer> result_;  // of all so far
   std::optional<unavailable_answer> refused_;
+  bool is_out_ = false;        // the operation, in a share
   bool is_elsewhere_ = false;  // the last answer
   bool sends_ = false;
   bool looks_again_ = false;
