@@ -293,12 +293,12 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
 
 void postgresql_node::rotate() noexcept {
   const instant begin = monotonic_clock::instance().now();
-  std::int64_t answer = 0;
+  std::int64_t answer = sql_constants::rotation_locked;
   const bool is_done = run_aside("rotate", [&](node_connection& over) { answer = over.rotate(patience()); });
-  switch (is_done ? answer : 0) {  // see sql/rotation.sql
-    case 0: rotations_.failed(); break;
-    case 3: break;
-    case 2: {  // there is more to do, and batches have half of the time
+  switch (is_done ? answer : sql_constants::rotation_locked) {
+    case sql_constants::rotation_locked: rotations_.failed(); break;
+    case sql_constants::rotation_early: break;
+    case sql_constants::rotation_more: {  // there is more to do, and batches have half of the time
       rotations_.succeeded();
       const instant end = monotonic_clock::instance().now();
       next_rotation_ = end + (end - begin);

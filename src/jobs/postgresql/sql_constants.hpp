@@ -30,6 +30,11 @@ inline constexpr std::int64_t due_by_delay = 0;
 inline constexpr std::int64_t due_by_time = 1;
 // Where the number of a batch is.
 inline constexpr std::int64_t no_partition = -1;
+// Answers of foliot.rotate().
+inline constexpr std::int64_t rotation_locked = 0;
+inline constexpr std::int64_t rotation_done = 1;
+inline constexpr std::int64_t rotation_more = 2;
+inline constexpr std::int64_t rotation_early = 3;
 // How many reservations end in one batch.
 inline constexpr std::int64_t most_at_once = 2048;
 

@@ -118,7 +118,7 @@ class simulated_connection final : public detail::node_connection {
   [[nodiscard]] std::int64_t rotate(instant deadline) override {
     static_cast<void>(begin(deadline));
     end_call();
-    return 1;
+    return detail::sql_constants::rotation_done;
   }
   void give_up_ballast(instant deadline) override { static_cast<void>(begin(deadline)); }
   void make_tubes_before(const std::set<std::string_view>&, instant deadline) override {

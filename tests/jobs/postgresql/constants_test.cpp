@@ -62,6 +62,10 @@ TEST_F(PostgresqlConstants, AreThoseOfTheProgram) {
   expect("turns_ignore", turns::ignore);
   expect("turns_end", turns::end);
   expect("no_partition", names::no_partition);
+  expect("rotation_locked", names::rotation_locked);
+  expect("rotation_done", names::rotation_done);
+  expect("rotation_more", names::rotation_more);
+  expect("rotation_early", names::rotation_early);
   expect("most_at_once", names::most_at_once);
 }
 

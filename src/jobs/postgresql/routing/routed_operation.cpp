@@ -45,6 +45,7 @@ std::vector<int> places_of(const claim& what, const tube_map& map, std::size_t f
     for (const int each : places_of(tube, map)) all.insert(each);
   }
   std::vector<int> places(all.begin(), all.end());
+  if (places.empty()) return {0};  // validate() refuses it, and so does the database
   std::ranges::rotate(places, places.begin() + static_cast<std::ptrdiff_t>(first % places.size()));
   return places;
 }
