@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <foliot/jobs/limits.hpp>
 #include <foliot/runtime/task_mutex.hpp>
 
 #include "session.hpp"
@@ -48,9 +47,7 @@ task<> session::on(const list_tubes_watched&) {
 }
 
 task<> session::on(const list_due& what) {
-  // As an answer of the store, and behind the answers.
-  constexpr std::size_t bytes_of_job = 2 * (jobs::longest_tube_name + 100);
-  const std::size_t wanted = what.count * bytes_of_job;
+  const std::size_t wanted = what.count * 3 * longest_due_line;  // as an answer, as a text, and behind the answers
   bool gets_room = memory_.take(wanted);
   if (!gets_room) gets_room = co_await wait_for_room(wanted);
   if (!gets_room) {
@@ -64,14 +61,7 @@ task<> session::on(const list_due& what) {
   page.count = what.count;
   auto listing = client_.execute(std::move(page));
   const jobs::due_answer listed = co_await listing;
-  std::string lines;
-  for (const jobs::due_job& each : listed.jobs) {
-    lines += "- {id: " + std::to_string(each.id) + ", tube: \"" + each.tube +
-             "\", state: delayed, due-ms: " + std::to_string(each.due.time_since_epoch().count()) + "}\n";
-  }
-  write_list_begin(out_, lines.size());
-  out_ += lines;
-  out_ += list_end;
+  write_due(out_, listed.jobs);
 }
 
 task<> session::send_list(std::shared_ptr<const shared_text> list) {

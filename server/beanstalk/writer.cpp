@@ -17,7 +17,7 @@ void append(std::string& out, Number number) {
   out.append(digits.data(), end);
 }
 
-/// Six digits, or sixteen of a number in base 16, with zeros in front.
+/// A number with zeros in front, so that it has `width` digits.
 void append_padded(std::string& out, std::uint64_t number, std::size_t width, int base) {
   std::array<char, 24> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
@@ -78,6 +78,26 @@ void append_ok(std::string& out, std::string_view text) {
   out += crlf;
 }
 
+/// In quotes as YAML has them: with escapes for quotes, backslashes and control characters. Other bytes stay, also
+/// those of characters beyond ASCII.
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char each : text) {
+    if (each == '"' || each == '\\') {
+      out += '\\';
+      out += each;
+    } else if (each == '\n') {
+      out += "\\n";
+    } else if (const auto code = static_cast<unsigned char>(each); code < ' ' || code == 0x7f) {
+      out += "\\x";
+      append_padded(out, code, 2, 16);
+    } else {
+      out += each;
+    }
+  }
+  out += '"';
+}
+
 /// Collects the lines of a dictionary.
 class dictionary {
  public:
@@ -107,9 +127,8 @@ class dictionary {
 
   void add_quoted(std::string_view key, std::string_view value) {
     begin(key);
-    text_ += '"';
-    text_ += value;
-    text_ += "\"\n";
+    append_quoted(text_, value);
+    text_ += '\n';
   }
 
   void add_hexadecimal(std::string_view key, std::uint64_t value) {
@@ -220,6 +239,23 @@ void write_tubes(std::string& out, std::span<const std::string> tubes) {
   append_ok(out, text);
 }
 
+void write_due(std::string& out, std::span<const jobs::due_job> listed) {
+  std::string text(begin_of_text);
+  text.reserve(begin_of_text.size() + listed.size() * longest_due_line);
+  for (const jobs::due_job& each : listed) {
+    text += "- {id: ";
+    append(text, each.id);
+    text += ", tube: ";
+    append_quoted(text, each.tube);
+    text += ", state: ";
+    text += text_of(each.state);
+    text += ", due-ms: ";
+    append(text, each.due.time_since_epoch().count());
+    text += "}\n";
+  }
+  append_ok(out, text);
+}
+
 void write_statistics(std::string& out, const server_statistics& what) {
   dictionary lines;
   if (what.counts) lines.add(*what.counts);
@@ -283,12 +319,7 @@ void write_statistics(std::string& out, const job_statistics& what) {
 void write_statistics(std::string& out, const extended_job_statistics& what) {
   dictionary lines;
   lines.add(what.job);
-  std::string key;
-  for (const char each : what.key) {
-    if (each == '"' || each == '\\') key += '\\';
-    key += each;
-  }
-  lines.add_quoted("key", key);
+  lines.add_quoted("key", what.key);
   lines.add("due-ms", what.due.time_since_epoch().count());
   lines.add("ttr-ms", what.ttr.count());
   append_ok(out, lines.text());

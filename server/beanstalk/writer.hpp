@@ -14,6 +14,8 @@
 #include <string_view>
 
 #include <foliot/jobs/job.hpp>
+#include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/operations.hpp>
 
 #include "statistics.hpp"
 
@@ -81,12 +83,17 @@ void write_reserved_line(std::string& out, jobs::job_id id, std::size_t body_siz
 /// `OK` with a list, in this order.
 void write_tubes(std::string& out, std::span<const std::string> tubes);
 
+/// `OK` with a list of jobs, in this order. A name is in quotes, with escapes as in YAML: other programs that use the
+/// store may give their tubes names that have quotes, backslashes and control characters.
+void write_due(std::string& out, std::span<const jobs::due_job> listed);
+/// The most bytes of a line of that list, if the name has no escapes.
+inline constexpr std::size_t longest_due_line = jobs::longest_tube_name + 100;
+
 /// What comes before the lines of a list, of so many bytes. `list_end` follows them.
 void write_list_begin(std::string& out, std::size_t lines_size);
 inline constexpr std::string_view list_end = "\r\n";
 
-/// `OK` with a dictionary. Text of the statistics is written as it is, between quotes: it must have none. In a key,
-/// quotes and backslashes get a backslash in front.
+/// `OK` with a dictionary. Text of the statistics is in quotes, with escapes as in YAML.
 void write_statistics(std::string& out, const server_statistics& what);
 void write_statistics(std::string& out, const tube_statistics& what);
 void write_statistics(std::string& out, const job_statistics& what);

@@ -75,7 +75,8 @@ due_answer embedded_core::step(list_due& what) {
   const auto& all = tubes_.all();
   for (auto at = all.lower_bound(what.prefix); at != all.end() && at->first.starts_with(what.prefix); ++at) {
     tube& it = *at->second;
-    if (it.stored.delayed != 0) tubes.emplace_back(std::max(begin, it.due_floor()), &it);
+    if (it.stored.delayed == 0) continue;
+    if (const auto lowest = it.due.lowest_from(begin)) tubes.emplace_back(*lowest, &it);
   }
   std::ranges::sort(tubes, {}, [](const auto& each) { return each.first; });
   due_page page(what);

@@ -8,8 +8,10 @@
 // Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <set>
 
 namespace foliot::jobs::detail {
@@ -42,6 +44,14 @@ class index_window {
   [[nodiscard]] Entry lowest(const Entry& if_none) const noexcept {
     if (!empty()) return front();
     return complete_ ? if_none : end_;
+  }
+
+  /// The first entry of the index from `begin` on, or a place before which there is none; nothing if there is none at all.
+  /// O(log size).
+  [[nodiscard]] std::optional<Entry> lowest_from(const Entry& begin) const {
+    if (const auto at = entries_.lower_bound(begin); at != entries_.end()) return *at;
+    if (complete_) return std::nullopt;
+    return std::max(begin, end_);
   }
 
   /// The index has got a new entry. Holds at most `bound` entries afterwards. O(log bound), amortised.

@@ -134,7 +134,8 @@ class answer_reader {
   }
   answer operator()(const list_due&) {
     if (from_->is_null(0, 0)) {
-      return unavailable_answer{false, "the database has too many tubes to search them in time"};
+      return unavailable_answer{
+          false, "the database has too many tubes, or too many dead rows of delayed jobs, to search them in time"};
     }
     due_answer result;
     std::vector<std::string> tubes = from_->texts(0, 1);

@@ -97,6 +97,65 @@ TEST_F(PostgresqlListDue, WithTooManyTubesItSaysSo) {
   EXPECT_EQ(execute_one(store, list_due{.prefix = "user.404"}).jobs.size(), 2U);
 }
 
+TEST_F(PostgresqlListDue, FewTubesAreRefusedWhenTheTimeIsOverToo) {
+  postgresql_store store(options("a"));
+  std::vector<operation> puts;
+  for (int i = 0; i < 30; ++i) puts.emplace_back(put{.tube = "user." + std::to_string(i), .body = "", .due = 1h});
+  store.execute(puts);
+  be_patient_for("0 ms");
+  std::vector<operation> batch{list_due{.prefix = "user."}};
+  EXPECT_TRUE(std::holds_alternative<unavailable_answer>(store.execute(batch).answers.at(0)));
+  EXPECT_EQ(execute_one(store, list_due{.prefix = "user.7"}).jobs.size(), 1U) << "what is not much is always searched";
+  EXPECT_NE(other_.error_of("SELECT * FROM foliot.due('user.')").find("in time"), std::string::npos);
+  be_patient_for("1 h");
+  EXPECT_EQ(execute_one(store, list_due{.prefix = "user."}).jobs.size(), 30U);
+}
+
+TEST_F(PostgresqlListDue, TheSearchesOfABatchShareTheirTime) {
+  postgresql_store store(options("a"));
+  execute_one(store, put{.tube = "a", .body = "", .due = 1h});
+  be_patient_for("0 ms");
+  std::vector<operation> batch{list_due{}, list_due{}, list_due{.prefix = "a"}, put{.tube = "b", .body = ""}};
+  const std::vector<answer> got = store.execute(batch).answers;
+  ASSERT_TRUE(std::holds_alternative<due_answer>(got.at(0)));
+  EXPECT_EQ(std::get<due_answer>(got.at(0)).jobs.size(), 1U) << "the first one is not refused for the others";
+  for (const std::size_t each : {1U, 2U}) EXPECT_TRUE(std::holds_alternative<unavailable_answer>(got.at(each))) << each;
+  EXPECT_EQ(std::get<put_answer>(got.at(3)).what, put_answer::kind::inserted);
+  be_patient_for("1 h");
+  std::vector<operation> two{list_due{}, list_due{}};
+  const std::vector<answer> both = store.execute(two).answers;
+  for (const answer& each : both) {
+    ASSERT_TRUE(std::holds_alternative<due_answer>(each));
+    EXPECT_EQ(std::get<due_answer>(each).jobs.size(), 1U);
+  }
+}
+
+/// A search passes over them without a look at the clock.
+TEST_F(PostgresqlListDue, TooManyDeadRowsAreNotSearched) {
+  postgresql_store store(options("a"));
+  execute_one(store, put{.tube = "a", .body = "", .due = 1h});
+  walk(10);
+  postgresql_connection pin(database_);
+  pin.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  pin.sql("SELECT 1");  // from now on PostgreSQL keeps all rows that go
+  sql("INSERT INTO foliot.delayed_9 (id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks, part) "
+      "SELECT i, 1, 0, 4000000000000, 0, 0, 0, 0, 0, 0, 9 FROM generate_series(1000001, 1000100) i");
+  sql("DELETE FROM foliot.delayed_9 WHERE id > 1000000");
+  // The statistics come late.
+  while (sql("SELECT pg_stat_get_dead_tuples('foliot.delayed_9'::regclass) >= 100") != "t") {
+    sql("SELECT pg_stat_force_next_flush()");
+  }
+  be_patient_for("0 ms");
+  std::vector<operation> batch{list_due{}};
+  const execution done = store.execute(batch);
+  const auto* const refused = std::get_if<unavailable_answer>(&done.answers.at(0));
+  ASSERT_NE(refused, nullptr);
+  EXPECT_NE(refused->why.find("dead rows"), std::string::npos) << refused->why;
+  EXPECT_NE(other_.error_of("SELECT * FROM foliot.due()").find("dead rows"), std::string::npos);
+  be_patient_for("1 h");
+  EXPECT_EQ(execute_one(store, list_due{}).jobs.size(), 1U);
+}
+
 TEST_F(PostgresqlListDue, ASchemaThatLacksTheFunctionRefusesThisOperationAlone) {
   postgresql_store store(options("a"));
   sql("DROP FUNCTION foliot.list_due");
@@ -143,6 +202,40 @@ TEST_F(PostgresqlListDue, AnApplicationReadsThePagesOfItsDatabase) {
                 "SELECT string_agg(p.job::text, ',' ORDER BY p.page) FROM pages p"),
             expected("", "(0::bigint, 0::bigint)", 60));
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.due(since => '2100-01-01 00:00Z')"), "0");
+}
+
+TEST_F(PostgresqlListDue, APageForAnApplicationReadsFewRowsOfTheTableOfTubes) {
+  {
+    postgresql_store store(options("a"));
+    put_many(store);
+  }
+  sql("ANALYZE foliot.tube, foliot.delayed");
+  sql("BEGIN");
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.due(most => 100)"), "100");
+  EXPECT_LE(std::stoi(sql("SELECT coalesce(t.seq_tup_read, 0) + coalesce(t.idx_tup_fetch, 0) FROM "
+                          "pg_stat_xact_user_tables t WHERE t.relid = 'foliot.tube'::regclass")),
+            400)
+      << "it read all of them, and more";
+  sql("COMMIT");
+}
+
+/// A search that begins at the floor does not see the rows of the lasting partition before it.
+TEST_F(PostgresqlListDue, AnOldTransactionOfAnApplicationSearchesFromTheFloor) {
+  {
+    postgresql_store store(options("a"));
+    execute_one(store, put{.tube = "a", .body = "", .due = 1h});
+  }
+  const std::string now = "(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
+  sql("UPDATE foliot.delayed SET due = " + now + " - 60000");
+  sql("SELECT setval('foliot.due_floor', " + now + ")");
+  // As in a transaction that began an hour ago.
+  sql("CREATE OR REPLACE FUNCTION foliot.time_of(given bigint[]) RETURNS bigint[] LANGUAGE sql STABLE AS $$ SELECT "
+      "ARRAY[t.ms, t.ms, 0]::bigint[] FROM (SELECT floor(extract(epoch FROM now()) * 1000) - 3600000 AS ms) t $$");
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.due()"), "0");
+  // An old snapshot may have jobs that were due since.
+  sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.due()"), "1");
+  sql("COMMIT");
 }
 
 TEST_F(PostgresqlListDue, WrongParametersAreErrorsThatNameThem) {

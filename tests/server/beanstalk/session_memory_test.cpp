@@ -338,6 +338,49 @@ TEST(SessionMemory, SmallAnswersThatAreNotReadHaveTheBound) {
   });
 }
 
+/// Delayed jobs in tubes with long names. `page` is the answer that lists all of them.
+task<> put_long_names(server& on, std::size_t count, std::string& page) {
+  std::string lines = "---\n";
+  for (std::size_t i = 0; i < count; ++i) {
+    jobs::put job;
+    job.tube = name_of(i);
+    job.due = jobs::utc_time(4'000'000'000'000ms);
+    const jobs::put_answer done = co_await on.broker.execute(std::move(job));
+    lines += "- {id: " + std::to_string(done.id) + ", tube: \"" + name_of(i) +
+             "\", state: delayed, due-ms: 4000000000000}\n";
+  }
+  page = "OK " + std::to_string(lines.size()) + "\r\n" + lines + "\r\n";
+}
+
+TEST(SessionMemory, PagesOfWhatIsDueNextThatAreNotReadHaveTheBound) {
+  with_server(megabyte, 65'535, [](server& on) -> task<> {
+    std::string page;
+    co_await put_long_names(on, 1000, page);
+    for (int i = 0; i < 20; ++i) co_await on.connect().send("x-due 1000 @0 0 -\r\n");
+    co_await runtime::sleep(1ms);
+    EXPECT_LE(on.memory.bytes(), 2 * megabyte);
+    EXPECT_GT(on.memory.waiting(), 0U);
+    client& other = on.connect();
+    const std::string said = co_await other.ask("x-due 1000 @0 0 -\r\n", "}\n\r\n");
+    EXPECT_EQ(said, page);
+    EXPECT_LE(on.memory.bytes(), 2 * megabyte);
+    EXPECT_GT(on.memory.closed(), 0U);
+  });
+}
+
+TEST(SessionMemory, APageOfWhatIsDueNextAboveTheBoundGetsThroughAlone) {
+  with_server(megabyte / 2, 65'535, [](server& on) -> task<> {
+    std::string page;
+    co_await put_long_names(on, 1000, page);
+    client& one = on.connect();
+    for (int i = 0; i < 3; ++i) {
+      const std::string said = co_await one.ask("x-due 1000 @0 0 -\r\n", "}\n\r\n");
+      EXPECT_EQ(said, page);
+    }
+    EXPECT_EQ(on.memory.closed(), 0U);
+  });
+}
+
 TEST(SessionMemory, BodiesThatAreNotReadHaveTheBound) {
   with_server(16 * megabyte, 4 * megabyte, [](server& on) -> task<> {
     client& other = on.connect();

@@ -139,6 +139,35 @@ TEST(BeanstalkWriter, ExtendedStatisticsOfAJob) {
   EXPECT_NE(written([&](std::string& out) { write_statistics(out, what); }).find("\nkey: \"\"\n"), std::string::npos);
 }
 
+/// The names of a store that other programs use, too.
+TEST(BeanstalkWriter, NamesInQuotesHaveEscapes) {
+  const std::string name = "a\"b\\c\nd\r\x01\x7f\xc3\xa9";
+  const std::string quoted = R"("a\"b\\c\nd\x0d\x01\x7f)"
+                             "\xc3\xa9\"";
+  const std::vector<jobs::due_job> listed{{7, name, jobs::job_state::delayed, jobs::utc_time(5ms)},
+                                          {18'446'744'073'709'551'615u, "b", jobs::job_state::delayed, {}}};
+  const std::string lines = "---\n- {id: 7, tube: " + quoted +
+                            ", state: delayed, due-ms: 5}\n"
+                            "- {id: 18446744073709551615, tube: \"b\", state: delayed, due-ms: 0}\n";
+  EXPECT_EQ(written([&](std::string& out) { write_due(out, listed); }),
+            "OK " + std::to_string(lines.size()) + "\r\n" + lines + "\r\n");
+  job_statistics job;
+  job.tube = name;
+  const std::string of_job = written([&](std::string& out) { write_statistics(out, job); });
+  EXPECT_NE(of_job.find("\ntube: " + quoted + "\nstate: "), std::string::npos) << of_job;
+  tube_statistics tube;
+  tube.name = name;
+  const std::string of_tube = written([&](std::string& out) { write_statistics(out, tube); });
+  EXPECT_NE(of_tube.find("\nname: " + quoted + "\ntotal-jobs: "), std::string::npos) << of_tube;
+}
+
+TEST(BeanstalkWriter, TheLongestLineOfAJobThatIsDueHasItsRoom) {
+  const std::vector<jobs::due_job> longest{{18'446'744'073'709'551'615u, std::string(jobs::longest_tube_name, 'x'),
+                                            jobs::job_state::delayed, jobs::utc_time(9'223'372'036'854ms)}};
+  const std::string line = written([&](std::string& out) { write_due(out, longest); });
+  EXPECT_LE(line.size(), longest_due_line + std::string("OK 1234\r\n---\n\r\n").size());
+}
+
 TEST(BeanstalkWriter, StatisticsOfATube) {
   tube_statistics tube;
   tube.name = "a";

@@ -1,7 +1,8 @@
 -- Functions for applications, which put and change jobs in their own transactions.
 --
 -- The functions that docs/serve/sql.md describes are stable: put(), cancel(), cancel_by_key(), reschedule(),
--- reschedule_by_key() and tell() keep their names, parameters and answers in later versions. The others are their steps.
+-- reschedule_by_key(), tell() and due() (due.sql) keep their names, parameters and answers in later versions. The others are
+-- their steps.
 --
 -- Called by: applications. They run with the rights of the schema's owner, so a role needs no right to a table, but must
 -- have been granted each function that it calls. Locks: those of a change of a waiting job (tables.sql), until the
