@@ -31,8 +31,6 @@ struct model_job {
   std::string tube;
   std::string key;
   job_state state = job_state::ready;
-
-  friend bool operator==(const model_job&, const model_job&) = default;
 };
 using job_table = std::map<job_id, model_job>;
 
