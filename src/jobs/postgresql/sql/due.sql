@@ -25,6 +25,9 @@ DECLARE
   due_floor bigint := foliot.due_floor(coalesce(nullif(current_setting('foliot.now', true), '')::bigint,
     CASE WHEN current_setting('transaction_isolation') = 'read committed' THEN (foliot.time_of_call())[1]
          ELSE (foliot.time_of(NULL))[1] END));
+  -- Where the rows of the lasting partition begin: one comparison, because the scan of an index begins at the first of two.
+  far_since bigint := greatest(since, due_floor - 1);
+  far_after bigint := CASE WHEN since >= due_floor THEN after ELSE foliot.greatest_bigint() END;
   many_tubes bigint := 100;
   tubes_at_once bigint := 10;
   are_many boolean := (SELECT count(*) FROM (SELECT t.name FROM foliot.tube t WHERE t.name >= prefix
@@ -46,7 +49,7 @@ BEGIN
          ORDER BY d.due, d.id LIMIT walk)
         UNION ALL
         (SELECT d.due, d.id, d.tube FROM foliot.delayed d
-         WHERE d.part = foliot.lasting_partition() AND d.due >= due_floor AND (d.due, d.id) > (since, after)
+         WHERE d.part = foliot.lasting_partition() AND (d.due, d.id) > (far_since, far_after)
          ORDER BY d.due, d.id LIMIT walk)) a
       ORDER BY a.due, a.id LIMIT walk),
     page AS (
@@ -77,8 +80,8 @@ BEGIN
          ORDER BY d.due, d.id LIMIT most)
         UNION ALL
         (SELECT d.due, d.id FROM foliot.delayed d
-         WHERE d.tube = s.id AND d.part = foliot.lasting_partition() AND d.due >= due_floor
-           AND (d.due, d.id) > (since, after) AND d.due <= last_due
+         WHERE d.tube = s.id AND d.part = foliot.lasting_partition() AND (d.due, d.id) > (far_since, far_after)
+           AND d.due <= last_due
          ORDER BY d.due, d.id LIMIT most)) e
       WHERE substring(s.name FROM 1 FOR length(prefix)) = prefix
       ORDER BY e.due, e.id LIMIT most) p;
