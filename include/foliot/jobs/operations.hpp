@@ -210,9 +210,9 @@ inline constexpr std::uint32_t most_listed_due = 1000;
 ///
 /// A job that is reserved, ready or buried is not due later, so it is on no page. A pause of its tube delays the claims
 /// of a job, and not the job. While a tube moves from one database to another, its jobs may be missing.
-/// In a memory_store and in PostgreSQL, O(log n + count) without a prefix. Else a search for each tube whose name begins
-/// with the prefix, of up to `count` jobs in the worst case; in an embedded store only for those that may be on the
-/// page. docs/decisions/0017-the-table-of-operations.md has the details.
+/// In a memory_store and in PostgreSQL, O(log n + count) without a prefix. Else a search for each tube whose name
+/// begins with the prefix, of up to `count` jobs in the worst case; in an embedded store only for those that may be on
+/// the page. docs/decisions/0017-the-table-of-operations.md has the details.
 struct list_due {
   std::string prefix = {};  ///< empty: all tubes
   utc_time from{};

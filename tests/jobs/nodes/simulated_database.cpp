@@ -36,7 +36,9 @@ class simulated_connection final : public detail::node_connection {
   }
 
   [[nodiscard]] std::string place() const override { return to_.host() + ":5432/jobs"; }
-  [[nodiscard]] bool is_replaced() const override { return known_.is_replaced(server_); }
+  [[nodiscard]] bool is_replaced() const override {
+    return in_.wrong != flaw::forgets_timelines && known_.is_replaced(server_);
+  }
 
   [[nodiscard]] description prepare(bool, instant deadline) override {
     description found;
@@ -59,6 +61,7 @@ class simulated_connection final : public detail::node_connection {
     return got;
   }
   void commit(instant deadline) override {
+    stand_still();
     if (by_.is_dead()) lose();
     if (in_.is_troubled && one_in(20)) {
       const bool has_arrived = one_in(2);
@@ -79,6 +82,9 @@ class simulated_connection final : public detail::node_connection {
       throw database_failure("", "simulated: the server did not answer in time");
     }
     to_.commit(*here_);
+    if (!changes || &to_ == &in_.primary()) return;
+    ++in_.confirmed_by_old;
+    if (knew_that_replaced_) ++in_.confirmed_by_known_old;
   }
   [[nodiscard]] bool goes_on_after(const database_failure& failure, instant) noexcept override {
     const bool is_in_order = failure.is_conflict() || failure.is_for_want_of_room() || failure.is_refusal();
@@ -95,11 +101,11 @@ class simulated_connection final : public detail::node_connection {
   }
   [[nodiscard]] std::vector<held_reservation> reservations_of(std::int64_t registration, const given_time&,
                                                               instant deadline) override {
-    content& data = begin(deadline).after;
-    const instant now = to_.now();
+    backend::transaction& open = begin(deadline);
+    content& data = open.after;
     std::vector<held_reservation> all;
     for (const reservation& each : simulated_server::reservations_of(data, registration)) {
-      all.push_back({each, data.jobs.find(each.id)->job.expires - now});
+      all.push_back({each, data.jobs.find(each.id)->job.expires - open.now()});
     }
     end_call();
     return all;
@@ -140,6 +146,10 @@ class simulated_connection final : public detail::node_connection {
     if (left > duration::zero()) simulation::pass_time(left);
   }
 
+  void stand_still() {
+    if (const duration stop = by_.take_stop(); stop > duration::zero()) simulation::pass_time(stop);
+  }
+
   void lose() {
     is_lost_ = true;
     to_.lose(*here_, one_in(2) ? duration::zero() : up_to(8s));
@@ -156,7 +166,8 @@ class simulated_connection final : public detail::node_connection {
 
   /// A call begins: its statements are on their way to the server.
   backend::transaction& begin(instant deadline) {
-    if (const duration stop = by_.take_stop(); stop > duration::zero()) simulation::pass_time(stop);
+    if (here_->open == nullptr) knew_that_replaced_ = known_.is_replaced(server_);
+    stand_still();
     if (by_.is_dead()) lose();
     expect_server();
     if (in_.is_troubled) {
@@ -183,6 +194,7 @@ class simulated_connection final : public detail::node_connection {
   const detail::reached_server server_;
   const std::shared_ptr<backend> here_;
   bool is_lost_ = false;
+  bool knew_that_replaced_ = false;  // when the transaction began
 };
 
 std::vector<std::string> hosts_in(const detail::target::arguments& with) {
@@ -220,10 +232,20 @@ simulated_server* simulated_database::find(std::string_view host) {
   return found == servers_.end() ? nullptr : found->get();
 }
 
-void simulated_database::fail_over(std::size_t count, bool stays) {
+void simulated_database::end_old() {
+  simulated_server& old = *servers_[1 - primary_];
+  old.stop(false);
+  if (!replaced_at_) return;
+  lost.insert(lost.end(), old.log().begin() + static_cast<std::ptrdiff_t>(*replaced_at_), old.log().end());
+  replaced_at_.reset();
+}
+
+void simulated_database::fail_over(std::size_t count, old_primary then) {
+  end_old();
   simulated_server& old = primary();
   simulated_server& next = *servers_[1 - primary_];
-  if (!stays) old.stop(one_in(2));
+  if (then == old_primary::is_down) old.stop(one_in(2));
+  if (then == old_primary::goes_on) replaced_at_ = old.log().size();
   content stored = old.stored();
   std::vector<effect> log = old.log();
   if (const auto& before = old.before(); count > 0 && !before.empty()) {
@@ -234,8 +256,7 @@ void simulated_database::fail_over(std::size_t count, bool stays) {
     log.resize(length);
     stored = earlier;
   }
-  if (stays) old.waits_for_standby = true;
-  next.stop(false);
+  old.waits_for_standby = then == old_primary::confirms_nothing;
   next.is_up = true;
   next.waits_for_standby = false;
   next.promote(std::move(stored), std::move(log), old.timeline() + 1);
@@ -245,7 +266,7 @@ void simulated_database::fail_over(std::size_t count, bool stays) {
 void simulated_database::heal() {
   is_troubled = false;
   for (const auto& each : servers_) each->is_full = false;
-  servers_[1 - primary_]->stop(false);
+  end_old();
   primary().is_up = true;
   interrupt_listeners();
 }
@@ -298,6 +319,7 @@ simulated_database& simulated_process::database_with(std::string_view host) cons
 }
 
 std::unique_ptr<detail::node_connection> simulated_process::connect(detail::target& to, const warning& warn) {
+  detail::timelines nothing;
   const auto reach = [&](const detail::target::arguments& with) {
     std::vector<std::string> reasons;
     for (const std::string& host : hosts_in(with)) {
@@ -313,13 +335,15 @@ std::unique_ptr<detail::node_connection> simulated_process::connect(detail::targ
       } else {
         detail::reached_connection<detail::node_connection> made;
         made.server = {to.to_string(), "cluster of " + in.connection_string(), host, server.timeline()};
+        known_.add(made.server);
         made.over = std::make_unique<simulated_connection>(*this, in, server, known_, made.server);
         return made;
       }
     }
     throw connect_failure(std::move(reasons));
   };
-  return detail::primary_search<detail::node_connection, decltype(reach)>(to, known_, warn, reach).find().over;
+  detail::timelines& known = all_.front()->wrong == flaw::forgets_timelines ? nothing : known_;
+  return detail::primary_search<detail::node_connection, decltype(reach)>(to, known, warn, reach).find().over;
 }
 
 std::unique_ptr<detail::node_listener> simulated_process::listen(const std::string& database, duration scan_every) {

@@ -29,6 +29,13 @@ namespace foliot::jobs::nodes {
 
 class simulated_listener;
 
+/// What becomes of a primary when its standby takes its place.
+enum class old_primary : std::uint8_t {
+  is_down,
+  confirms_nothing,  ///< it stays, and accepts writes, which no standby confirms
+  goes_on,           ///< it comes back, and confirms writes, which are lost
+};
+
 class simulated_database {
  public:
   simulated_database(std::size_t number, flaw wrong);
@@ -38,9 +45,8 @@ class simulated_database {
   [[nodiscard]] simulated_server* find(std::string_view host);
   [[nodiscard]] simulated_server& primary() { return *servers_[primary_]; }
 
-  /// The standby takes the place of the primary, and lacks its last `lost` commits. The old primary is `stays`: it
-  /// accepts writes, which no standby confirms; else it is down.
-  void fail_over(std::size_t lost, bool stays);
+  /// The standby takes the place of the primary, and lacks its last `lost` commits.
+  void fail_over(std::size_t lost, old_primary then);
   /// Everything works again.
   void heal();
 
@@ -56,10 +62,19 @@ class simulated_database {
   bool drops_notifications = false;
   /// What failovers have lost.
   std::vector<effect> lost;
+  /// How many changes an old primary has confirmed, to any process.
+  std::size_t confirmed_by_old = 0;
+  /// How many of them to a process that knew before it asked that another server has replaced this one.
+  std::size_t confirmed_by_known_old = 0;
   const flaw wrong;
 
  private:
+  /// Stops the server that is not the primary. What it has committed since it was replaced is lost.
+  void end_old();
+
   std::vector<std::unique_ptr<simulated_server>> servers_;
+  /// The length of the log of the server that is not the primary when it was replaced: if it goes on.
+  std::optional<std::size_t> replaced_at_;
   std::size_t primary_ = 0;
   std::vector<simulated_listener*> listeners_;
   std::vector<std::pair<simulated_listener*, std::vector<std::string>>> late_;

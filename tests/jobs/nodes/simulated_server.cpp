@@ -34,12 +34,6 @@ bool is_poison(const operation& what) {
   return made != nullptr && made->body.starts_with("poison");
 }
 
-/// A put whose delay ends early.
-operation hurried(operation what) {
-  if (auto* const made = std::get_if<put>(&what)) made->due = std::get<milliseconds>(made->due) / 2;
-  return what;
-}
-
 /// Whether an answer says that something has changed.
 bool has_changed(const answer& got) {
   if (const auto* const made = std::get_if<put_answer>(&got)) {
@@ -65,7 +59,7 @@ void to_local(answer& got, const detail::batch_time& time) {
 
 }  // namespace
 
-std::chrono::sys_time<nanoseconds> simulated_server::wall() const {
+server_time simulated_server::wall() const {
   return wall_clock::to_sys(wall_clock::instance().now()) + nanoseconds(clock_ahead.count());
 }
 
@@ -111,12 +105,17 @@ backend::transaction& simulated_server::acquire(backend& by, instant deadline) {
   for (;;) {
     advance();
     const instant now = time_now();
+    const server_time wall_time = wall();
     if (by.has_ended || !is_up) throw database_failure("", "simulated: the server has closed the connection");
     if (holder_ == nullptr || holder_ == &by) {
       holder_ = &by;
       by.last_use = now;
-      if (by.open == nullptr)
-        by.open = std::make_unique<backend::transaction>(backend::transaction{stored_, {}, {}, false});
+      if (by.open == nullptr) {
+        by.open = std::make_unique<backend::transaction>();
+        by.open->after = stored_;
+      }
+      by.open->wall = wall_time;
+      by.open->time = now;
       return *by.open;
     }
     if (now >= deadline) throw database_failure("", "simulated: the server did not answer in time");
@@ -136,6 +135,11 @@ void simulated_server::commit(backend& by) {
     before_.emplace_back(stored_, log_.size());
     if (before_.size() > most_before) before_.pop_front();
     stored_ = std::move(by.open->after);
+    for (const auto& each : stored_.jobs.entries()) {
+      const bool is_of_nobody =
+          each.job.state == job_state::reserved && !stored_.registrations.contains(stored_.holders[each.job.id]);
+      has_kept_for_nobody = has_kept_for_nobody || is_of_nobody;
+    }
     log_.insert(log_.end(), by.open->effects.begin(), by.open->effects.end());
   }
   roll_back(by);
@@ -189,7 +193,7 @@ std::string simulated_server::recognize(backend::transaction& in) const {
 
 std::optional<std::int64_t> simulated_server::announce(backend::transaction& in,
                                                        const detail::node_connection::announcement& who) {
-  const instant time = now();
+  const instant time = in.now();
   const auto older =
       std::ranges::find_if(in.after.registrations, [&](const auto& each) { return each.second.name == who.node; });
   if (older != in.after.registrations.end()) {
@@ -213,18 +217,51 @@ std::vector<reservation> simulated_server::reservations_of(const content& stored
   return all;
 }
 
-void simulated_server::abandon_all(backend::transaction& in, std::span<const operation> which) {
+std::vector<answer> simulated_server::abandon_all(backend::transaction& in, std::span<const operation> which) {
   // At this time no reservation is over, and no job is due.
-  const execution done = in.after.jobs.execute_for(0, {}, which, {}, instant::earliest());
+  execution done = in.after.jobs.execute_for(0, {}, which, {}, instant::earliest());
   in.ready.insert(done.ready_tubes.begin(), done.ready_tubes.end());
   in.changes = in.changes || std::ranges::any_of(done.answers, has_changed);
+  return std::move(done.answers);
+}
+
+void simulated_server::give_back(backend::transaction& in, std::span<const operation> batch,
+                                 const detail::batch_frame& frame) const {
+  std::vector<operation> unwanted;
+  for (const reservation& each : frame.unwanted) unwanted.emplace_back(abandon{each});
+  const auto is_abandon = [](const operation& each) { return std::holds_alternative<abandon>(each); };
+  if (wrong_ == flaw::gives_back_all && (!unwanted.empty() || std::ranges::any_of(batch, is_abandon))) {
+    for (const reservation& each : reservations_of(in.after, frame.registration)) unwanted.emplace_back(abandon{each});
+  }
+  const std::vector<answer> answers = abandon_all(in, unwanted);
+  for (std::size_t i = 0; i < unwanted.size(); ++i) note(in, unwanted[i], answers[i], frame.registration);
+}
+
+/// What a canary executes instead of an operation.
+operation simulated_server::alter(operation what, content& data) const {
+  auto* const made = std::get_if<put>(&what);
+  if (made != nullptr && wrong_ == flaw::is_early) made->due = std::get<milliseconds>(made->due) / 2;
+  if (made != nullptr && wrong_ == flaw::ignores_priorities) made->priority = {};
+  if (auto* const released = std::get_if<release>(&what);
+      released != nullptr && wrong_ == flaw::is_early_after_release) {
+    released->due = std::get<milliseconds>(released->due) / 2;
+  }
+  if (auto* const done = std::get_if<finish>(&what); done != nullptr && wrong_ == flaw::ends_by_id) {
+    const conformance::oracle::entry* const it = data.jobs.find(done->token.id);
+    const bool is_reserved = it != nullptr && it->job.state == job_state::reserved;
+    if (is_reserved) done->token = {it->job.id, it->opening, it->attempts};
+  }
+  if (const auto* const given = std::get_if<abandon>(&what); given != nullptr && wrong_ == flaw::finishes_abandoned) {
+    what = finish{given->token};
+  }
+  return what;
 }
 
 void simulated_server::close_registration(backend::transaction& in, std::int64_t registration) {
   in.changes = true;
   std::vector<operation> ends;
   for (const reservation& each : reservations_of(in.after, registration)) ends.emplace_back(abandon{each});
-  if (wrong_ != flaw::keeps_reservations) abandon_all(in, ends);
+  if (wrong_ != flaw::keeps_reservations) static_cast<void>(abandon_all(in, ends));
   in.after.registrations.erase(registration);
 }
 
@@ -262,7 +299,7 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
   if (!has_changed(got)) return;
   in.changes = true;
   const auto add = [&](effect::kind kind, std::string body, const reservation& token) {
-    in.effects.push_back({kind, std::move(body), token});
+    in.effects.push_back({kind, std::move(body), token, in.time});
   };
   if (const auto* const made = std::get_if<put>(&what)) {
     add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0});
@@ -277,8 +314,8 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
     add(effect::kind::release, {}, released->token);
   } else if (const auto* const buried = std::get_if<bury>(&what)) {
     add(effect::kind::bury, {}, buried->token);
-  } else if (std::holds_alternative<cancel>(what)) {
-    add(effect::kind::cancel, {}, {std::get<change_answer>(got).id, 0, 0});
+  } else if (const auto* const given = std::get_if<abandon>(&what)) {
+    add(effect::kind::abandon, {}, given->token);
   }
 }
 
@@ -299,8 +336,7 @@ void note_still_held(content& data, const detail::batch_frame& frame, const deta
 
 detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, std::span<const operation> batch,
                                                       const detail::batch_frame& frame, detail::batch_time& time) {
-  const auto wall_time = wall();
-  const instant clock = instant::from_nanoseconds(wall_time.time_since_epoch().count());
+  const instant clock = in.now();
   content& data = in.after;
   if (!data.registrations.contains(frame.registration) && wrong_ != flaw::ignores_registrations) {
     throw database_failure("FL001", "simulated: the registration of the node is over");
@@ -310,12 +346,10 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
     throw database_failure("53100", "simulated: no space left on device");
   }
   detail::batch_plan::outcome result;
-  time.now_ms = std::chrono::floor<milliseconds>(wall_time).time_since_epoch().count();
+  time.now_ms = std::chrono::floor<milliseconds>(in.wall).time_since_epoch().count();
   time.now_ns = clock.nanoseconds();
   if (frame.sends_heartbeat) result.wants_heartbeat = heartbeat(in, frame, clock);
-  std::vector<operation> unwanted;
-  for (const reservation& each : frame.unwanted) unwanted.emplace_back(abandon{each});
-  abandon_all(in, unwanted);
+  give_back(in, batch, frame);
   std::vector<operation> done;
   std::vector<std::optional<answer>> refused(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -327,10 +361,10 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
     } else if (is_full && frame.lacks_room && needs_room(batch[i])) {
       refused[i] = put_answer{put_answer::kind::no_space};
     } else {
-      done.push_back(wrong_ == flaw::is_early ? hurried(batch[i]) : batch[i]);
+      done.push_back(alter(batch[i], data));
     }
   }
-  execution got = data.jobs.execute_for(static_cast<std::uint64_t>(frame.opening), frame.over, done, wall_time, clock);
+  execution got = data.jobs.execute_for(static_cast<std::uint64_t>(frame.opening), frame.over, done, in.wall, clock);
   in.changes = in.changes || !got.expired.empty() || !got.ready_tubes.empty();
   std::size_t next = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -338,8 +372,8 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
       result.done.answers.push_back(*std::move(refused[i]));
       continue;
     }
+    note(in, wrong_ == flaw::finishes_abandoned ? done[next] : batch[i], got.answers[next], frame.registration);
     answer& one = got.answers[next++];
-    note(in, batch[i], one, frame.registration);
     to_local(one, time);
     result.done.answers.push_back(std::move(one));
   }

@@ -5,9 +5,12 @@
 // It follows sql/batch.sql in what a node can observe, and knows no locks of jobs: a transaction that finds another one
 // open waits, and gets a conflict after lock_timeout, as from PostgreSQL.
 //
-// One simulated thread runs at a time, and no other one goes on within a function here, except in acquire().
+// One simulated thread runs at a time. Each look at a clock is a point where another one may go on, which may stop the
+// server and so destroy open transactions. So acquire() reads the clocks before its last look at the server, and keeps
+// them in the transaction: what works in a transaction reads no clock.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -37,17 +40,24 @@ enum class flaw : std::uint8_t {
   keeps_reservations,       ///< a registration ends, and its reservations do not
   repeats_tokens,           ///< the attempts of a job begin again with each reservation
   is_early,                 ///< a delayed job is ready after half of its delay
+  is_early_after_release,   ///< the same for a job that was released with a delay
   answers_before_commit,    ///< a commit is answered before the standby has it
   trusts_notifications,     ///< a node whose clients wait does not look by itself
   accepts_tubes_that_left,  ///< a put into a tube that has left is executed
+  finishes_abandoned,       ///< an abandon is executed as a finish
+  gives_back_all,           ///< an abandon ends all reservations of its registration
+  ends_by_id,               ///< a finish ends the reservation of another client
+  ignores_priorities,       ///< all jobs have one priority
+  forgets_timelines,        ///< a process forgets the timelines that its connections have reached
 };
 
 /// What a transaction did to jobs, for the judge.
 struct effect {
-  enum class kind : std::uint8_t { put, claim, finish, release, bury, cancel };
+  enum class kind : std::uint8_t { put, claim, finish, release, bury, abandon };
   kind what = kind::put;
   std::string body;   ///< of a put or a claim
-  reservation token;  ///< `id` alone for a put and a cancel
+  reservation token;  ///< `id` alone for a put
+  instant time;       ///< of the monotonic clock
 
   friend bool operator==(const effect&, const effect&) = default;
 };
@@ -73,13 +83,20 @@ struct content {
   std::set<std::string> away;  ///< the tubes that have left
 };
 
+using server_time = std::chrono::sys_time<std::chrono::nanoseconds>;
+
 /// The server's side of a connection.
 struct backend {
   struct transaction {
     content after;
+    // At the last acquire().
+    server_time wall{};  ///< of the server's clock
+    instant time;        ///< of the monotonic clock
     std::vector<effect> effects;
     std::set<std::string> ready;  ///< tubes in which jobs have become ready
     bool changes = false;
+
+    [[nodiscard]] instant now() const { return instant::from_nanoseconds(wall.time_since_epoch().count()); }
   };
 
   std::string process;
@@ -129,14 +146,9 @@ class simulated_server {
   [[nodiscard]] static std::vector<reservation> reservations_of(const content& stored, std::int64_t registration);
   void close_registration(backend::transaction& in, std::int64_t registration);
 
-  /// The wall clock of this machine.
-  [[nodiscard]] std::chrono::sys_time<std::chrono::nanoseconds> wall() const;
-  [[nodiscard]] instant now() const { return instant::from_nanoseconds(wall().time_since_epoch().count()); }
-
   /// As committed.
   [[nodiscard]] content& stored() noexcept { return stored_; }
   [[nodiscard]] const std::vector<effect>& log() const noexcept { return log_; }
-  [[nodiscard]] bool is_idle() const noexcept { return holder_ == nullptr; }
   /// The content and the log before the last few commits, the latest last.
   [[nodiscard]] const std::deque<std::pair<content, std::size_t>>& before() const noexcept { return before_; }
 
@@ -144,9 +156,15 @@ class simulated_server {
   bool is_full = false;
   bool waits_for_standby = false;  ///< no commit is answered
   duration clock_ahead{};
+  /// A reservation was committed whose registration was over: nothing would end it if its node died.
+  bool has_kept_for_nobody = false;
 
  private:
-  static void abandon_all(backend::transaction& in, std::span<const operation> which);
+  /// The wall clock of this machine.
+  [[nodiscard]] server_time wall() const;
+  static std::vector<answer> abandon_all(backend::transaction& in, std::span<const operation> which);
+  void give_back(backend::transaction& in, std::span<const operation> batch, const detail::batch_frame& frame) const;
+  operation alter(operation what, content& data) const;
   bool heartbeat(backend::transaction& in, const detail::batch_frame& frame, instant now);
   void note(backend::transaction& in, const operation& what, const answer& got, std::int64_t registration) const;
   void finish_commit(backend& by);

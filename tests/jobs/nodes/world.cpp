@@ -49,13 +49,30 @@ std::unique_ptr<job_store> open(const std::string& name, const std::shared_ptr<s
 
 request& add_request(world& in, request::kind what, std::string body, const reservation& token) {
   const instant now = monotonic_clock::instance().now();
-  in.requests.push_back({what, std::move(body), token, in.next_moment(), now, request::fate::unanswered});
+  in.requests.push_back({what, std::move(body), token, in.next_moment(), now, 0, request::fate::unanswered});
   return in.requests.back();
 }
 
 void refuse(request& what, const store_unavailable& why) {
   what.became = why.is_in_doubt() ? request::fate::in_doubt : request::fate::refused;
 }
+
+/// What a client has until it ends: declared behind the client, it ends first.
+class holdings {
+ public:
+  holdings() = default;
+  ~holdings() {
+    const instant now = monotonic_clock::instance().now();
+    for (receipt* const each : all_) each->given_up = now;
+  }
+  holdings(const holdings&) = delete;
+  holdings& operator=(const holdings&) = delete;
+
+  void add(receipt& each) { all_.push_back(&each); }
+
+ private:
+  std::vector<receipt*> all_;
+};
 
 task<> put_job(world& in, broker& on) {
   put what;
@@ -67,6 +84,7 @@ task<> put_job(world& in, broker& on) {
   what.due = delay;
   request& asked = add_request(in, request::kind::put, what.body, {});
   asked.due += duration(delay);
+  asked.priority = what.priority;
   try {
     auto putting = on.execute(std::move(what));
     const put_answer got = co_await putting;
@@ -86,14 +104,16 @@ task<> put_jobs(world& in, broker& on) {
 
 task<> end_job(world& in, client& me, const claimed_job& job, request::kind how) {
   const job_id id = job.token.id;
+  const milliseconds delay(how == request::kind::release ? choose(100) : 0);
   request& asked = add_request(in, how, job.job.body, job.token);
+  asked.due += duration(delay);
   try {
     holder_answer got;
     if (how == request::kind::finish) {
       auto ending = me.finish(id);
       got = co_await ending;
     } else if (how == request::kind::release) {
-      auto ending = me.release(id, std::nullopt, milliseconds(choose(100)));
+      auto ending = me.release(id, std::nullopt, delay);
       got = co_await ending;
     } else {
       auto ending = me.bury(id);
@@ -109,6 +129,7 @@ task<> end_job(world& in, client& me, const claimed_job& job, request::kind how)
 task<> work(world& in, broker& on) {
   for (std::uint64_t lives = 1 + choose(3); lives > 0; --lives) {
     client me(on);
+    holdings mine;
     for (const std::string& each : in.tubes) {
       if (me.watched().empty() || !one_in(3)) me.watch(each);
     }
@@ -122,7 +143,7 @@ task<> work(world& in, broker& on) {
       } catch (const store_unavailable&) {
       }
       if (!job) continue;
-      in.receive(*job);
+      mine.add(in.receive(*job));
       if (one_in(5)) break;
       const duration hold = up_to(one_in(5) ? duration(job->job.ttr) * 2 : duration(30ms));
       co_await runtime::sleep(hold);
@@ -143,6 +164,7 @@ task<> drain(world& in, broker& on) {
     }
   }
   client me(on);
+  holdings mine;
   for (const std::string& each : in.tubes) me.watch(each);
   for (int idle = 0; idle < 2;) {
     std::optional<claimed_job> job;
@@ -154,7 +176,9 @@ task<> drain(world& in, broker& on) {
       in.breaches.emplace_back(std::string("left: no answer: ") + why.what());
     }
     if (job) {
-      in.receive(*job);
+      receipt& got = in.receive(*job);
+      got.is_of_drain = true;
+      mine.add(got);
       co_await end_job(in, me, *job, request::kind::finish);
     } else {
       ++idle;
@@ -165,6 +189,7 @@ task<> drain(world& in, broker& on) {
 /// A client that waits at one node gets the job of another one, also if nobody hears of it.
 task<> wait_for_news(world& in, broker& on) {
   client me(on);
+  holdings mine;
   me.watch(in.tubes.front());
   const instant begin = monotonic_clock::instance().now();
   std::optional<claimed_job> job;
@@ -178,7 +203,7 @@ task<> wait_for_news(world& in, broker& on) {
     in.breaches.emplace_back("late: a client waits for the job of another node");
   }
   if (!job) co_return;
-  in.receive(*job);
+  mine.add(in.receive(*job));
   co_await end_job(in, me, *job, request::kind::finish);
 }
 
@@ -231,7 +256,8 @@ void make_trouble(world& in) {
     }
     case 1: {
       const bool loses = in.loses_commits || one.wrong == flaw::answers_before_commit;
-      one.fail_over(loses ? choose(4) : 0, !loses && one_in(2));
+      const old_primary stays = in.loses_commits ? old_primary::goes_on : old_primary::confirms_nothing;
+      one.fail_over(loses ? choose(4) : 0, one_in(2) ? stays : old_primary::is_down);
       break;
     }
     case 2:
@@ -358,8 +384,10 @@ broker& world::any_broker() {
   return nodes[choose(living)]->broker;
 }
 
-void world::receive(const claimed_job& job) {
-  receipts.push_back({job.job.body, job.token, next_moment(), monotonic_clock::instance().now()});
+receipt& world::receive(const claimed_job& job) {
+  const instant now = monotonic_clock::instance().now();
+  receipts.push_back({job.job.body, job.token, next_moment(), now, instant::never(), false});
+  return receipts.back();
 }
 
 outcome live(flaw wrong) {
@@ -384,8 +412,11 @@ outcome live(flaw wrong) {
     }
   }
   judge(in);
-  outcome left{std::move(in.requests), std::move(in.receipts), 0, std::move(in.breaches)};
-  for (const auto& each : in.databases) left.lost_effects += each->lost.size();
+  outcome left{std::move(in.requests), std::move(in.receipts), 0, 0, std::move(in.breaches)};
+  for (const auto& each : in.databases) {
+    left.lost_effects += each->lost.size();
+    left.confirmed_by_old += each->confirmed_by_old;
+  }
   return left;
 }
 

@@ -5,10 +5,19 @@
 // The judge knows what clients asked and were answered, and what the databases have committed. It finds a world at
 // fault with one of these rules, by which a breach begins:
 //   - once: what was answered is committed exactly once, what was refused is not, and what is in doubt is at most once;
-//   - held: a client that has lost a job to another one cannot end it;
-//   - early: no client gets a job before it is due;
-//   - left: once all is well again, each job that is there comes to a client, and no registration stays;
+//   - held: a client that has lost a job to another one cannot end it, and the reservation of a client is not given
+//     back before the client ends;
+//   - early: no client gets a job before it is due, also after a release;
+//   - order: the client that gets all jobs of one database at the end gets them by priority and id;
+//   - replaced: no process is told that a change is done by a primary that it knows to be replaced;
+//   - left: once all is well again, each job that is there comes to a client, and no registration stays; and no
+//     reservation is committed for a registration that is over;
 //   - late: news that are lost delay a job by the time of a scan only.
+//
+// It does not see: the order of jobs by priority while several clients work, and over several databases; keys, turns,
+// passing over; touch, pause, cancel, reschedule, kick_job, peek, counts, list_due. Its databases do not refuse for
+// want of rights or of their schema, and their rotation does not fail. No standby is away for a while, and no listener
+// has an outage. It accepts a claim that nobody received, and a reserve() that answers late.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +43,9 @@ struct request {
   kind what = kind::put;
   std::string body;
   reservation token;
-  std::uint64_t begin = 0;  ///< in the order of all moments
-  instant due;              ///< of a put: no client gets the job before
+  std::uint64_t begin = 0;      ///< in the order of all moments
+  instant due;                  ///< of a put or a release: no client gets the job before
+  jobs::priority priority = 0;  ///< of a put
   fate became = fate::unanswered;
 
   friend bool operator==(const request&, const request&) = default;
@@ -47,6 +57,8 @@ struct receipt {
   reservation token;
   std::uint64_t order = 0;
   instant time;
+  instant given_up = instant::never();  ///< when its client began to end
+  bool is_of_drain = false;             ///< of the client that gets all jobs at the end
 
   friend bool operator==(const receipt&, const receipt&) = default;
 };
@@ -64,13 +76,13 @@ struct world {
   explicit world(flaw wrong);
 
   [[nodiscard]] std::uint64_t next_moment() { return ++moments; }
-  void receive(const claimed_job& job);
+  receipt& receive(const claimed_job& job);
   /// A node that lives.
   [[nodiscard]] broker& any_broker();
   [[nodiscard]] simulated_database& any_database() { return *databases[simulation::choose(databases.size())]; }
 
   // What this seed brings.
-  bool loses_commits;     ///< a standby lacks the last commits when it takes over
+  bool loses_commits;     ///< a standby lacks the last commits when it takes over, and an old primary goes on
   bool has_clocks_apart;  ///< the servers' clocks differ
   bool has_moves;         ///< a tube moves to another database
   duration trouble_length;
@@ -90,7 +102,8 @@ struct world {
 struct outcome {
   std::deque<request> requests;
   std::deque<receipt> receipts;
-  std::size_t lost_effects = 0;  ///< by failovers
+  std::size_t lost_effects = 0;      ///< by failovers
+  std::size_t confirmed_by_old = 0;  ///< changes, by primaries that were replaced
   std::vector<std::string> breaches;
 };
 
