@@ -6,20 +6,20 @@
 //
 // One batch is one transaction. What can go wrong, and what follows:
 //   - the connection fails before the commit was sent: nothing was committed. execute() connects again and sends the
-//   whole batch again. After a conflict with another transaction (a lock, a deadlock) it rolls back, and sends the
-//   batch again over the same connection;
+//     whole batch again. After a conflict with another transaction (a lock, a deadlock) it rolls back, and sends the
+//     batch again over the same connection;
 //   - the connection fails after that: the commit is in doubt. foliot.has_happened() returns whether the number of the
 //     batch is stored; if it is not, the function prevents the batch from being committed later. Only then is the batch
 //     sent again, with another number. If the database stays away, execute() gives up. If the batch was committed, no
 //     client has the jobs that it has reserved: the node asks again when the database is back, and releases them;
 //   - the transaction of an application holds a lock for long: execute() sends the batch again such that operations
-//   which wait for such locks are passed over, and does the same with the next batches for a while. A batch with keys
-//   takes its turn first, because it may have waited for a batch that waits for it (sql/keys.sql);
+//     which wait for such locks are passed over, and does the same with the next batches for a while. A batch with keys
+//     takes its turn first, because it may have waited for a batch that waits for it (sql/keys.sql);
 //   - the database has no room, as on a full disk (SQLSTATE 53...): execute() sends the batch again so that each
-//   operation is executed by itself, and refused with `no_space` if it needs room, and does so with the next batches
-//   for a while. Operations that only delete are executed. Due jobs and jobs of ended reservations become ready as
-//   far as there is room. If there is no room for the number of the batch either, its commit cannot be looked up, and
-//   stays in doubt if its answer is lost;
+//     operation is executed by itself, and refused with `no_space` if it needs room, and does so with the next batches
+//     for a while. Operations that only delete are executed. Due jobs and jobs of ended reservations become ready as
+//     far as there is room. If there is no room for the number of the batch either, its commit cannot be looked up, and
+//     stays in doubt if its answer is lost;
 //   - the registration has ended, because the other nodes took this one for dead: its reservations have ended as well.
 //     The node announces itself again.
 //

@@ -18,9 +18,11 @@ namespace {
 
 /// The time between two attempts to reach a database that is down.
 constexpr duration between_attempts = std::chrono::milliseconds(250);
-/// How often, and after which pause, an unplaced put begins again: a tube begins to move in less time.
+/// How often, after which pause, and for how long an unplaced put begins again: a tube begins to move in less time. The
+/// count is for clocks that a test gives.
 constexpr int attempts_to_place = 50;
 constexpr duration unplaced_pause = std::chrono::milliseconds(5);
+constexpr duration unplaced_patience = std::chrono::milliseconds(250);
 /// How often a batch that waits for one database checks the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
@@ -58,7 +60,7 @@ database_router::database_router(const postgresql_options& options, std::unique_
     one.is_listened_to = true;
   }
   one.map_version = first->map_seen().version;
-  one.is_up = true;
+  one.is_up = one.was_up = true;
   one.worker = std::make_unique<database_worker>(options, std::move(first));
   read_map();
   report_outages();
@@ -120,6 +122,7 @@ void database_router::execute_rounds(routed_batch& batch, batch_state& state) {
   routed_batch::round shares = batch.next_round();
   add_due(batch.is_empty(), shares, state);
   int attempts = attempts_to_place;
+  const instant until = monotonic_clock::instance().now() + unplaced_patience;
   do {
     for (; !shares.empty(); shares = batch.next_round()) {
       execute_round(batch, shares, state);
@@ -127,7 +130,7 @@ void database_router::execute_rounds(routed_batch& batch, batch_state& state) {
       for (const auto& [number, version] : state.newer) batch.take_doubt(number, old_map);
       batch.go_on();
     }
-    if (attempts-- == 0 || !retry_unplaced(batch)) return;
+    if (attempts-- == 0 || monotonic_clock::instance().now() >= until || !retry_unplaced(batch)) return;
     shares = batch.next_round();
   } while (true);
 }
@@ -135,7 +138,7 @@ void database_router::execute_rounds(routed_batch& batch, batch_state& state) {
 void database_router::throw_refusal(const batch_state& state) const {
   if (state.in_doubt != nullptr) std::rethrow_exception(state.in_doubt);
   for (const auto& [number, one] : members_) {
-    if (is_unavailability(one.failure)) std::rethrow_exception(one.failure);
+    if (one.failure != nullptr && is_unavailability(one.failure)) std::rethrow_exception(one.failure);
   }
   std::rethrow_exception(members_.at(0).failure);
 }
@@ -152,7 +155,7 @@ void database_router::retain_releases(const routed_batch& batch, std::vector<ans
 }
 
 void database_router::repeat_releases() {
-  if (left_over_.empty() || left_over_at_ > now()) return;
+  if (left_over_.empty() || left_over_at_ > now() || !is_any_up()) return;
   const auto most = std::min(left_over_.size(), most_given_back);
   const auto end = left_over_.begin() + static_cast<std::ptrdiff_t>(most);
   const std::vector<reservation> piece(left_over_.begin(), end);
@@ -169,21 +172,18 @@ void database_router::repeat_releases() {
 }
 
 void database_router::try_those_that_are_down(batch_state& state) {
-  if (!is_any_up()) {
-    for (auto& [number, one] : members_) {
-      if (one.is_tried) conclude_attempt(number, one, one.worker->take(), state);
-    }
-    state.tries_all = !is_any_up();
-    return;
-  }
+  // One that was never reached may take the patience of an opening, for which no batch waits.
+  const bool none_is_up = !is_any_up();
   for (auto& [number, one] : members_) {
     if (one.is_up) continue;
-    if (one.is_tried && one.worker->is_idle()) conclude_attempt(number, one, one.worker->take(), state);
-    if (!one.is_up && !one.is_tried && one.tries_at <= now()) {
-      one.is_tried = true;
-      one.worker->begin({});
-    }
+    const bool is_of_batch = none_is_up && one.was_up;
+    if (one.is_tried && (is_of_batch || one.worker->is_idle()))
+      conclude_attempt(number, one, one.worker->take(), state);
+    if (one.is_up || one.is_tried || is_of_batch || one.tries_at > now()) continue;
+    one.is_tried = true;
+    one.worker->begin({});
   }
+  state.tries_all = none_is_up && !is_any_up();
 }
 
 void database_router::conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state) {
@@ -195,7 +195,7 @@ void database_router::add_due(bool is_empty_batch, routed_batch::round& to, cons
   for (const auto& [number, one] : members_) {
     // A batch without operations is executed for the sake of what is due.
     const bool has_to = is_due(one.next) || (is_empty_batch && number == 0);
-    if (state.tries_all || (one.is_up && has_to)) to.try_emplace(number);
+    if ((state.tries_all && one.was_up) || (one.is_up && has_to)) to.try_emplace(number);
   }
 }
 
@@ -204,7 +204,7 @@ void database_router::execute_round(routed_batch& batch, routed_batch::round& sh
   std::set<int> begun;
   for (auto& [number, its] : shares) {
     const auto one = members_.find(number);
-    if (one == members_.end() || !(one->second.is_up || tries_all)) continue;
+    if (one == members_.end() || !(one->second.is_up || (tries_all && one->second.was_up))) continue;
     one->second.worker->begin(its.operations);
     begun.insert(number);
   }
@@ -231,6 +231,7 @@ database_router::round_outcome database_router::wait_for(std::set<int> awaited) 
     share_outcome made = one.worker->take();
     if (made.failure == nullptr) {
       one.next = made.next;
+      one.is_up = one.was_up = true;  // its heartbeats are due while another one is awaited
     } else {
       failed.insert(number);
     }
@@ -272,7 +273,7 @@ bool database_router::take(int number, share_outcome& got, batch_state& state) {
     listeners_->add(number, *one.worker->node()->others());
     one.is_listened_to = true;
   }
-  one.is_up = true;
+  one.is_up = one.was_up = true;
   one.failure = nullptr;
   one.next = got.next;
   state.has_executed = true;
@@ -345,7 +346,13 @@ check_result database_router::check_member(int number, member& one) {
     if (!found && number == 0) return found;
     if (!found) return std::unexpected("in " + name + ", " + node.place() + ": " + found.error());
     return {};
+  } catch (const node_name_taken&) {
+    throw;
   } catch (const store_unavailable& error) {
+    if (members_.size() == 1) throw;
+    throw store_unavailable(store_unavailable::kind::not_executed, name + " was not checked: " + error.what());
+  } catch (const store_failure& error) {  // a database that has failed is down as well
+    if (members_.size() == 1) throw;
     throw store_unavailable(store_unavailable::kind::not_executed, name + " was not checked: " + error.what());
   }
 }

@@ -10,13 +10,13 @@
 // A database that does not answer delays the others once, until the router gives up. Meanwhile the others get empty
 // shares, so that their heartbeats are sent. From then on the router refuses the operations of that database at once,
 // and its thread tries to reach it now and then. The same holds for the first database: while it is down, the router
-// uses the map that it has read before. If no database answers, each batch tries to reach all of them, and is refused
-// if it reaches none: the store is unavailable, or has failed if all of its databases have. Releases to a database that
-// does not answer are retained and repeated later, in pieces, because their clients have already gone. A database
-// without the schema that the program needs counts as one that does not answer.
+// uses the map that it has read before. If no database answers, each batch tries those that have answered before, and
+// is refused if it reaches none: the store is unavailable, or has failed if all of its databases have. Releases to a
+// database that does not answer are retained and repeated later, in pieces, because their clients have already gone. A
+// database without the schema that the program needs counts as one that does not answer.
 //
-// Each database has a thread, which executes its shares; the only database of a map has none, and neither has one whose
-// clock a test gives: the caller's thread executes them.
+// Each database has a thread, which executes its shares; the only database of a map uses none, and neither does one
+// whose clock a test gives: the caller's thread executes them.
 //
 // Thread safety: one thread at a time, except others().
 #pragma once
@@ -69,6 +69,7 @@ class database_router {
     next_change next;
     std::int64_t map_version = 0;  // with which the map was read; 0: none
     bool is_up = false;
+    bool was_up = false;                   // it has been reached, so that a further attempt is short
     bool is_reported_down = false;         // an operator was told so
     std::exception_ptr failure = nullptr;  // why it is down
     bool is_tried = false;                 // it is down, and its thread tries to reach it
@@ -140,7 +141,7 @@ class database_router {
   /// store_failure.
   [[nodiscard]] static postgresql_node& reach(member& one);
   /// Throws store_unavailable, which names the database.
-  [[nodiscard]] static check_result check_member(int number, member& one);
+  [[nodiscard]] check_result check_member(int number, member& one);
   /// Lets the unplaced puts begin again. Returns false if there are none, or if that is not possible.
   bool retry_unplaced(routed_batch& batch);
 

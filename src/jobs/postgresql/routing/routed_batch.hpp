@@ -3,8 +3,8 @@
 //
 //   routed_batch batch(operations, map, turn);
 //   for (auto round = batch.next_round(); !round.empty(); round = batch.next_round()) {
-//     for (auto& [database, its] : round) batch.take(database, its, answers of that database, what it shows of the
-//     map); batch.go_on();
+//     for (auto& [database, its] : round) batch.take(database, its, answers, shown);
+//     batch.go_on();
 //   }
 //   return batch.answers();
 //
