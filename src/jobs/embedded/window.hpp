@@ -46,8 +46,8 @@ class index_window {
     return complete_ ? if_none : end_;
   }
 
-  /// The first entry of the index from `begin` on, or a place before which there is none; nothing if there is none at all.
-  /// O(log size).
+  /// The first entry of the index from `begin` on, or a place before which there is none; nothing if there is none at
+  /// all. O(log size).
   [[nodiscard]] std::optional<Entry> lowest_from(const Entry& begin) const {
     if (const auto at = entries_.lower_bound(begin); at != entries_.end()) return *at;
     if (complete_) return std::nullopt;
