@@ -48,7 +48,7 @@ void agree_for_long(const store_kind& store, std::uint64_t first) {
     ASSERT_EQ(both.failure().value_or(""), "") << "seed " << seed;
     longest = std::max(longest, steps.size());
   }
-  EXPECT_GT(longest, 400U);
+  EXPECT_GT(longest, 300U);
 }
 
 // Two tests: over PostgreSQL each takes as long as all others of the suite, and they may run at once.
