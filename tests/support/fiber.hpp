@@ -43,7 +43,7 @@ class fiber {
   std::unique_ptr<char[]> stack_;
   // How to come here for the first time, which takes system calls, and how ever after.
   ucontext_t context_{};
-  jmp_buf registers_{};
+  [[maybe_unused]] jmp_buf registers_{};  // AddressSanitizer's fibers switch by ucontext alone
   bool begun_ = true;
   // The exceptions that it handles, as the C++ runtime keeps them for a thread.
   std::array<void*, 2> exceptions_{};

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace foliot::jobs::conformance {
 namespace {
@@ -443,7 +444,7 @@ answer oracle::perform(const list_due& what) {
     if (it.job.state != job_state::delayed || !is_behind || it.job.tube.find(what.prefix) != 0) continue;
     all.push_back({it.job.id, it.job.tube, job_state::delayed, it.job.due});
   }
-  std::ranges::stable_sort(all, {}, &due_job::due);  // they came in the order of their ids
+  std::ranges::sort(all, {}, [](const due_job& each) { return std::pair(each.due, each.id); });
   if (all.size() > what.count) all.resize(what.count);
   return due_answer{all};
 }
