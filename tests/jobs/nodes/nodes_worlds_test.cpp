@@ -17,7 +17,7 @@ namespace {
 
 /// explore() multiplies it by 10 in builds without sanitizers, and divides it by 4 with them.
 constexpr std::uint64_t worlds_here = 150;
-constexpr std::uint64_t worlds_of_a_canary = 300;
+constexpr std::uint64_t worlds_of_a_canary = 3000;  // the first that shows it ends the search
 constexpr simulation::faults quiet{};
 
 TEST(SimulatedNodes, KeepTheirPromises) {
