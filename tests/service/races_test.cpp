@@ -69,6 +69,20 @@ TEST_P(Races, StopAgainstFire) {
   }
 }
 
+/// Who is told that the callback does not run any more may free what it used.
+TEST_P(Races, AnIdleTimersCallbackHappenedBefore) {
+  for (int i = 0; i < rounds; ++i) {
+    auto target = std::make_unique<int>(0);
+    timer t(timers, duration::nanoseconds(i % 5 * 20'000), [raw = target.get()] { ++*raw; });
+    linger(i);
+    stop_result answer = t.stop();
+    const int expected = answer == stop_result::stopped ? 0 : 1;
+    while (answer == stop_result::running) answer = t.stop();
+    EXPECT_EQ(*target, expected);
+    target.reset();
+  }
+}
+
 TEST_P(Races, ResetAgainstFire) {
   for (int i = 0; i < rounds; ++i) {
     std::atomic<int> fired = 0;

@@ -185,9 +185,9 @@ TEST_P(ManyShards, ReserveInAllOrInNone) {
 TEST_P(ManyShards, EveryStartHasOneOutcomeWhoeverMovesIt) {
   constexpr std::size_t threads = 4;
   constexpr std::size_t each = 50;
+  std::vector<std::atomic<int>> fired(threads * each);
   timer_service timers(options(3));
-  std::vector<timer> many(threads * each);
-  std::vector<std::atomic<int>> fired(many.size());
+  std::vector<timer> many(fired.size());
   std::latch made(threads);
   std::vector<std::thread> moving;
   for (std::size_t t = 0; t < threads; ++t) {
