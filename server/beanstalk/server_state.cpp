@@ -19,7 +19,8 @@ std::chrono::microseconds to_microseconds(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-/// YAML in double quotes has no room for these; no system uses them.
+/// The reply is YAML, in which these two characters would have to be escaped within quotes. No known system has them in
+/// such a text.
 std::string without_quotes(std::string text) {
   std::erase_if(text, [](char c) { return c == '"' || c == '\\'; });
   return text;

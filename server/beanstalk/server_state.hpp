@@ -21,27 +21,29 @@
 
 namespace foliot::program::beanstalk {
 
-/// The list of the tubes of all nodes. One client's session at a time asks the store for it. Another one that has
-/// waited takes the same list, if its command came before the store was asked.
+/// The list of the tubes of all nodes. One client's session at a time asks the store for it. A session that has waited
+/// for its turn takes the list of the session before it, if the store was asked after its own command had come.
 struct stored_list {
-  /// How many sessions have asked. Sequentially consistent: who gets a ticket before a list begins is in the list.
+  /// The number of the latest command that wants the list. Sequentially consistent: a session that reads this number
+  /// and asks the store afterwards has an answer for all commands up to this one.
   seam::atomic<std::uint64_t> tickets{0};
-  /// The bytes of the latest list: what the next one may need. It orders nothing.
+  /// The bytes of the latest list: an estimate of what the next one needs. Relaxed, as it orders nothing.
   seam::atomic<std::size_t> bytes{0};
-  // The next three are guarded by `turn`.
-  runtime::task_mutex turn;
-  std::uint64_t as_of = 0;  ///< the answer is for tickets up to this one
+  runtime::task_mutex turn;  // guards the rest
+  std::uint64_t as_of = 0;   ///< the answer below is good for the tickets up to this one
   std::weak_ptr<const shared_text> latest;
-  std::exception_ptr failure;            ///< why there was no answer; null: there was one
-  const jobs::broker* failed = nullptr;  ///< whose failure it is: another broker's store may answer
+  std::exception_ptr failure;  ///< why there was no answer; null: there was one
+  /// The broker whose store has failed: the store of another broker may answer.
+  const jobs::broker* failed_broker = nullptr;
 };
 
-/// Any task may use it. The counters order nothing.
+/// Any task may use it. Sessions write the counters as their connections and commands begin and end; statistics()
+/// reads them. They order nothing.
 class server_state {
  public:
   /// `memory`: what bounds the bytes of all connections.
   server_state(program::brokers with, std::size_t max_job_size, std::size_t max_tubes, held_memory& memory);
-  /// One without a bound.
+  /// A state whose connections may hold any number of bytes.
   server_state(program::brokers with, std::size_t max_job_size, std::size_t max_tubes)
       : server_state(std::move(with), max_job_size, max_tubes, unbounded_) {}
 
@@ -57,17 +59,17 @@ class server_state {
   seam::atomic<std::uint64_t> connections{0};
   seam::atomic<std::uint64_t> producers{0};
   seam::atomic<std::uint64_t> workers{0};
-  /// Whether new jobs are refused, until the server is started again.
+  /// Whether new jobs are refused. Once set by the signal SIGUSR1, it stays set until the server is started again.
   seam::atomic<bool> draining{false};
 
   void count(verb which) noexcept { ++commands[static_cast<std::size_t>(which)]; }
-  /// All that `stats` shows but the counts of the jobs.
+  /// What `stats` shows, except the counts of jobs, which the store has.
   [[nodiscard]] server_statistics statistics() const;
 
  private:
   held_memory unbounded_{std::numeric_limits<std::size_t>::max()};
   instant began_;
-  std::uint64_t instance_;
+  std::uint64_t instance_;  // a random number, which tells one start of a server from another
 };
 
 }  // namespace foliot::program::beanstalk

@@ -1,11 +1,18 @@
-// The commands of a session that ask the broker once.
+// The commands of a session, except those that session.cpp keeps in flight or waits for: put, reserve, and the delete
+// of a job that the client holds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
+#include <foliot/runtime/task_mutex.hpp>
 
 #include "session.hpp"
 
@@ -14,7 +21,7 @@ namespace foliot::program::beanstalk {
 namespace {
 
 constexpr std::size_t many_ended_reservations = 64;
-/// More would make each look for a job slow.
+/// The largest number of tubes that a client may watch: with more, each search for a job would be slow.
 constexpr std::size_t most_watched = 1000;
 constexpr std::uint64_t jobs_of_a_piece = 1000;
 
@@ -135,13 +142,13 @@ task<> session::on(const delete_job& what) {
     delete_.emplace(client_, what.id);
     co_return;
   }
-  auto looking = client_.execute(jobs::peek{what.id, false});  // its tube, for the statistics
+  auto looking = client_.execute(jobs::peek{what.id, false});  // for its tube, whose record counts deletes
   auto ending = client_.execute(jobs::cancel{what.id});
   jobs::peek_answer seen;
   try {
     seen = co_await looking;
   } catch (const jobs::store_unavailable&) {
-    // What became of the cancel is the answer, and that may have been executed nevertheless.
+    // The answer depends on the cancel alone, which may have been executed nevertheless.
   }
   const jobs::change_answer ended = co_await ending;
   const bool is_done = ended.what == jobs::change_answer::kind::done;
@@ -195,9 +202,9 @@ template task<> session::show(jobs::peek what);
 template task<> session::show(jobs::peek_first what);
 
 task<> session::on(const kick& what) {
-  // In pieces, so that the other clients need not wait for all of them. A kick takes buried jobs if
-  // there are some, else delayed ones, never both. If another client has taken all the buried jobs after the count, the
-  // kick counts a second time.
+  // In pieces, so that the other clients need not wait for all of them. A kick takes buried jobs if there are some,
+  // else delayed ones, never both. If another client has taken all the buried jobs after the count, the kick counts
+  // again.
   std::uint64_t kicked = 0;
   bool is_full = false;
   for (int look = 1; look <= 2; ++look) {
@@ -217,7 +224,7 @@ task<> session::on(const kick& what) {
         some = co_await kicking;
       } catch (const jobs::store_unavailable& why) {
         if (why.is_in_doubt() || kicked == 0) throw;
-        break;  // the answer is what has been kicked
+        break;  // the answer has the number of those that have been kicked
       }
       kicked += some.changed;
       left -= some.changed;
@@ -270,7 +277,7 @@ task<> session::on(const stats&) {
       tubes = living->entries();
     }
   } catch (const jobs::store_unavailable&) {
-    // What the server itself knows is wanted most when the store does not answer.
+    // When the store does not answer, clients need the rest of the statistics most.
   }
   server_statistics shown = server_.statistics();
   shown.counts = counts;
@@ -354,7 +361,7 @@ task<> session::change(Change what, numbered_reply done) {
 
 task<> session::on(const cancel& what) {
   const jobs::job_name name = name_of(what.job);
-  auto looking = client_.execute(jobs::peek{name, false});  // its tube, which may end with it
+  auto looking = client_.execute(jobs::peek{name, false});  // for its tube, which may end with the job
   auto cancelling = change(jobs::cancel{name}, numbered_reply::cancelled);
   const jobs::peek_answer seen = co_await looking;
   co_await cancelling;
@@ -389,6 +396,130 @@ void session::say_held(const jobs::holder_answer& what, jobs::job_id id, std::st
 void session::forget_ended_reservations() {
   if (held_.size() < 2 * client_.reservations() + many_ended_reservations) return;
   std::erase_if(held_, [this](const auto& each) { return !client_.held(each.first); });
+}
+
+// The lists. Sessions that ask for the list of the tubes at the same time read it from the same memory.
+
+task<> session::on(const list_tubes&) {
+  const std::size_t wanted = bytes_of_next_list();
+  bool gets_room = memory_.take(wanted);
+  if (!gets_room) gets_room = co_await wait_for_room(wanted);
+  if (!gets_room) {
+    out_ += reply::out_of_memory;
+    co_return;
+  }
+  std::shared_ptr<const shared_text> list;
+  if (server_.brokers.has_other_nodes()) {
+    list = co_await list_of_all_nodes();
+  } else {
+    list = server_.tubes.list(server_.memory);
+  }
+  note_memory();  // the room is free again: the list counts where it is kept
+  co_await send_list(std::move(list));
+}
+
+task<> session::on(const list_tubes_watched&) {
+  std::size_t size = 0;
+  for (const held_tube& each : watched_) size += size_in_list(each->name);
+  bool gets_room = memory_.take(4 * size);  // as names, as a text, and behind the answers
+  if (!gets_room) gets_room = co_await wait_for_room(4 * size);
+  if (!gets_room) {
+    out_ += reply::out_of_memory;
+    co_return;
+  }
+  std::vector<std::string> names;
+  names.reserve(watched_.size());
+  for (const held_tube& each : watched_) names.push_back(each->name);
+  write_tubes(out_, names);
+}
+
+task<> session::on(const list_due& what) {
+  const std::size_t wanted = what.count * 3 * longest_due_line;  // as an answer, as a text, and behind the answers
+  bool gets_room = memory_.take(wanted);
+  if (!gets_room) gets_room = co_await wait_for_room(wanted);
+  if (!gets_room) {
+    out_ += reply::out_of_memory;
+    co_return;
+  }
+  jobs::list_due page;
+  page.prefix = what.prefix;
+  page.from = what.from;
+  page.after = what.after;
+  page.count = what.count;
+  auto listing = client_.execute(std::move(page));
+  const jobs::due_answer listed = co_await listing;
+  write_due(out_, listed.jobs);
+}
+
+/// A short list is copied behind the answers. The pieces of a long one are written from where all its readers have
+/// them.
+task<> session::send_list(std::shared_ptr<const shared_text> list) {
+  write_list_begin(out_, list->size());
+  const bool is_short = list->size() < held_memory::allowance / 2;
+  bool written = true;
+  if (!is_short) {
+    memory_.show(list);
+    written = co_await write_answers();
+  }
+  for (const shared_piece& each : list->pieces()) {
+    if (is_short) out_ += each->text();
+    if (!is_short && written) written = co_await write_text(each->text());
+  }
+  list.reset();
+  memory_.hide();
+  out_ += list_end;
+  if (!written) quits_ = true;
+}
+
+task<std::vector<std::string>> session::living_tubes() {
+  std::vector<std::string> names = server_.tubes.names();
+  if (!server_.brokers.has_other_nodes()) co_return names;
+  auto listing = client_.execute(jobs::list_tubes{});
+  jobs::tubes_answer stored = co_await listing;
+  const std::set<std::string> here(names.begin(), names.end());
+  for (std::string& each : stored.tubes) {
+    if (!here.contains(each)) names.push_back(std::move(each));
+  }
+  co_return names;
+}
+
+std::size_t session::bytes_of_next_list() const {
+  const std::size_t here = server_.tubes.bytes_of_list();
+  if (!server_.brokers.has_other_nodes()) return here;
+  // The names are strings before they are a list: those of this node, those of the store, and both together.
+  return 4 * std::max(here, server_.list_of_store.bytes.load(seam::relaxed));
+}
+
+/// The store is asked after this session has taken its ticket, or was asked after that by another session: then the
+/// list has every tube that lived when the command came.
+task<std::shared_ptr<const shared_text>> session::list_of_all_nodes() {
+  stored_list& known = server_.list_of_store;
+  const std::uint64_t ticket = ++known.tickets;
+  const runtime::task_lock turn = co_await known.turn.lock();
+  if (known.as_of >= ticket && known.failure == nullptr) {
+    if (auto latest = known.latest.lock()) co_return latest;
+  }
+  if (known.as_of >= ticket && known.failed_broker == &broker_) std::rethrow_exception(known.failure);
+  const std::uint64_t as_of = known.tickets;
+  std::vector<std::string> names;
+  try {
+    names = co_await living_tubes();
+  } catch (const jobs::store_unavailable& why) {
+    // A failure in doubt ends the session that gets it. The others do not take it over: they ask again.
+    if (!why.is_in_doubt()) {
+      known.failure = std::current_exception();
+      known.failed_broker = &broker_;
+      known.as_of = as_of;
+    }
+    throw;
+  }
+  auto list = make_list(server_.memory, names);
+  known.bytes.store(list->size(), seam::relaxed);
+  known.latest = list;
+  known.failure = nullptr;
+  known.failed_broker = nullptr;
+  known.as_of = as_of;
+  co_return list;
 }
 
 }  // namespace foliot::program::beanstalk

@@ -1,4 +1,4 @@
-// The inside of a broker: which task executes the next batch, what the batch consists of, and who gets the answers.
+// The inside of a broker: which task executes the next batch, what is in the batch, and which tasks get the answers.
 // Parts that have a state of their own:
 //   request_queue      requests that wait for a batch
 //   tube_registry      the tubes that clients use or watch
@@ -50,7 +50,6 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/detail/broker_event.hpp>
-#include <foliot/jobs/detail/broker_request.hpp>
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/runtime/task.hpp>
 
@@ -77,7 +76,7 @@ class broker_core {
   [[nodiscard]] broker_event& failed_event() noexcept { return failed_event_; }
   [[nodiscard]] bool has_other_nodes() const noexcept { return news_.has_others(); }
 
-  // Requests, for broker_request.
+  // Requests, for broker_request (broker.hpp).
 
   void submit(broker_request& one) FOLIOT_EXCLUDES(lock_);
   /// Returns whether the request is done; leads a batch first if no task leads.

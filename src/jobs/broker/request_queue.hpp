@@ -8,7 +8,6 @@
 
 #include <foliot/core/intrusive_list.hpp>
 #include <foliot/jobs/broker.hpp>
-#include <foliot/jobs/detail/broker_request.hpp>
 #include <foliot/jobs/operations.hpp>
 
 namespace foliot::jobs::detail {
