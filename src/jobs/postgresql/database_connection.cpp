@@ -73,7 +73,7 @@ void wait_for(int socket, short events, instant deadline, std::string_view doing
 
 bool database_failure::is_refusal() const noexcept {
   static constexpr std::array<std::string_view, 10> classes{"21", "22", "23", "38", "39", "44", "54", "58", "P0", "XX"};
-  return is_for_want_of_a_function() ||
+  return is_lack_of_a_function() ||
          std::ranges::any_of(classes, [this](std::string_view each) { return state_.starts_with(each); });
 }
 
@@ -260,8 +260,8 @@ std::vector<reply> database_connection::read_replies(std::span<const expected_re
 }
 
 bool database_connection::goes_on_after(const database_failure& failure, instant deadline) noexcept {
-  const bool is_in_order = failure.is_conflict() || failure.is_for_want_of_room() || failure.is_for_want_of_rights() ||
-                           failure.is_for_want_of_a_function() || failure.is_refusal();
+  const bool is_in_order = failure.is_conflict() || failure.is_lack_of_room() || failure.is_lack_of_rights() ||
+                           failure.is_lack_of_a_function() || failure.is_refusal();
   if (!is_in_order || !has_refused_) return false;
   try {
     roll_back(deadline);

@@ -44,12 +44,12 @@ class database_failure : public std::runtime_error {
     return is_state("40001") || is_state("40P01") || is_state("55P03") || is_state("FL005");
   }
   /// The role has no right to do it.
-  [[nodiscard]] bool is_for_want_of_rights() const noexcept { return is_state(lacks_rights); }
+  [[nodiscard]] bool is_lack_of_rights() const noexcept { return is_state(lacks_rights); }
   /// The schema lacks a function: an earlier program has made it, or an earlier build of the same version.
-  [[nodiscard]] bool is_for_want_of_a_function() const noexcept { return is_state("42883"); }
+  [[nodiscard]] bool is_lack_of_a_function() const noexcept { return is_state("42883"); }
   /// The server has no room for what the statement needs, as on a full disk. Statements that need no space may
   /// still succeed.
-  [[nodiscard]] bool is_for_want_of_room() const noexcept { return state_.starts_with("53"); }
+  [[nodiscard]] bool is_lack_of_room() const noexcept { return state_.starts_with("53"); }
   /// One statement has failed, because a row is damaged, an added trigger raises an error, the schema lacks its
   /// function, or for a similar reason. Other statements may succeed.
   [[nodiscard]] bool is_refusal() const noexcept;

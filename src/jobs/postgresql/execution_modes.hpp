@@ -1,6 +1,10 @@
-// How a node executes its next batches after something was in the way of one: a lock that is held for long, a turn that
-// did not come, a disk without room, or an operation that the database refuses. Each mode lasts for `lasts`, and begins
-// again with each failure of its kind.
+// How a node executes its next batches after something that may last was in the way of one:
+//   passing over     another transaction holds a lock for long: operations that need such a lock are passed over, the
+//                    others are executed (sql/patient.sql)
+//   ignoring turns   the turn of a batch with keys did not come: batches with keys take no turns (sql/keys.sql)
+//   one by one       the database had no room for an operation, or has refused one: each operation is executed by
+//                    itself, so that the others succeed; includes passing over
+// Each mode has the length `lasts`, and begins again with each failure of its kind.
 //
 // No connection, no clock. One thread at a time.
 #pragma once
@@ -19,28 +23,27 @@ class execution_modes {
  public:
   using turn_taking = batch_frame::turn_taking;
 
-  /// For how long batches pass over locked jobs after a batch has waited too long for a lock, do not take turns after
-  /// one has waited too long for its turn, or execute each operation by itself after the database had no room for one,
-  /// or has refused one.
+  /// How long a mode lasts after the failure that has begun it.
   static constexpr duration lasts = std::chrono::seconds(5);
   /// The time between two warnings of the same lack of room, or of the same failure.
   static constexpr duration warns_every = std::chrono::minutes(1);
-  /// The minimum duration of a batch that times out on two locks: on one before its turn, and on one in it. See
-  /// lock_timeout.
+  /// The minimum duration of a batch that times out on two locks: on one before its turn, and on one after its turn has
+  /// come. Twice the lock_timeout of a connection (sql_connection.cpp), and something for the round trips.
   static constexpr duration two_waits = std::chrono::milliseconds(600);
 
   /// Whether operations that do not get their locks are passed over.
-  [[nodiscard]] bool passes_over(instant now) const noexcept { return is_alone(now) || now < passes_over_until_; }
-  /// Whether each operation is executed by itself, because the database has had no room for one lately, or has refused
-  /// one.
-  [[nodiscard]] bool is_alone(instant now) const noexcept { return now < alone_until_; }
-  /// How a batch begins to take turns.
+  [[nodiscard]] bool passes_over(instant now) const noexcept {
+    return executes_one_by_one(now) || now < passes_over_until_;
+  }
+  /// Whether each operation is executed by itself.
+  [[nodiscard]] bool executes_one_by_one(instant now) const noexcept { return now < one_by_one_until_; }
+  /// What the first attempt of a batch with keys does about turns.
   [[nodiscard]] turn_taking turns(instant now) const noexcept {
     return now < ignores_turns_until_ ? turn_taking::ignore : turn_taking::if_taken;
   }
 
-  /// How the next attempt of a batch takes turns after this failure, if it took them like this. The batch gives up at
-  /// `until`.
+  /// What the next attempt of a batch does about turns, if this one did `turns` and has failed with `error`. The batch
+  /// gives up at `until`.
   [[nodiscard]] turn_taking turns_after(const database_failure& error, turn_taking turns, bool has_keys, instant now,
                                         instant until) noexcept {
     if (error.is_state("FL005")) {
@@ -52,19 +55,19 @@ class execution_modes {
     note_lock(now);
     return turns == turn_taking::begin ? turn_taking::end : turns;
   }
-  /// A lock is held for long.
+  /// Another transaction holds a lock for long.
   void note_lock(instant now) noexcept { passes_over_until_ = now + lasts; }
   /// The database had no room for an operation. Returns whether an operator should be told.
-  [[nodiscard]] bool note_want_of_room(instant now) noexcept { return begin_alone(warns_of_room_at_, now); }
+  [[nodiscard]] bool note_lack_of_room(instant now) noexcept { return begin_one_by_one(warns_of_room_at_, now); }
   /// The database has refused an operation. Returns whether an operator should be told.
-  [[nodiscard]] bool note_refusal(instant now) noexcept { return begin_alone(warns_of_refusal_at_, now); }
-  /// The schema lacks the function of an operation. No mode makes up for that, and nothing else is in the way of the
-  /// next batches. Returns whether an operator should be told.
+  [[nodiscard]] bool note_refusal(instant now) noexcept { return begin_one_by_one(warns_of_refusal_at_, now); }
+  /// The schema lacks the function of an operation. That begins no mode: it would not help this operation, and the
+  /// others need none. Returns whether an operator should be told.
   [[nodiscard]] bool note_missing_function(instant now) noexcept { return begins_to_warn(warns_of_refusal_at_, now); }
 
  private:
-  bool begin_alone(instant& warns_at, instant now) noexcept {
-    alone_until_ = now + lasts;
+  bool begin_one_by_one(instant& warns_at, instant now) noexcept {
+    one_by_one_until_ = now + lasts;
     return begins_to_warn(warns_at, now);
   }
   static bool begins_to_warn(instant& warns_at, instant now) noexcept {
@@ -75,7 +78,7 @@ class execution_modes {
 
   instant passes_over_until_ = instant::earliest();
   instant ignores_turns_until_ = instant::earliest();
-  instant alone_until_ = instant::earliest();
+  instant one_by_one_until_ = instant::earliest();
   instant warns_of_room_at_ = instant::earliest();
   instant warns_of_refusal_at_ = instant::earliest();
 };

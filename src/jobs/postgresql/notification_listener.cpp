@@ -16,6 +16,8 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/readiness.hpp>
 
+#include "backoff.hpp"
+
 namespace foliot::jobs::detail {
 
 namespace {
@@ -24,9 +26,9 @@ using std::chrono::milliseconds;
 
 /// How long an answer may take.
 constexpr duration answer_patience{milliseconds(3000)};
-/// Between two transactions that notify.
+/// The least time between two transactions that notify.
 constexpr duration between_messages{milliseconds(5)};
-/// Between two attempts to connect: the first and the longest one.
+/// The pauses between two attempts to connect: the shortest and the longest one.
 constexpr duration first_wait{milliseconds(50)};
 constexpr duration longest_wait{milliseconds(1000)};
 
@@ -200,14 +202,14 @@ void notification_listener::note_connection() noexcept {
 }
 
 void notification_listener::run() noexcept {
-  duration wait = first_wait;
+  backoff waits(first_wait, longest_wait);
   while (!is_ending()) {
     instant attempt = now();
     try {
       take_new_target();
       const primary_connection to = connect_to_primary(target_, no_step_);
       to.over->execute_text("SET synchronous_commit = off; LISTEN foliot", now() + answer_patience);
-      wait = first_wait;
+      waits.note_success();
       note_connection();
       talk(to);
       attempt = now();
@@ -215,8 +217,8 @@ void notification_listener::run() noexcept {
     } catch (const std::exception& error) {  // connects again
       note_failure(attempt, error.what());
     }
-    const instant until = now() + wait;
-    wait = std::min(wait * 2, longest_wait);
+    const instant until = now() + waits.pause();
+    waits.note_failure();
     seam::poll_event unused{};
     while (!is_ending() && now() < until) static_cast<void>(poller_.wait(until, std::span(&unused, 1)));
   }
@@ -225,7 +227,7 @@ void notification_listener::run() noexcept {
 void notification_listener::talk(const primary_connection& to) {
   database_connection& over = *to.over;
   const polled_socket polled(poller_, over.socket());
-  hear("");  // what was told before is not known
+  hear("");  // messages may have been lost before this connection
   instant next_message = now();
   instant last_heard = now();
   // The store may find a new primary while the old one still answers here.
@@ -259,9 +261,9 @@ void notification_listener::send(database_connection& over) {
     std::string list = taken.any_tube ? "\"\"" : "";
     for (const std::string& each : taken.tubes) list += (list.empty() ? "" : ",") + to_hex(each);
     over.execute_text("SELECT pg_notify('foliot', n) FROM unnest('{" + list + "}'::text[]) n", now() + answer_patience);
-  } catch (...) {  // whether they were told is not known
+  } catch (...) {  // it is not known whether the names were sent: the next connection sends that any tube has news
     const lock held(lock_);
-    to_tell_.add_any();  // told when there is a connection again
+    to_tell_.add_any();
     throw;
   }
 }

@@ -1,12 +1,12 @@
 // Sends and receives the notifications of the nodes of a PostgreSQL store: LISTEN and NOTIFY on the channel `foliot`,
 // over a connection and in a thread of the listener's own.
 //
-// A message names a tube, in hexadecimal digits; an empty one means any tube. A NOTIFY holds a lock of the whole server
-// until its transaction has ended. So it is sent in a transaction that does nothing else and waits for no disk and no
-// standby, with all names of the last milliseconds at once.
+// A message is the name of a tube that may have a ready job, in hexadecimal digits; an empty message means any tube. A
+// NOTIFY holds a lock of the whole server until its transaction has ended. So the listener sends the names of the last
+// milliseconds together, in a transaction that does nothing else and waits for no disk and no standby.
 //
-// A lost connection is made again. Messages may have been lost with it, so any tube is news then. While it is missing,
-// outage() returns the reason.
+// A lost connection is made again. Messages may have been lost with it, so the new connection begins with news of any
+// tube. While there is none, outage() returns the reason.
 //
 // A connection that has been silent for long is tested, because a cut cable sends no error. A connection to a server
 // that was replaced is closed at the next message, or after that silence.
@@ -23,16 +23,17 @@
 #include <string_view>
 #include <vector>
 
-#include "database_connection.hpp"
-#include "node_connection.hpp"
-#include "primary.hpp"
-#include "target.hpp"
 #include <foliot/core/annotations.hpp>
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/poller.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
+
+#include "database_connection.hpp"
+#include "node_connection.hpp"
+#include "primary.hpp"
+#include "target.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -43,8 +44,8 @@ inline constexpr duration longest_silence = std::chrono::seconds(10);
 
 class notification_listener final : public node_listener {
  public:
-  /// Connects in its thread, and begins with news of any tube. Throws as target does, and std::system_error if the
-  /// system has no descriptor or thread left. `silence` is for tests.
+  /// Starts the thread, which connects, and begins with news of any tube. Throws as target does, and std::system_error
+  /// if the system has no descriptor or thread left. `silence` is for tests.
   notification_listener(const std::string& database, duration scan_every, duration silence = longest_silence);
   ~notification_listener() override;
 
@@ -81,11 +82,13 @@ class notification_listener final : public node_listener {
     [[nodiscard]] bool empty() const noexcept { return tubes.empty() && !any_tube; }
   };
 
+  /// The thread: connects, and again when a connection has ended.
   void run() noexcept;
   /// Uses one connection until it fails, another server has replaced that one, or the listener ends.
   void talk(const primary_connection& to) FOLIOT_EXCLUDES(lock_);
   /// Sends the names that wait to be sent.
   void send(database_connection& over) FOLIOT_EXCLUDES(lock_);
+  /// Adds the tube that a message names to the news; ignores a message of another program.
   void hear(std::string_view message) FOLIOT_EXCLUDES(lock_);
   void note_failure(instant attempt, std::string_view why) noexcept FOLIOT_EXCLUDES(lock_);
   void note_connection() noexcept FOLIOT_EXCLUDES(lock_);
@@ -96,7 +99,7 @@ class notification_listener final : public node_listener {
   const duration scan_every_;
   const duration silence_;
   const exchange_step no_step_;
-  target target_;  // the thread's
+  target target_;  // of the thread
   seam::poller poller_;
   wake_pipe news_;
   mutable mutex lock_{lock_rank::object};

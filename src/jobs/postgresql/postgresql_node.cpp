@@ -32,22 +32,23 @@ using turn_taking = batch_frame::turn_taking;
 
 /// How long the first statements of a connection may take.
 constexpr duration begin_patience = std::chrono::seconds(2);
-/// An answer is waited for at least so long, because a server may be busy.
+/// The least time to wait for an answer, because a server may be busy.
 constexpr duration least_patience = std::chrono::seconds(3);
 /// The first pause between two attempts of one batch.
 constexpr duration first_pause = std::chrono::milliseconds(5);
 /// How often a refused batch is tried as a whole before it is divided: some errors pass by themselves.
 constexpr int attempts_of_whole = 2;
-/// Between two attempts at what a database refuses.
+/// The time between two attempts at something that a database refuses.
 constexpr duration tries_again_after = std::chrono::seconds(1);
-/// Between two turns of sql/rotation.sql; and if they do not get their locks.
+/// The shortest and the longest pause between two turns of sql/rotation.sql: a turn that does not get its locks doubles
+/// the pause.
 constexpr duration rotates_every = std::chrono::seconds(1);
 constexpr duration rotates_at_least_every = std::chrono::seconds(30);
 /// How long the server may take to see by itself that a connection is lost, and how long until its process has ended.
 /// Not longer than the time between two heartbeats, or the others would take the node for dead.
 constexpr duration sight_patience = std::chrono::milliseconds(500);
 constexpr duration end_patience = std::chrono::seconds(10);
-/// Between two looks at that process: the first pause, which doubles, and the longest one.
+/// The pauses between two looks at that process: the first one, which doubles, and the longest one.
 constexpr duration first_look = std::chrono::milliseconds(1);
 constexpr duration last_look = std::chrono::milliseconds(50);
 /// How many reservations end in one batch.
@@ -228,7 +229,7 @@ batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant
     }
   }
   const instant mode_at = monotonic_clock::instance().now();
-  frame.lacks_room = modes_.is_alone(mode_at);
+  frame.lacks_room = modes_.executes_one_by_one(mode_at);
   frame.passes_over = modes_.passes_over(mode_at);
   frame.sends_heartbeat = !options_.clocks && registration_.next_heartbeat() <= now;
   frame.forget_from = registration_.forgotten_below();
@@ -276,10 +277,10 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
     } catch (const database_failure& error) {
       if (error.is_state("FL001")) note_registration_ended();
       turns = modes_.turns_after(error, turns, has_keys, monotonic_clock::instance().now(), until);
-      if (error.is_for_want_of_room()) note_want_of_room(error.what());
+      if (error.is_lack_of_room()) note_lack_of_room(error.what());
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
       const bool is_refusal = error.is_refusal() && !batch.empty();
-      const bool lacks_function = is_refusal && error.is_for_want_of_a_function();
+      const bool lacks_function = is_refusal && error.is_lack_of_a_function();
       if (error.is_refusal()) note_refusal(error.what(), lacks_function);
       if (is_refusal && (lacks_function || --attempts == 0)) {
         if (connection_ != nullptr && !connection_->goes_on_after(error, patience())) connection_.reset();
@@ -296,17 +297,17 @@ void postgresql_node::rotate() noexcept {
   std::int64_t answer = sql_constants::rotation_locked;
   const bool is_done = run_aside("rotate", [&](node_connection& over) { answer = over.rotate(patience()); });
   switch (is_done ? answer : sql_constants::rotation_locked) {
-    case sql_constants::rotation_locked: rotations_.failed(); break;
+    case sql_constants::rotation_locked: rotations_.note_failure(); break;
     case sql_constants::rotation_early: break;
     case sql_constants::rotation_more: {  // there is more to do, and batches have half of the time
-      rotations_.succeeded();
+      rotations_.note_success();
       const instant end = monotonic_clock::instance().now();
       next_rotation_ = end + (end - begin);
       return;
     }
-    default: rotations_.succeeded();
+    default: rotations_.note_success();
   }
-  next_rotation_ = begin + rotations_.length();
+  next_rotation_ = begin + rotations_.pause();
 }
 
 void postgresql_node::conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame) {
@@ -494,8 +495,8 @@ void postgresql_node::settle_doubts() {
 
 // Locked jobs, turns, a full disk and outages.
 
-void postgresql_node::note_want_of_room(std::string_view why) {
-  if (!modes_.note_want_of_room(monotonic_clock::instance().now())) return;
+void postgresql_node::note_lack_of_room(std::string_view why) {
+  if (!modes_.note_lack_of_room(monotonic_clock::instance().now())) return;
   warn("the database " + place_ +
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
 }
@@ -533,7 +534,7 @@ bool postgresql_node::run_aside(const char* name, const std::function<void(node_
 
 void postgresql_node::note_failure_aside(const char* name, const database_failure& error) noexcept {
   // Conflicts are temporary, and the batches report lost connections and a full disk.
-  if (error.is_conflict() || error.state().empty() || error.is_for_want_of_room()) return;
+  if (error.is_conflict() || error.state().empty() || error.is_lack_of_room()) return;
   const instant now = monotonic_clock::instance().now();
   if (now < warns_aside_at_) return;
   warns_aside_at_ = now + execution_modes::warns_every;
@@ -575,8 +576,8 @@ void postgresql_node::recover(const database_failure& from, instant until, store
     // the row of the node locked.
     if (target_.hosts() > 1) connection_.reset();
     std::string what = " does not answer: ";
-    if (from.is_for_want_of_room()) what = " has no room: ";
-    if (from.is_for_want_of_rights()) what = " refuses: ";
+    if (from.is_lack_of_room()) what = " has no room: ";
+    if (from.is_lack_of_rights()) what = " refuses: ";
     throw store_unavailable(known, "the database " + where + what + from.what());
   }
   if (from.is_conflict() || from.is_state("FL001"))

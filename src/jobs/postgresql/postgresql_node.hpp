@@ -46,6 +46,7 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "backoff.hpp"
 #include "batch_plan.hpp"
 #include "commits_in_doubt.hpp"
 #include "database_connection.hpp"
@@ -53,7 +54,6 @@
 #include "execution_modes.hpp"
 #include "node_connection.hpp"
 #include "node_registration.hpp"
-#include "pause_between.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"
 
@@ -162,7 +162,7 @@ class postgresql_node {
   /// Makes the tubes that this batch may make, if they are several, after it has timed out on a lock: it may have
   /// waited for a batch that waits for it. Precondition: that of run_aside().
   void make_tubes_before(std::span<const operation> batch) noexcept;
-  void note_want_of_room(std::string_view why);
+  void note_lack_of_room(std::string_view why);
   /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql), unless
   /// it was only because the schema lacks the function of one of them.
   void note_refusal(std::string_view why, bool lacks_function);
@@ -201,9 +201,9 @@ class postgresql_node {
   instant connected_at_ = instant::earliest();  // for jobs
   std::optional<instant> news_missing_since_;   // as an operator was told
   instant next_rotation_ = instant::earliest();
-  pause_between rotations_;
+  backoff rotations_;
   duration pause_;        // before the next attempt to connect
-  bool is_down_ = false;  // the last batch was not executed for want of the database
+  bool is_down_ = false;  // the last batch was not executed, because the database did not answer
   bool is_closed_ = false;
   std::unique_ptr<node_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
 };

@@ -87,7 +87,7 @@ class simulated_connection final : public detail::node_connection {
     if (knew_that_replaced_) ++in_.confirmed_by_known_old;
   }
   [[nodiscard]] bool goes_on_after(const database_failure& failure, instant) noexcept override {
-    const bool is_in_order = failure.is_conflict() || failure.is_for_want_of_room() || failure.is_refusal();
+    const bool is_in_order = failure.is_conflict() || failure.is_lack_of_room() || failure.is_refusal();
     if (is_lost_ || !is_in_order || here_->has_ended) return false;
     to_.roll_back(*here_);
     return true;

@@ -85,7 +85,7 @@ TEST(ExecutionModes, ABatchWithKeysTakesItsTurnBeforeItPassesOverLockedJobs) {
   EXPECT_FALSE(modes.passes_over(start));
   EXPECT_EQ(modes.turns_after(locked, begin, true, start, until), end);
   EXPECT_TRUE(modes.passes_over(start));
-  EXPECT_FALSE(modes.is_alone(start));
+  EXPECT_FALSE(modes.executes_one_by_one(start));
   EXPECT_TRUE(modes.passes_over(start + execution_modes::lasts - briefly));
   EXPECT_FALSE(modes.passes_over(start + execution_modes::lasts));
 }
@@ -111,23 +111,23 @@ TEST(ExecutionModes, AfterALateTurnBatchesTakeNoneForAWhile) {
 
 TEST(ExecutionModes, WithoutRoomOperationsAreAloneAndAnOperatorIsToldOnceAMinute) {
   execution_modes modes;
-  EXPECT_TRUE(modes.note_want_of_room(start));
+  EXPECT_TRUE(modes.note_lack_of_room(start));
   EXPECT_TRUE(modes.note_refusal(start)) << "another reason";
-  EXPECT_FALSE(modes.note_want_of_room(start + briefly));
-  EXPECT_TRUE(modes.is_alone(start + execution_modes::lasts));
+  EXPECT_FALSE(modes.note_lack_of_room(start + briefly));
+  EXPECT_TRUE(modes.executes_one_by_one(start + execution_modes::lasts));
   EXPECT_TRUE(modes.passes_over(start + execution_modes::lasts)) << "what waits for a lock would hold up the others";
-  EXPECT_FALSE(modes.is_alone(start + execution_modes::lasts + briefly));
-  EXPECT_TRUE(modes.note_want_of_room(start + execution_modes::warns_every));
+  EXPECT_FALSE(modes.executes_one_by_one(start + execution_modes::lasts + briefly));
+  EXPECT_TRUE(modes.note_lack_of_room(start + execution_modes::warns_every));
 }
 
 TEST(ExecutionModes, AMissingFunctionIsToldOnceAMinuteAndBeginsNoMode) {
   execution_modes modes;
   EXPECT_TRUE(modes.note_missing_function(start));
   EXPECT_FALSE(modes.note_missing_function(start + briefly));
-  EXPECT_FALSE(modes.is_alone(start + briefly));
+  EXPECT_FALSE(modes.executes_one_by_one(start + briefly));
   EXPECT_FALSE(modes.passes_over(start + briefly));
   EXPECT_FALSE(modes.note_refusal(start + briefly)) << "told just before";
-  EXPECT_TRUE(modes.is_alone(start + briefly));
+  EXPECT_TRUE(modes.executes_one_by_one(start + briefly));
   EXPECT_TRUE(modes.note_missing_function(start + execution_modes::warns_every));
 }
 
