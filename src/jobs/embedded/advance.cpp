@@ -1,4 +1,5 @@
-// What time brings: reservations and pauses end, delayed jobs become ready.
+// What each batch of an embedded store does first, because time has passed: it ends the reservations and pauses that
+// are over, and makes due jobs ready. Also the timers and windows that tell when that is.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -14,7 +15,8 @@ constexpr std::size_t promotions_at_once = 2048;
 /// How many reservations, and how many pauses, end in one batch at most: some 6 ms of work.
 constexpr std::size_t ends_at_once = 512;
 
-std::string after(tube_number tube) { return std::string(view(number_key(tube + 1))); }
+/// The key behind all keys of a tube in an index.
+std::string end_of(tube_number tube) { return std::string(view(number_key(tube + 1))); }
 
 }  // namespace
 
@@ -25,8 +27,8 @@ void embedded_core::advance() {
 
   if (!space_.room_for_due_jobs()) return;
 
-  // Tubes with due jobs take turns, and in its turn each gets the same share: so no tube keeps the others waiting,
-  // neither with many jobs nor with jobs that were due earlier.
+  // The tubes with due jobs take turns. Each gets the same share of the batch, so that no tube delays the others, be it
+  // by many due jobs or by jobs that were due earlier.
   due_timers_.expire(wall_clock::from_sys(utc_), promotions_at_once, [this](timer_node& node) {
     tube* const it = static_cast<tube_timer&>(node).owner;
     it->overdue = true;
@@ -110,7 +112,7 @@ void embedded_core::refill(tube& it, index_window<ready_entry>& window) {
 
 template <class Entry, class LeftOut>
 void embedded_core::read_on(tube& it, index_window<Entry>& window, LeftOut left_out) {
-  disk::scan entries(disk_, Entry::home, view(window.end().key(it.number)), after(it.number));
+  disk::scan entries(disk_, Entry::home, view(window.end().key(it.number)), end_of(it.number));
   const auto next = [&](Entry& entry) {
     if (!entries.valid()) return false;
     entry = Entry::read(entries.key(), entries.value());

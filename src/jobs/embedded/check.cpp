@@ -1,8 +1,9 @@
-// The walk over everything that an embedded store has.
+// The check of an embedded store: it compares the jobs with the indexes, the counts of the tubes, and the windows.
 //
-// It reads each family once, in order, because a look for every job in every index takes a hundred times as long. The
-// entries that the jobs should have, and those that the indexes have, come to sums of hashes, which must agree. Only if
-// they do not, the walk looks for each job's entries one by one, to name the job.
+// It reads each family once, in order: to look up every job in every index would take a hundred times as long. Each
+// record tells which entries the indexes should have. For each tube and index, the check adds up the hashes of these
+// entries and those of the entries that are there, and compares the two sums. Only if they differ it walks over the
+// jobs again, and looks up the entries of each one, to name the job.
 #include <array>
 #include <functional>
 #include <map>
@@ -14,7 +15,7 @@
 
 namespace foliot::jobs::detail {
 
-/// Entries of a family, so that two sets of them can be compared in any order.
+/// The sum of a set of entries. Sets with the same entries have the same sum, whatever their order.
 struct entry_sum {
   std::uint64_t count = 0;
   std::uint64_t hashes = 0;
@@ -27,7 +28,7 @@ struct entry_sum {
   friend bool operator==(const entry_sum&, const entry_sum&) = default;
 };
 
-/// What a tube's jobs come to, as counted by their records.
+/// What a tube's counts and its entries in each family should be, by the records of its jobs.
 struct embedded_core::found_jobs {
   stored_counts counts;
   std::array<entry_sum, families> entries;
@@ -41,7 +42,7 @@ namespace {
 
 std::unexpected<std::string> wrong(std::string what) { return std::unexpected(std::move(what)); }
 
-/// The entries of each tube in an index.
+/// The sums of the entries that an index has, by tube.
 std::map<tube_number, entry_sum> entries_of(disk& of, family where) {
   std::map<tube_number, entry_sum> found;
   for (disk::scan entries(of, where, "", ""); entries.valid(); entries.next()) {
@@ -52,6 +53,7 @@ std::map<tube_number, entry_sum> entries_of(disk& of, family where) {
 }
 
 constexpr std::array indexes{family::due, family::ready, family::buried, family::keys};
+/// What is wrong if an index has an entry to which no job leads; by family.
 constexpr std::array<std::string_view, families> unowned{"",
                                                          "",
                                                          "",
@@ -130,20 +132,21 @@ check_result embedded_core::check_entries(std::map<tube_number, found_jobs>& fou
   }
   if (stored.empty()) return {};
   std::map<tube_number, found_jobs> again;
-  if (check_result right = check_jobs(again, true); !right) return right;
+  if (check_result right = check_jobs(again, true); !right) return right;  // it names the job that lacks an entry
   return wrong(std::string(unowned[static_cast<std::size_t>(where)]));
 }
 
-check_result embedded_core::check_index(const record& it, tube& home, found_jobs& sum, bool look) {
-  const auto lacks = [&](family where, std::string_view key, std::string_view value) {
+check_result embedded_core::check_index(const record& it, tube& home, found_jobs& sum, bool one_by_one) {
+  // Returns false if the index was asked and does not have the entry.
+  const auto expect = [&](family where, std::string_view key, std::string_view value) {
     sum.expect(where, key, value);
-    return look && disk_.read(where, key) != value;
+    return !one_by_one || disk_.read(where, key) == value;
   };
   const bool held = held_.has(it.id);
   const job_state state = held ? job_state::ready : waiting_state_of(it, home);
   if (state == job_state::buried) {
     ++sum.counts.buried;
-    if (lacks(family::buried, view(buried_key(home.number, it.sequence)), view(number_key(it.id))))
+    if (!expect(family::buried, view(buried_key(home.number, it.sequence)), view(number_key(it.id))))
       return wrong("it is not where the buried are");
     if (it.sequence < home.buried_floor || it.sequence >= home.next_burial) return wrong("its burial is out of range");
     return {};
@@ -151,7 +154,7 @@ check_result embedded_core::check_index(const record& it, tube& home, found_jobs
   if (state == job_state::delayed) {
     ++sum.counts.delayed;
     const due_entry entry = it.as_due();
-    if (lacks(family::due, view(entry.key(home.number)), view(entry.value())))
+    if (!expect(family::due, view(entry.key(home.number)), view(entry.value())))
       return wrong("it is not where the delayed are");
     if (entry < home.due_floor()) return wrong("it lies below the floor of the delayed");
     if (home.due.covers(entry) && !home.due.has(entry)) return wrong("the window of the delayed misses it");
@@ -160,7 +163,7 @@ check_result embedded_core::check_index(const record& it, tube& home, found_jobs
   ++sum.counts.ready;
   if (it.priority < urgent_below) ++sum.counts.urgent;
   const ready_entry entry = it.as_ready();
-  if (lacks(family::ready, view(entry.key(home.number)), {})) return wrong("it is not where the ready are");
+  if (!expect(family::ready, view(entry.key(home.number)), {})) return wrong("it is not where the ready are");
   if (entry < home.ready_floor()) return wrong("it lies below the floor of the ready");
   const bool expected = !held && home.ready.covers(entry);
   if (home.ready.has(entry) != expected) return wrong("the window of the ready is wrong about it");

@@ -133,11 +133,13 @@ class embedded_core {
   struct found_jobs;
   check_result check_all();
   /// Walks over the jobs and their bodies, and adds up the entries that they should have in the indexes. `one_by_one`:
-  /// looks for each of these entries, too.
+  /// also looks up each of these entries.
   check_result check_jobs(std::map<tube_number, found_jobs>& found, bool one_by_one);
-  /// Compares an index with what its jobs come to.
+  /// Compares the sums of an index with those that its jobs should have.
   check_result check_entries(std::map<tube_number, found_jobs>& found, family where);
-  check_result check_index(const record& it, tube& home, found_jobs& sum, bool look);
+  /// Adds a job to the sums of its tube, and compares it with the floor and the window of its index.
+  check_result check_index(const record& it, tube& home, found_jobs& sum, bool one_by_one);
+  /// The timer and the window of a tube's delayed jobs.
   static check_result check_tube(const tube& it);
 
   // ---- operations: operations_*.cpp

@@ -19,17 +19,17 @@
 namespace foliot::jobs::detail {
 namespace {
 
-/// RocksDB would open all tables, to read the manifest alone.
+/// How many tables RocksDB keeps open while only the manifest is read: without this limit it opens all of them.
 constexpr int few_files = 20;
 
-/// What an opening would find.
+/// The state of a database as an opening would find it.
 struct database_state {
   std::uint64_t last_sequence = 0;  ///< the number of the last change
   std::uint64_t first_log = 0;      ///< logs with lower numbers are needed no more
 };
 
-/// Leaves out the logs, and learns from which number on the families need them: the manifest's own least number stays
-/// as it is when an opening finds nothing in the logs.
+/// Has RocksDB skip the logs, and learns which is the first log that the families need. The least number in the
+/// manifest itself may be lower: it stays as it is when an opening finds nothing in the logs.
 class no_replay final : public rocksdb::WalFilter {
  public:
   void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& first_logs,
@@ -47,8 +47,8 @@ class no_replay final : public rocksdb::WalFilter {
 
 enum class with_logs : bool { no, yes };
 
-/// What the tables have, or what they and the logs have as far as RocksDB replays them. Changes nothing on disk. Or why
-/// the database cannot be opened.
+/// The state by the tables alone, or by the tables and the logs as far as RocksDB replays them; or why the database
+/// cannot be opened. Changes nothing on disk.
 std::expected<database_state, rocksdb::Status> state_of(const std::string& folder, rocksdb::DBOptions options,
                                                         with_logs with) {
   no_replay filter;

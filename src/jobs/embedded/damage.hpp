@@ -22,8 +22,8 @@ struct opening_loss {
 [[nodiscard]] std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::FileSystem& files);
 
 /// What the logs have lost. Nothing if the opening loses nothing, or fails for another reason, which it tells itself.
-/// Changes nothing on disk. Nobody may have opened the database. `is_being_salvaged`: an earlier opening was to do
-/// without what they have lost, so that all later logs are its own. Throws store_failure if a file cannot be read.
+/// Changes nothing on disk. Precondition: the database is not open. `is_being_salvaged`: an earlier opening has begun
+/// to drop what the logs have lost, so all later logs are its own. Throws store_failure if a file cannot be read.
 [[nodiscard]] std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::DBOptions& options,
                                                    rocksdb::FileSystem& files, bool is_being_salvaged);
 

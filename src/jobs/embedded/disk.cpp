@@ -136,7 +136,7 @@ disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool 
     if (const auto lost = manifest_loss(folder_, *files_)) refuse_damage(folder_, *lost);
     refuse_foreign(folder_, options);
     if (const auto lost = log_loss(folder_, options, *files_, !damage_.empty())) {
-      // A salvage goes on, but not with other damage than that of which it was to do without.
+      // A salvage that was interrupted goes on, but only with the damage for which it was begun.
       const bool is_known = !damage_.empty() && lost->what.starts_with(damage_);
       if ((!salvage && !is_known) || !lost->can_be_salvaged) refuse_damage(folder_, *lost);
       damage_ = lost->what;
@@ -178,7 +178,8 @@ void disk::write(bool synced) {
   options.sync = synced;
   if (indexed() != 0) index_gathered();
   const bool is_indexed = indexed() != 0;
-  // Without memory in the middle of a write RocksDB keeps its locks, and the next call hangs: rather end the process.
+  // If memory is lacking in the middle of a write, RocksDB keeps its locks, and the next call hangs. So the lambda is
+  // noexcept: the exception ends the process.
   const rocksdb::Status status = [&]() noexcept {
     return db_->Write(options, is_indexed ? indexed_.GetWriteBatch() : &gathered_);
   }();

@@ -29,7 +29,7 @@ namespace foliot::jobs::detail {
 
 class background_errors;
 
-/// The mark of what has been synced is written at most so often.
+/// The least time between two writes of the mark of what has been synced.
 inline constexpr milliseconds between_marks{10};
 
 /// Throws store_failure: RocksDB could not do `what` in the store of this folder.
@@ -68,14 +68,14 @@ class disk {
   void sync();
   /// Moves the write-ahead log into the tables, so that the next opening has nothing to replay.
   void flush();
-  /// Writes the mark of what has been synced, if there were syncs since it was written, and that was not within the
-  /// last between_marks: so it costs next to nothing under load. False: it could not be written.
+  /// Writes the mark of what has been synced, if there were syncs since it was last written, and at least between_marks
+  /// have passed. So it costs next to nothing under load. Returns false if it could not be written.
   bool mark(instant now) noexcept;
   /// When mark() has something to write; never if it has not.
   [[nodiscard]] instant mark_due() const noexcept { return is_mark_behind_ ? next_mark_ : instant::never(); }
-  /// Writes it at once. False: it could not.
+  /// Writes the mark at once. Returns false if that was not possible.
   bool write_mark() noexcept;
-  /// Why it could not be written the last time; empty if it could, or if memory was lacking.
+  /// Why the mark could not be written the last time; empty if it was written, or if memory was lacking.
   [[nodiscard]] const std::string& mark_failure() const noexcept { return mark_failure_; }
   /// Throws if a flush or a compaction has failed in the background.
   void check_background() const;

@@ -7,9 +7,9 @@
 namespace foliot::jobs::detail {
 namespace {
 
-/// No database gets so far: each of its files takes one number.
+/// A number that no database reaches, because each of its files takes one.
 constexpr std::uint64_t too_high = std::uint64_t{1} << 62;
-/// RocksDB writes a number with so many digits, and with more only if it needs them.
+/// RocksDB writes a number with this many digits, and with more only if it needs them.
 constexpr std::size_t least_digits = 6;
 
 struct pattern {

@@ -27,25 +27,59 @@ using remedies = store_failure::remedies;
   throw store_failure("cannot open the job store " + folder + ": " + why, remedy);
 }
 
-/// Whether it is a file of a database that was opened. RocksDB makes CURRENT, durably, before any of them.
-bool has_changes(const numbered_name& file) {
+/// Whether the file shows that its database was opened before, and so may have jobs. RocksDB makes CURRENT, durably,
+/// before it makes such a file.
+bool shows_opening(const numbered_name& file) {
   return file.kind == file_kind::log || file.kind == file_kind::table ||
          (file.kind == file_kind::manifest && file.number > 1);
 }
 
-/// Whether only RocksDB, or a store, gives a file such a name: anybody may call a file 123456.log.
+/// Whether the name of a file shows that the folder has a database. That of a log does not: any program may have a file
+/// 123456.log.
 bool is_of_database(std::string_view name) {
   constexpr std::array<std::string_view, 5> fixed{"CURRENT", "LOCK", "IDENTITY", "SYNCED", "SALVAGING"};
   const std::optional<numbered_name> file = read_name(name);
   return std::ranges::find(fixed, name) != fixed.end() || (file && file->kind != file_kind::log);
 }
 
-/// A folder whose entry its parent has under this name.
-std::string without_end(std::string folder) {
+/// The folder by the name that its parent has for it: without `/` and `/.` at its end.
+std::string without_slashes(std::string folder) {
   for (;;) {
     const std::size_t end = folder.ends_with("/.") ? 2 : folder.ends_with('/') ? 1 : 0;
     if (end == 0 || folder.size() <= end) return folder;
     folder.resize(folder.size() - end);
+  }
+}
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::vector<std::string> names_in(const std::string& folder, rocksdb::FileSystem& on) {
+  std::vector<std::string> names;
+  const rocksdb::IOStatus listed = on.GetChildren(folder, rocksdb::IOOptions{}, &names, nullptr);
+  if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());
+  std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+  return names;
+}
+
+/// Refuses a folder with these files, unless it is empty or they are those of a database that RocksDB opens as it is.
+void refuse_other_files(const std::string& folder, const std::vector<std::string>& names) {
+  const bool is_store = std::ranges::any_of(names, is_of_database);
+  for (const std::string& name : names) {
+    const auto file = read_name(name);
+    if (file && is_store && file->is_misread) {
+      refuse(folder, "RocksDB would misread the number in the name of its file '" + name + "': move that file away");
+    }
+    // Without CURRENT, RocksDB would make a new database, and delete the files of the old one.
+    if (file && is_store && !has(names, "CURRENT") && shows_opening(*file)) {
+      refuse(folder, "its file CURRENT is missing, and '" + name + "' is there: restore a backup",
+             remedies::restore_backup);
+    }
+  }
+  // A first opening that was interrupted leaves RocksDB's LOCK, but no CURRENT.
+  if (!names.empty() && !has(names, "CURRENT") && !has(names, "LOCK")) {
+    refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");
   }
 }
 
@@ -61,7 +95,7 @@ std::optional<std::uint64_t> read_number(disk& of, std::string_view key) {
 }  // namespace
 
 rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) {
-  const std::filesystem::path name = without_end(folder);
+  const std::filesystem::path name = without_slashes(folder);
   const std::string parent = name.has_parent_path() ? name.parent_path().string() : ".";
   std::unique_ptr<rocksdb::FSDirectory> opened;
   const rocksdb::IOStatus status = on.NewDirectory(parent, rocksdb::IOOptions{}, &opened, nullptr);
@@ -70,7 +104,7 @@ rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) 
 
 std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files, bool for_check) {
   if (folder.empty()) refuse("''", "it needs the name of a folder");
-  folder = without_end(std::move(folder));
+  folder = without_slashes(std::move(folder));
   private_files on(files != nullptr ? files : rocksdb::FileSystem::Default());
   const rocksdb::IOOptions io;
   bool is_folder = false;
@@ -82,33 +116,13 @@ std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::F
   const rocksdb::IOStatus made = on.CreateDirIfMissing(folder, io, nullptr);
   if (!made.ok())
     refuse(folder, "the folder cannot be made (" + made.ToString() + "): name one in a folder that exists");
-  std::vector<std::string> names;
-  const rocksdb::IOStatus listed = on.GetChildren(folder, io, &names, nullptr);
-  if (!listed.ok()) refuse(folder, "the folder cannot be read: " + listed.ToString());
-  std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
-  const auto has = [&names](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
-  const bool is_store = std::ranges::any_of(names, is_of_database);
-  for (const std::string& name : names) {
-    const auto file = read_name(name);
-    if (file && is_store && file->is_misread) {
-      refuse(folder, "RocksDB would misread the number in the name of its file '" + name + "': move that file away");
-    }
-    // RocksDB would make a new database, and delete the files of the old one.
-    if (file && is_store && !has("CURRENT") && has_changes(*file)) {
-      refuse(folder, "its file CURRENT is missing, and '" + name + "' is there: restore a backup",
-             remedies::restore_backup);
-    }
-  }
-  // A first opening that was interrupted leaves RocksDB's LOCK, but no CURRENT.
-  if (!names.empty() && !has("CURRENT") && !has("LOCK")) {
-    refuse(folder, "it holds other files, '" + names.front() + "' among them: name an empty folder or a new one");
-  }
-  if (!has("CURRENT") && for_check) refuse(folder, "there is none");
-  if (!has("CURRENT")) {
-    const rocksdb::IOStatus kept = sync_name(folder, on);
-    // A folder that was there may lie in one that this user must not read.
-    if (is_new && !kept.ok()) refuse(folder, "its name cannot be synced to the disk: " + kept.ToString());
-  }
+  const std::vector<std::string> names = names_in(folder, on);
+  refuse_other_files(folder, names);
+  if (has(names, "CURRENT")) return folder;
+  if (for_check) refuse(folder, "there is none");
+  const rocksdb::IOStatus synced = sync_name(folder, on);
+  // The parent of an existing folder may be closed to this user: then its name stays as durable as it was.
+  if (is_new && !synced.ok()) refuse(folder, "its name cannot be synced to the disk: " + synced.ToString());
   return folder;
 }
 

@@ -1,4 +1,7 @@
-// The opening of a store's folder: what may be in it, and the version of the format.
+// The two checks when a store is opened: prepared_folder() looks at the folder before RocksDB opens the database in it,
+// and open_format() at the format of the database afterwards.
+//
+// One thread at a time: the constructor of embedded_core calls them.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +12,13 @@
 
 namespace foliot::jobs::detail {
 
-/// The folder's name, without `/` and `/.` at its end, after a look at what is in it: a new or empty folder, or a
-/// store. `for_check`: a store. Throws store_failure.
+/// Makes the folder if it is new, and returns its name, without `/` and `/.` at its end. Throws store_failure if the
+/// folder is neither empty nor that of a store; `for_check`: if it is not that of a store.
 [[nodiscard]] std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files,
                                           bool for_check = false);
 
-/// Makes the entry of `folder` in its parent durable: without it a crash of the machine may lose a new folder with all
-/// that was synced in it.
+/// Makes the entry of `folder` in its parent durable. A crash of the machine may otherwise lose a new folder with
+/// everything that was synced in it.
 rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on);
 
 struct opened_format {

@@ -1,6 +1,6 @@
 // The mark of a store's folder: how long its logs and its manifest were when they were last seen to be durable. RocksDB
-// takes a log that is missing, and a log or a manifest that ends too soon, for one that a crash has cut off; by the
-// mark an opening sees what had been acknowledged.
+// takes a log that is missing, and a log or a manifest that ends too soon, for one that a crash has cut off. The mark
+// tells the difference: what it names was acknowledged, and must be there.
 //
 // The mark is the text file SYNCED, which is overwritten in place and never synced for its own sake. It is written
 // after the syncs that it tells of, so that it never says too much. A folder without one, as an earlier version has
@@ -23,14 +23,14 @@ struct synced_length {
   std::uint64_t length = 0;
 };
 
-/// What the folder's mark says; nothing if it has none that can be read.
+/// The lengths that the mark of the folder has; empty if there is no mark that can be read.
 [[nodiscard]] std::vector<synced_length> read_mark(const std::string& folder, rocksdb::FileSystem& files);
 
 class synced_mark {
  public:
   /// `files` must outlive it.
   synced_mark(const std::string& folder, rocksdb::FileSystem& files);
-  /// Makes the file, or overwrites what it says. After a failure the next call tries again.
+  /// Makes the file, or overwrites its content. After a failure the next call tries again.
   rocksdb::IOStatus write(const std::vector<synced_length>& lengths);
   /// Makes durable what was written.
   rocksdb::IOStatus sync();
