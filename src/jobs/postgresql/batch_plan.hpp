@@ -56,7 +56,7 @@ struct batch_frame {
 struct batch_time {
   std::int64_t now_ms = 0;
   std::int64_t now_ns = 0;
-  /// This node's clocks at the begin of the batch.
+  /// This node's clocks when the batch begins.
   utc_time local_utc{};
   instant local;
 

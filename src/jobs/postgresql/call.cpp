@@ -9,7 +9,7 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// The begin of an array of one dimension.
+/// The head of an array of one dimension, before its elements.
 std::string array_of(unsigned element, std::size_t count, bool has_nulls) {
   std::string out;
   put_u32(out, count == 0 ? 0 : 1);

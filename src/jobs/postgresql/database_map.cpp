@@ -28,10 +28,10 @@ using detail::reply;
 using detail::retrying_connection;
 namespace statements = detail::statements;
 
-/// Of a piece that moves.
+/// The largest piece that moves at once.
 constexpr std::int64_t most_jobs = 256;
 constexpr std::int64_t most_bytes = std::int64_t{4} << 20;
-/// Between two looks at jobs that cannot be moved now.
+/// The pause between two looks at jobs that cannot be moved now.
 constexpr duration pause_between_looks = std::chrono::milliseconds(100);
 
 /// The jobs of a piece, as sent_piece() gives them, in the form of take_piece().

@@ -12,7 +12,8 @@ namespace {
 /// How long one connection may take.
 constexpr duration connect_patience = std::chrono::seconds(2);
 
-/// The name of the file that the log is being written to begins with the timeline.
+/// Returns the identifier of the cluster, and its timeline: the name of the present file of the write-ahead log begins
+/// with it.
 constexpr const char* look =
     "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()";
 

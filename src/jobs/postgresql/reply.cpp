@@ -8,7 +8,9 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// Calls `each` with the bytes of every element of an array; NULL: with null.
+/// Calls `each` with the bytes of every element of an array of one dimension; with null for an element that is NULL.
+/// Before the elements the array has the number of its dimensions, a flag and the type of the elements, then the length
+/// and the first index of the dimension; and before the bytes of each element, their number.
 template <class Each>
 void for_each_element(std::string_view array, Each each) {
   constexpr std::size_t head = 12;

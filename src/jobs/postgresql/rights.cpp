@@ -6,7 +6,8 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// The kind of the things, the rights, and the names of the things in the schema.
+/// Returns one text with the rights that are missing. Each row of `needed` has a kind of object, the rights that a node
+/// needs on such objects, and their names in the schema foliot.
 constexpr const char* look =
     "WITH needed (kind, rights, names) AS (VALUES "
     "('schema', 'USAGE', 'foliot'), "

@@ -10,8 +10,9 @@ namespace foliot::jobs::detail {
 
 class database_connection;
 
-/// Those of them that the role of this connection lacks, such as "DELETE on foliot.pause; EXECUTE on foliot.rotate";
-/// empty: none. What a schema of another version does not have is not missed. Needs no right by itself. One statement.
+/// The rights that the role of this connection lacks, such as "DELETE on foliot.pause; EXECUTE on foliot.rotate";
+/// empty: none. Objects that a schema of another version does not have are left out. One statement, which needs no
+/// right itself.
 [[nodiscard]] std::string missing_rights(database_connection& over, instant deadline);
 
 }  // namespace foliot::jobs::detail

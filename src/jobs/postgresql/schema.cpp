@@ -20,23 +20,26 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-/// For how long all attempts of a migration are made, and the pause between two, in which the nodes catch up.
+/// For how long a migration is tried again that does not get its locks, and the pause between two attempts, in which
+/// the nodes execute what has waited.
 constexpr duration attempts_for = std::chrono::seconds(10);
 constexpr duration pause_between_attempts = std::chrono::seconds(1);
-/// For how long a server is waited for that does not let the program in.
+/// How long to wait for each server until it has accepted the connection.
 constexpr duration connect_patience = std::chrono::seconds(10);
 
-/// Only one migration at a time: a number that other programs hardly use. foliot.admit() has it, too.
+/// Takes the lock of migrations, of which one runs at a time, and returns whether there is a schema. The number is that
+/// of foliot.lock_of_migration(), which a database without the schema does not have.
 constexpr const char* lock_and_look =
     "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL search_path = pg_catalog; SELECT "
     "pg_advisory_xact_lock(7310845120174305907); "
     "SET LOCAL lock_timeout = '1s'; SELECT to_regprocedure('foliot.schema_version()') IS NOT NULL";
-/// Waits until no batch and no rotation is at work, so that nothing that a node does begins before the step and ends
-/// after it. Nodes wait for these locks before they have any other one.
+/// Takes the locks of all registrations, which batches hold, and the lock of the rotation (sql/constants.sql): so no
+/// transaction of a node begins before a step of the migration and ends after it. Nodes take these locks before any
+/// other one, so there is no deadlock.
 constexpr const char* wait_for_nodes =
     "SELECT pg_advisory_xact_lock(foliot.lock_of(n.session)) FROM foliot.node n ORDER BY n.session; "
     "SELECT pg_advisory_xact_lock(1718578282::bigint << 32)";
-/// The nodes announce themselves again; those that are not admitted are refused.
+/// Has all nodes announce themselves again, so that those of programs that are no longer admitted are refused.
 constexpr const char* end_registrations = "UPDATE foliot.node SET name = NULL";
 constexpr const char* look = "SELECT foliot.schema_version(), foliot.oldest_program()";
 
@@ -47,7 +50,7 @@ std::string constant_function(const char* name, int value) {
          "() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT " + std::to_string(value) + "'";
 }
 
-/// Brings the tables from this version to the program's.
+/// Brings the tables from version `from` to that of the program; 0: there are none.
 void take_steps(database_connection& over, int from, const schema_history& history, instant deadline) {
   if (from == 0) {
     over.execute_text("CREATE SCHEMA IF NOT EXISTS foliot", deadline);
@@ -63,8 +66,8 @@ void take_steps(database_connection& over, int from, const schema_history& histo
   }
 }
 
-/// Connects to the first host that lets the program in. libpq itself asks the next host only if one cannot be reached,
-/// or does not accept writes. It does not if a standby knows nothing yet of a database that was just made.
+/// Connects to the first host that accepts the connection. libpq asks the next host by itself if one cannot be reached
+/// or does not accept writes, but not if one has no such database, as a standby of a database that was just made.
 std::unique_ptr<database_connection> connect_to_any(target& where, const exchange_step& at_step) {
   std::vector<std::string> reasons;
   for (std::size_t i = 0; i < where.hosts(); ++i) {

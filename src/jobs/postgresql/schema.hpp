@@ -1,4 +1,7 @@
-// The schema of the store in its database: sql/*.sql, which are part of the library.
+// The schema of the store in its database: its text, which the build takes from sql/*.sql, the migration that makes it
+// or brings it up to date, and the check of its version. schema_history.hpp has the versions.
+//
+// Any thread; a connection is used by one thread at a time.
 #pragma once
 
 #include <span>
@@ -10,14 +13,14 @@
 
 namespace foliot::jobs::detail {
 
+class database_connection;
+
 /// The tables of version 1.
 [[nodiscard]] std::string_view schema_tables() noexcept;
 /// The functions, which every migration makes anew, file by file: a compiler need not take a literal of them all.
 [[nodiscard]] std::span<const std::string_view> schema_functions() noexcept;
 
-class database_connection;
-
-/// Throws store_failure if the schema does not admit this program.
+/// Throws store_failure if the schema in this database is older than the program needs, or admits only newer programs.
 void expect_admitted(database_connection& over, instant deadline);
 
 /// As postgresql_store::migrate().

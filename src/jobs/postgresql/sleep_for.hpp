@@ -1,5 +1,5 @@
-// A pause of the calling thread between two attempts, which nothing ends early. It goes through the seam (note.hpp), so
-// that in the simulation it takes virtual time.
+// A sleep of the calling thread that nothing ends early. It goes through the seam (note.hpp), so it takes virtual time
+// in the simulation.
 #pragma once
 
 #include <foliot/core/clock.hpp>

@@ -1,10 +1,16 @@
-// The SQL functions that the store calls: sql/*.sql has them.
+// The statements by which the store calls the SQL functions of sql/*.sql. A connection prepares each under its name at
+// the first use (database_connection.hpp). Numbers and truth values are cast to bigint: replies are read in binary
+// (reply.hpp), which has one form for each type.
+//
+// The functions keep their names, because nodes of an earlier version call them: foliot.close_session() ends a
+// registration, foliot.beat() is a heartbeat.
 #pragma once
 
 #include "call.hpp"
 
 namespace foliot::jobs::detail::statements {
 
+// A node and its registration.
 inline constexpr sql_statement admit{"admit", "SELECT 0::bigint FROM foliot.admit($1)"};
 inline constexpr sql_statement announce{"announce", "SELECT foliot.announce($1, $2, $3, $4, $5)"};
 inline constexpr sql_statement close_registration{"close_registration",
@@ -13,6 +19,7 @@ inline constexpr sql_statement heartbeat{"heartbeat", "SELECT foliot.beat($1, $2
 inline constexpr sql_statement rotate{"rotate", "SELECT foliot.rotate()::bigint"};
 inline constexpr sql_statement give_up_ballast{"give_up_ballast", "SELECT foliot.give_up_ballast()::integer::bigint"};
 inline constexpr sql_statement reservations_of{"reservations_of", "SELECT * FROM foliot.reservations_of($1, $2)"};
+// A batch, and the operations in it.
 inline constexpr sql_statement begin_batch{"begin_batch",
                                            "SELECT * FROM foliot.begin_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
 inline constexpr sql_statement end_batch{"end_batch", "SELECT * FROM foliot.end_batch($1, $2, $3, $4)"};
@@ -30,7 +37,7 @@ inline constexpr sql_statement change_waiting{"change_waiting",
 inline constexpr sql_statement kick{"kick", "SELECT foliot.kick($1, $2, $3, $4)"};
 inline constexpr sql_statement clear_tube{"clear_tube", "SELECT foliot.clear_tube($1, $2)"};
 inline constexpr sql_statement pause{"pause", "SELECT 0::bigint FROM foliot.pause($1, $2, $3, $4)"};
-// Of a patient batch.
+// The same in a batch that passes over locked jobs (sql/patient.sql).
 inline constexpr sql_statement put_or_pass{"put_or_pass",
                                            "SELECT foliot.put_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 inline constexpr sql_statement claim_job_or_pass{"claim_job_or_pass",
@@ -49,10 +56,10 @@ inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).*
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
 inline constexpr sql_statement list_due{"list_due", "SELECT * FROM foliot.list_due($1, $2, $3, $4)"};
-// Of the first of several databases.
+// The map, which the first of several databases has.
 inline constexpr sql_statement read_databases{"read_databases", "SELECT * FROM foliot.read_databases()"};
 inline constexpr sql_statement read_places{"read_places", "SELECT * FROM foliot.read_places()"};
-// Of its changes (database_map.hpp).
+// Changes of the map, and moves of tubes (database_map.hpp).
 inline constexpr sql_statement membership{
     "membership", "SELECT m.number::bigint, convert_to(coalesce(m.id::text, ''), 'UTF8') FROM foliot.map m"};
 inline constexpr sql_statement identity{
@@ -85,14 +92,15 @@ inline constexpr sql_statement forget_piece{"forget_piece", "SELECT 0::bigint FR
 inline constexpr sql_statement tell_of{"tell_of", "SELECT 0::bigint FROM pg_notify('foliot', encode($1, 'hex'))"};
 inline constexpr sql_statement has_left{"has_left", "SELECT 0::bigint FROM foliot.has_left($1)"};
 inline constexpr sql_statement end_move{"end_move", "SELECT 0::bigint FROM foliot.end_move($1)"};
+// The check of a database, in one transaction.
 inline constexpr sql_statement check_jobs{"check_jobs", "SELECT foliot.check_jobs()::bytea"};
 inline constexpr sql_statement one_snapshot{"one_snapshot",
                                             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"};
-/// A table, or a partition, that is truncated would look empty to an older snapshot.
+/// Keeps the rotation from truncating a partition: that would look empty to the snapshot of the check.
 inline constexpr sql_statement keep_partitions{
     "keep_partitions",
     "LOCK TABLE foliot.job, foliot.ready, foliot.delayed, foliot.reserved, foliot.buried IN ACCESS SHARE MODE"};
-/// The settings of connect() are for short statements.
+/// The check reads whole tables: it needs plans that the settings of a connection forbid (sql_connection.cpp).
 inline constexpr sql_statement long_statement{
     "long_statement",
     "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true), "

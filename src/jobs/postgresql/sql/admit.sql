@@ -1,11 +1,11 @@
--- The check that a program may use the schema.
+-- The check whether a program may use the schema.
 --
 -- Function: admit().
 -- Called by: a node before it announces itself, and a program that changes the map, in the same transaction.
--- Locks: the one of migrations, shared, until the transaction ends. So a caller waits for a migration that is under way,
--- and no migration ends before the caller's transaction has.
+-- Locks: lock_of_migration(), shared, until the transaction ends. So a caller waits for a migration that is under way, and a
+-- migration that begins later waits for the caller's transaction.
 
--- Fails with FL003 if programs of this version of the schema may not use the schema that is here.
+-- Fails with FL003 if this schema is only for newer programs. `program` is the version of the schema that the program knows.
 CREATE OR REPLACE FUNCTION foliot.admit(program bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(foliot.lock_of_migration());

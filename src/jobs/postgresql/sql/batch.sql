@@ -257,7 +257,7 @@ BEGIN
   PERFORM foliot.note_ready(tubes);
 END $$;
 
--- The begin of a batch. `key_tubes` and `keys` are the keys that its operations name, `turns` is what the batch does about
+-- Begins a batch. `key_tubes` and `keys` are the keys that its operations name, `turns` is what the batch does about
 -- turns (turns_if_taken() and the others). Locks the jobs `to_lock`, which the batch names. Ends the reservations `over_*`
 -- of this node, which are over by the node's clock; `still_*` gets those that are not over by the clock of the database.
 -- Ends pauses, and makes due jobs ready: at most most_at_once() of each. With `lacks_room` (1 or 0), steps that need room

@@ -1,9 +1,9 @@
 -- Delayed jobs that become due.
 --
 -- The partitions 0, 1 and 2 of `delayed` (turning_partitions()) have the jobs that were due within a minute when they were
--- put, and take new rows in turn (rotation.sql). Jobs that are due later lie in the lasting partition. There dead rows stay
--- as long as any transaction is open that began before they died, and each batch looks for the first row. So a search begins
--- at the floor: a time before which no row of that partition is due.
+-- put, and take new rows in turn (rotation.sql). Jobs that are due later lie in the lasting partition. Each batch looks for
+-- the first row of that partition. Dead rows stay in front of it as long as any transaction is open that began before they
+-- died. So that no search walks over them, it begins at the floor: a time before which no row of the partition is due.
 --
 -- Invariant: no row of the lasting partition that is committed is due before the floor, except for a few seconds after the
 -- end of a transaction that was open for longer than a minute. Reason: the floor is at most the present time, and each put
@@ -15,9 +15,9 @@
 -- LOCKED, until the batch ends. A job that becomes due goes without the lock of its row in `job` (tables.sql says why it
 -- may).
 
--- The floor; or 0 if it lies far ahead of the present time, because the clock was set back, or because a test has another
--- clock. For a batch that began before the last turn of the rotation it may lie a little ahead, and is right: new rows are
--- due a minute later.
+-- The floor; or 0 if it lies more than 10 s ahead of the present time, because the clock was set back, or because a test
+-- has another clock. For a batch that began before the last turn of the rotation it may lie a little ahead, and is right
+-- nevertheless: the rows that were put since are due a minute later.
 CREATE OR REPLACE FUNCTION foliot.due_floor(now_ms bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   known bigint := pg_sequence_last_value('foliot.due_floor');
@@ -55,8 +55,8 @@ BEGIN
     ORDER BY d.due, d.id LIMIT most FOR UPDATE SKIP LOCKED) f;
 END $$;
 
--- Raises the floor to the first row, or to the present time. Also looks for rows below the floor, if the last such look was
--- 5 s ago, and twenty times as long ago as it took: then the floor sinks to the first of them.
+-- Raises the floor to the first row, but not beyond the present time. Now and then it also looks for rows below the floor,
+-- and lowers the floor to the first of them: 5 s after the last such look, or after twenty times as long as that look took.
 CREATE OR REPLACE FUNCTION foliot.raise_due_floor(now_ms bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   next_check bigint := pg_sequence_last_value('foliot.due_floor_checked');
@@ -74,10 +74,11 @@ BEGIN
   END IF;
 END $$;
 
--- Locks about `most` jobs that are due. Three quarters of them are the soonest ones; if the lasting partition and the others
--- have many, half as many come in addition. If there are more due jobs than that, the rest are the soonest 8 of each of the
--- next tubes that have delayed jobs, so that a burst in one tube does not delay the others. `ids` may have a job twice. A
--- setting of the connection keeps the last of these tubes, where the next call goes on.
+-- Locks about `most` jobs that are due, the soonest first: from the turning partitions up to three quarters of `most`, and
+-- from the lasting partition what is missing to three quarters, but at least half of that, so that neither delays the other.
+-- If there are more due jobs (`are_more`), it adds the soonest 8 jobs of each of the next most / 32 tubes, so that a burst
+-- in one tube does not delay the others. A setting of the connection keeps the last of these tubes, behind which the next
+-- call goes on. `ids` may have a job twice.
 CREATE OR REPLACE FUNCTION foliot.lock_due(now_ms bigint, most bigint, OUT ids bigint[], OUT are_more boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -110,7 +111,8 @@ BEGIN
   PERFORM set_config('foliot.last_due_tube', coalesce(last_tube, 0)::text, false);
 END $$;
 
--- Makes up to `most` due jobs ready, or the jobs `due_ids`, which the caller has locked.
+-- Makes the jobs `due_ids` ready, which the caller has locked; null: about `most` due jobs, see lock_due(). Then the setting
+-- foliot.is_behind tells end_batch() whether more are due.
 CREATE OR REPLACE FUNCTION foliot.make_due_ready(now_ms bigint, most bigint, due_ids bigint[] DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,9 +1,9 @@
 -- Floors: where searches begin in the lasting partition of `ready`.
 --
--- That partition has the backlog: jobs that no worker has reserved for long. Workers that come to it take the first jobs,
--- and as long as a transaction is open that began before, the index entries of these dead rows stay at the begin of the
--- index. So a claim that has passed over many of them stores a floor: the first job that the tube has in this partition. The
--- next searches begin there.
+-- That partition has the backlog: jobs that no worker has reserved for long. Workers that come to it take the first jobs.
+-- As long as a transaction is open that began before, the index entries of these dead rows stay at the front of the index.
+-- So a claim that has passed over many of them stores a floor: the first job that the tube has in this partition. The next
+-- searches begin there.
 --
 -- Invariant: in each snapshot, no job that a tube has in the lasting partition comes before the floor of the tube. It holds
 -- because

@@ -3,7 +3,7 @@
 --
 -- A partition that has grown leaves the new rows to an empty one. Its own rows go: ready jobs are reserved, delayed jobs,
 -- which are due within a minute, become ready, reservations and jobs end, batches are deleted, and nodes send heartbeats.
--- When it has been empty for a while, it is truncated. Jobs that are due later are in the lasting partition from the begin.
+-- When it has been empty for a while, it is truncated. Jobs that are due later are put into the lasting partition.
 -- Rows that rest are moved there: ready jobs that no worker reserves, long reservations, and the rows of both in `job`. The
 -- lasting partitions of `ready` and `delayed` are truncated, too, when they are empty; until then searches there begin at
 -- floors (floors.sql, due_times.sql). Rows may come to any partition at any time, and all partitions are always searched.

@@ -110,7 +110,7 @@ CREATE UNIQUE INDEX reserved_id ON foliot.reserved (id, part);
 CREATE INDEX reserved_tube ON foliot.reserved (tube);
 SELECT foliot.make_parts('reserved', '{0, 1, 9}', 'WITH (fillfactor = 70)');
 
--- Searches for ready and delayed jobs begin at the begin of an index, where the entries of the rows are that died last.
+-- Searches for ready and delayed jobs begin at the front of an index, where the entries of the rows are that died last.
 CREATE TABLE foliot.ready (
   LIKE foliot.place,
   -- begin_batch() looks the current partition up once, and stores it in the setting.
