@@ -1,4 +1,4 @@
-// Executions that are one to their caller.
+// Joins the results of several executions that are one execution for their caller.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace foliot::jobs::detail {
 
-/// Adds all that an execution has brought beside its answers.
+/// Adds to `all` what `more` has brought besides its answers: ready and emptied tubes, and ended reservations.
 inline void add_news(execution& all, execution& more) {
   const auto add_names = [](std::vector<std::string>& names, std::vector<std::string>& others) {
     for (std::string& each : others) {

@@ -12,7 +12,7 @@
 
 namespace foliot::jobs::detail {
 
-/// How many reservations a batch gives back beside its operations, which more would hold up.
+/// The largest number of reservations that a batch gives back besides its operations: more would delay these.
 inline constexpr std::size_t most_given_back = 512;
 
 /// The reservation that the operation shows; a default one if it shows none.

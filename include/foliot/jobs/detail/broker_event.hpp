@@ -1,4 +1,4 @@
-// A flag of the broker, and the task that waits until it is set. At most one task waits for a flag at a time.
+// A flag of the broker, and the one task that waits until the flag is set.
 //
 // Thread safety: the lock of the broker guards the flag; event_wait takes that lock itself.
 #pragma once
@@ -24,15 +24,15 @@ class broker_event {
   broker_event& operator=(const broker_event&) = delete;
 
   [[nodiscard]] bool is_set() const noexcept { return set_; }
-  /// Sets the flag and makes the waiting task ready. The task stays alive until the lock is unlocked, because it takes
-  /// the lock before it goes on.
+  /// Sets the flag and makes the waiting task ready. The task lives at least until the caller unlocks the broker: when
+  /// it is resumed, it takes the lock first.
   void set() noexcept {
     set_ = true;
     if (auto* const waiting = std::exchange(wait_, nullptr)) waiting->claim(by_);
   }
   void clear() noexcept { set_ = false; }
 
-  /// From now on set() claims this wait for the source `by`; at once if the flag is set.
+  /// From now on set() claims this wait for the source `by`. If the flag is set already, claims it at once.
   void begin(runtime::detail::wait_point& wait, runtime::detail::wait_word::source by) noexcept {
     FOLIOT_ASSERT(wait_ == nullptr, "one task at a time may wait for an event of the broker");
     if (set_) {
@@ -42,7 +42,7 @@ class broker_event {
       by_ = by;
     }
   }
-  /// Afterwards set() does not touch the wait any more.
+  /// From now on set() does not touch this wait.
   void end(const runtime::detail::wait_point& wait) noexcept {
     if (wait_ == &wait) wait_ = nullptr;
   }
@@ -53,7 +53,7 @@ class broker_event {
   runtime::detail::wait_word::source by_ = 0;
 };
 
-/// An operation, see runtime/detail/operation.hpp: completes when the flag is set.
+/// An operation (runtime/detail/operation.hpp) that completes when the flag is set. Of the task that waits.
 class event_wait {
  public:
   event_wait(mutex& guard, broker_event& event) noexcept : guard_(&guard), event_(&event) {}
