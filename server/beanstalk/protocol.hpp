@@ -14,7 +14,7 @@ namespace foliot::program::beanstalk {
 
 class protocol final : public program::protocol {
  public:
-  /// For clients of these brokers; the state must outlive it.
+  /// `state` has the brokers of the clients, and must outlive this object.
   explicit protocol(server_state& state) noexcept : state_(state) {}
 
   [[nodiscard]] task<> serve(byte_stream& peer) override;

@@ -16,20 +16,20 @@ namespace {
 
 constexpr std::size_t first_buffer = 1024;
 constexpr std::size_t largest_buffer = 65'536;
-/// While a reserve waits, the client may send so much behind it.
+/// How much a client may send behind a reserve that waits.
 constexpr std::size_t largest_waiting_buffer = 262'144;
-/// Answers of this size leave before the next command is taken.
+/// Answers of this size are written before the next command is parsed.
 constexpr std::size_t many_answers = 65'536;
-/// At this size already while all connections hold as much as they may: so much is not counted.
+/// The same while all connections together hold as much as they may: this size lies within the allowance of each.
 constexpr std::size_t few_answers = 4096;
-/// So many puts, or puts with so many bytes, are answered before the next one is taken.
+/// A session has at most this many puts, with at most this many bytes, with the broker; then it answers them first.
 constexpr std::size_t many_puts = 256;
 constexpr std::size_t many_bytes_in_puts = 1'048'576;
-/// A body that waits for room gets it at once if it is at most this part of the bound.
+/// A body that waits for room gets room for all of it if it is at most this part of the bound.
 constexpr std::size_t part_of_one_body = 16;
-/// A reserve waits for so much room while all connections hold as much as they may.
+/// How much room a reserve waits for while all connections together hold as much as they may.
 constexpr std::size_t room_of_reserve = 16'384;
-/// Large buffers are given back if nothing comes for so long.
+/// How long a client must be silent before its large buffers are given back.
 constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
 
 /// How much is read and dropped of a client that speaks another protocol, and for how long.
@@ -201,7 +201,7 @@ task<session::reading> session::read_more(bool trims) {
   if (client_has_closed_) co_return reading::ended;
   end_ += *got;
   memory_.moved(*got);
-  // One that sends much at once gets a larger buffer.
+  // A client that sends much at once gets a larger buffer.
   if (*got == space.size() && begin_ == 0 && buffer_.size() < largest_buffer && memory_.take(3 * buffer_.size())) {
     buffer_.resize(4 * buffer_.size());
   }
@@ -246,7 +246,7 @@ task<bool> session::wait_for_room(std::size_t bytes) {
   const bool written = co_await write_answers();
   room got = room::closed;
   if (written) {
-    trim_buffers();  // what is stored and sent does not count meanwhile, against others and as a reason to be closed
+    trim_buffers();  // while it waits, its buffers must not take room from others, nor be a reason to close it
     got = co_await memory_.wait(bytes);
   }
   if (got == room::closed) quits_ = true;
@@ -370,7 +370,7 @@ task<jobs::reserve_answer> session::reserve_beside_delete() {
   try {
     got = co_await client_.reserve(duration::zero());
   } catch (const jobs::broker_full&) {
-    // The next attempt tells.
+    // The reserve after the delete reports it, if it lasts.
   } catch (const jobs::store_unavailable&) {
     // As above.
   }
@@ -408,7 +408,7 @@ task<jobs::reserve_answer> session::reserve_now_or_later(std::optional<duration>
     got = co_await client_.reserve(duration::zero());
   } catch (const jobs::store_unavailable&) {
     if (timeout == duration::zero()) throw;
-    // It waits, as those do that came before the store was unavailable.
+    // The reserve waits, like those that came before the store was unavailable.
   }
   const bool waits = got.what == jobs::reserve_answer::kind::timed_out && timeout != duration::zero();
   if (waits) got = co_await wait_for_job(timeout);
@@ -416,7 +416,7 @@ task<jobs::reserve_answer> session::reserve_now_or_later(std::optional<duration>
 }
 
 task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout) {
-  // What was answered before must not wait for the job.
+  // The answers to earlier commands must not wait for the job.
   const bool written = co_await write_answers();
   if (!written || client_has_closed_) co_return jobs::reserve_answer{};
   auto waiting = runtime::spawn(reserve_and_wake(client_, peer_, memory_, timeout), "a waiting reserve");
@@ -424,7 +424,7 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
   try {
     while (!waiting.done() && !client_has_closed_) {
       static_cast<void>(co_await read_more(false));
-      // Without room it would not be noticed that the client goes away: then it is treated as if it had.
+      // Without room the session cannot read on, and so would not see the client go away: it counts as gone.
       if (!has_room()) client_has_closed_ = true;
     }
   } catch (...) {
@@ -435,7 +435,7 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
   try {
     got = co_await waiting.join_without_cancellation();
   } catch (const runtime::cancelled&) {
-    // got says that the time is over, which is what beanstalkd answers to a client that has closed its side
+    // `got` is TIMED_OUT, which is what beanstalkd answers to a client that has closed its side
   } catch (...) {
     if (failure == nullptr) failure = std::current_exception();
   }

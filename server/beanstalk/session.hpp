@@ -7,8 +7,8 @@
 // that has been read is answered, or when they have grown to some size; a client that does not read its answers is not
 // read from either.
 //
-// What a session keeps counts as held_memory. Before it takes much memory, for a body, a list or the answer to a peek,
-// it takes room; while there is none, it reads nothing. If the client closes its side meanwhile, the command gets
+// The memory of a session counts as held_memory. Before it takes much memory, for a body, a list or the answer to a
+// peek, it takes room; while there is none, it reads nothing. If the client closes its side meanwhile, the command gets
 // OUT_OF_MEMORY. A session that is closed to make room ends without an answer. The tubes that its client watches count
 // as what the session keeps: they are no reason to close it.
 //
@@ -59,8 +59,8 @@ class session {
   session& operator=(const session&) = delete;
   ~session();
 
-  /// Until the client or the server ends the connection, or the store does not know whether it has executed a command.
-  /// The connection must be closed then. Throws store_failure and broker_closed.
+  /// Serves the client until one side ends the connection, or until the store does not know whether it has executed a
+  /// command. The caller must close the connection then. Throws store_failure and broker_closed.
   [[nodiscard]] task<> run();
 
  private:
@@ -88,18 +88,19 @@ class session {
   // The bytes.
   [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
   [[nodiscard]] bool has_room() noexcept;
-  /// With `trims`, gives back large buffers if nothing comes for a second, and returns `woken`.
+  /// Waits for bytes of the client. With `trims`, gives back large buffers if nothing comes for a second, and returns
+  /// `woken`.
   task<reading> read_more(bool trims);
   task<bool> write_answers();
   /// Ends the connection, and drops what the client has sent: unread bytes would end it before the answers are there.
   task<> drop_the_rest();
   task<bool> write_text(std::string_view text);
-  /// The answer to a list: its lines are sent from where all readers have them.
+  /// Writes the answer to a list, whose text all its readers share.
   task<> send_list(std::shared_ptr<const shared_text> list);
 
   // The memory.
   [[nodiscard]] std::size_t buffers() const noexcept { return buffer_.size() + out_.capacity(); }
-  /// Whether the session may watch so many tubes, as far as their memory is concerned. Counts it then.
+  /// Counts the memory of this many watches. Returns false if there is none for them.
   [[nodiscard]] bool keep_watches(std::size_t tubes) noexcept { return memory_.keep(tubes * bytes_of_watch); }
   /// Counts what the session holds now.
   void note_memory() noexcept {
@@ -108,8 +109,8 @@ class session {
   void trim_buffers();
   /// Sends what is answered, and waits for room. False if there will be none: then the command is refused.
   task<bool> wait_for_room(std::size_t bytes);
-  /// The same for so many bytes of the body that comes; a body that is small against the bound gets all its memory, so
-  /// that it need not wait again.
+  /// The same for `bytes` of the body that comes. A body that is small against the bound gets all its memory, so that
+  /// it need not wait again.
   task<bool> wait_for_room_of_body(std::size_t bytes);
 
   /// Executes what the client sends until it ends the connection. Throws store_unavailable only in doubt.
@@ -122,7 +123,7 @@ class session {
   /// Answers what the broker has of the client: puts, or a delete.
   task<> answer_pending();
   task<> answer_puts();
-  /// Precondition: there is one.
+  /// Precondition: there is a delete that is not answered.
   task<> answer_delete();
   void on(const unknown_command&) { out_ += reply::unknown_command; }
   void on(const bad_format&) { out_ += reply::bad_format; }
@@ -164,8 +165,8 @@ class session {
 
   void become_worker() noexcept;
   task<> reserve_one(std::optional<duration> timeout);
-  /// Reserves a job in the batch of the delete that is not answered. No answer but a job counts: the reserve is tried
-  /// again after the delete.
+  /// Reserves a job in the same batch as the delete that is not answered. If it gets none, for whatever reason, the
+  /// caller tries again after the delete.
   task<jobs::reserve_answer> reserve_beside_delete();
   task<jobs::reserve_answer> reserve_now_or_later(std::optional<duration> timeout);
   task<jobs::reserve_answer> wait_for_job(std::optional<duration> timeout);

@@ -93,15 +93,15 @@ class tube_records {
   [[nodiscard]] held_tube hold(std::string_view name, std::size_t most = std::numeric_limits<std::size_t>::max());
   /// The record of this tube, or null if it does not live.
   [[nodiscard]] shared_record find(std::string_view name) const;
-  /// Ends the tube, unless a session uses or watches it, its record was obtained since it had been so `uses` times, or
-  /// it is `default`.
+  /// Ends the tube, except in three cases: it is `default`; a session uses or watches it; or its record was obtained
+  /// since the caller has read `uses`, so that it may have a job.
   void end(const shared_record& of, std::uint64_t uses);
   /// The names, in the order of `list-tubes`.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::size_t size() const;
-  /// The lines of `list-tubes` at present, which count in this memory: always the same one.
+  /// The present lines of `list-tubes`. Their memory counts in `in`, which must be the same object in all calls.
   [[nodiscard]] std::shared_ptr<const shared_text> list(held_memory& in);
-  /// How much memory list() would take besides what others hold.
+  /// How much memory list() would take besides the pieces that readers hold already.
   [[nodiscard]] std::size_t bytes_of_list() const;
 
  private:
@@ -116,7 +116,7 @@ class tube_records {
     std::weak_ptr<const counted_text> text;
   };
 
-  /// The name at this index, of so many bytes in the list (0: none), gives way to another one.
+  /// At this index, a name that had `gone` bytes in the list is replaced by one that has `come` bytes; 0: by none.
   void note_change(std::size_t index, std::size_t gone, std::size_t come) noexcept FOLIOT_REQUIRES(lock_);
 
   mutable mutex lock_{lock_rank::object};

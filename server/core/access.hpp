@@ -1,6 +1,6 @@
-// Decides which connections may come in. Today everyone may, as long as there are fewer than a bound; what a client
-// proves, a token or a name in its certificate, is to be judged here as well, so that no protocol and no listener has a
-// rule of its own.
+// Decides which connections may come in. Today all may, up to a bound on their number. What a client proves, such as a
+// token or a name in its certificate, is to be judged here as well, so that no protocol and no listener has a rule of
+// its own.
 //
 //   access::place mine = door.enter();
 //   if (!mine) …                                          // refused: door.why_refused() says why
@@ -20,7 +20,7 @@ namespace foliot::program {
 
 class access {
  public:
-  /// Lets in at most so many connections at once.
+  /// Lets in at most this many connections at once.
   explicit access(std::size_t most) noexcept : most_(most) {}
   access(const access&) = delete;
   access& operator=(const access&) = delete;

@@ -18,8 +18,8 @@ class backups {
   backups(jobs::job_store& of, const serve_options& options, const server_log& log)
       : store_(of), options_(options), log_(log) {}
 
-  /// Begins one, unless one is under way or there is no memory for its task. Logs its name when it has been made, or
-  /// why it was not.
+  /// Begins a backup, unless one is under way or there is no memory for its task. Logs its name when it has been made,
+  /// or why it was not.
   void begin() noexcept;
 
  private:

@@ -7,7 +7,7 @@ namespace foliot::program {
 
 jobs::broker& brokers::for_next_connection() const noexcept {
   if (all_.size() == 1) return *all_.front();
-  // Less is better.
+  // The broker with the least rank gets the connection.
   struct rank {
     bool is_unavailable = false;
     bool is_crowded = false;

@@ -19,21 +19,21 @@
 
 namespace foliot::program {
 
-/// So many connections share the first broker before the next one gets any. Measured: docs/decisions/0013, "A node with
+/// How many connections the first broker gets before the next one gets any. Measured: docs/decisions/0013, "A node with
 /// several sessions".
 inline constexpr std::size_t connections_of_first_broker = 100;
 
 class brokers {
  public:
-  /// A server with one.
+  /// A server with one broker.
   brokers(jobs::broker& only) : all_{&only} {}  // NOLINT(google-explicit-constructor): one is a case of many
-  /// Precondition: there is one.
+  /// Precondition: `all` is not empty.
   explicit brokers(std::vector<jobs::broker*> all) : all_(std::move(all)) {}
 
   /// The broker for the next connection: the first one while few use it, then that with the fewest clients. A
   /// broker whose store is unavailable is chosen only if all stores are unavailable.
   [[nodiscard]] jobs::broker& for_next_connection() const noexcept;
-  /// The sums.
+  /// The sums over all brokers.
   [[nodiscard]] jobs::broker_counters counters() const noexcept;
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const;
   /// See broker::has_other_nodes().

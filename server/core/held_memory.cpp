@@ -96,7 +96,7 @@ bool held_memory::give_room_to(const waiter& one) noexcept {
 
 void held_memory::look(instant now) noexcept {
   if (last_look_ > now - patience) return;
-  // Between two looks that lie far apart nobody waited: a client may have ended what it did, and begun anew.
+  // If the last look was long ago, no connection waited meanwhile: a client may have finished, and begun anew.
   const bool goes_on = last_look_ > now - (patience + patience);
   last_look_ = now;
   for (memory_holder* const each : holders_) {
@@ -160,7 +160,7 @@ std::vector<memory_holder*> held_memory::choose(instant now) const {
     chosen.push_back(one.who);
     goes(*one.who, one.charge);
   };
-  // Those that have waited less than the patience get room, too, where they stand before others.
+  // Waiters that have waited less than the patience get room, too, if they stand before others.
   const auto last = std::ranges::find_if(waiters_.rbegin(), waiters_.rend(),
                                          [&](const waiter& each) { return each.since <= now - patience; });
   const auto end = last == waiters_.rend() ? std::next(waiters_.begin()) : last.base();
@@ -192,7 +192,7 @@ std::vector<memory_holder*> held_memory::choose(instant now) const {
 std::size_t held_memory::shed(instant now) noexcept {
   give_room();
   if (waiters_.empty()) return 0;
-  // Once for all that wait: with thousands of them the looks of each would hold up the others.
+  // One look serves all that wait: with thousands of waiters, a look by each of them would delay the others.
   if (last_shed_ > now - between_looks) return 0;
   last_shed_ = now;
   look(now);

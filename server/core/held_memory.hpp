@@ -25,11 +25,11 @@
 // If their memory is not enough for the first waiter, it also closes connections that wait themselves, in two cases: if
 // the connections with progress hold less than the first waiter needs; or if that has waited longer than
 // `longest_overtaking`, and they hold at most half of the bound. It does so for as many further waiters as there were
-// stalled connections, since the ones that get the room probably stall as well. A connection that waits for the store
-// is not closed.
+// stalled connections, since the connections that get the room probably stall as well. A connection that waits for the
+// store is not closed.
 //
-// What a connection keeps as long as it lasts counts, too, but is no reason to close it: so there is a limit for all
-// connections together, keep().
+// Memory that a connection keeps until its end, such as its watched tubes, counts as well, but is no reason to close
+// the connection. Instead keep() limits it, for all connections together.
 //
 // Thread safety: any task; a memory_holder belongs to one task. The lock is taken only to wait, to wake, and at the
 // beginning and the end of a connection. Complexity: take(), keep() and holds() are O(1); a wait begins in O(those that
@@ -146,7 +146,7 @@ class held_memory {
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.load(seam::relaxed); }
   /// How many connections were closed, since the start.
   [[nodiscard]] std::uint64_t closed() const noexcept { return closed_.load(seam::relaxed); }
-  /// Gives room to those that wait, as far as there is any now. Call it after shared text has ended.
+  /// Gives the room that there is to connections that wait. Call it after shared text has ended.
   void wake() noexcept;
 
  private:
@@ -159,12 +159,12 @@ class held_memory {
   /// A connection that waits for room.
   struct waiter {
     memory_holder& who;
-    std::size_t own;    // that it holds
-    std::size_t bytes;  // that it waits for
+    std::size_t own;    // bytes that it holds
+    std::size_t bytes;  // bytes that it waits for
     instant since;
   };
 
-  /// Whether there is room for so many bytes more of one that has `own`. `large`: as large_.
+  /// Whether there is room for `more` bytes of a connection that holds `own`, while all hold `all`. `large`: as large_.
   [[nodiscard]] bool fits(std::size_t all, std::size_t own, std::size_t more, std::size_t large) const noexcept {
     const std::size_t half = most_ / 2;
     return more <= most_ - std::min(all, most_) || all - std::min(own, all) <= half ||
@@ -172,20 +172,21 @@ class held_memory {
   }
   /// Ends the waits at the front for which there is room, and that of large_waiter_ if there is.
   void give_room() noexcept FOLIOT_REQUIRES(lock_);
-  /// Ends this wait, if there is room. Returns whether it did.
+  /// Ends this wait if there is room, and returns whether there was.
   bool give_room_to(const waiter& one) noexcept FOLIOT_REQUIRES(lock_);
   /// Notes which connections have made progress since the last look, once for each patience.
   void look(instant now) noexcept FOLIOT_REQUIRES(lock_);
-  /// Closes connections, if there is one that has to wait, and this was not looked at just now. Returns how many.
+  /// Closes the connections that choose() names, unless none waits, or the last look was less than a quarter of a
+  /// second ago. Returns how many it has closed.
   std::size_t shed(instant now) noexcept FOLIOT_REQUIRES(lock_);
-  /// Those that must be closed for the ones that wait.
+  /// The connections that must be closed so that the waiting ones get room.
   [[nodiscard]] std::vector<memory_holder*> choose(instant now) const FOLIOT_REQUIRES(lock_);
   [[nodiscard]] candidates all_candidates(instant now) const FOLIOT_REQUIRES(lock_);
   void close(memory_holder& one) noexcept FOLIOT_REQUIRES(lock_);
-  /// `one`, a memory_holder or a shared_text, holds so many bytes: notes it if that is more than half of the bound, and
-  /// no other one does. Call it after bytes_ has grown, and before it shrinks.
+  /// `one`, a memory_holder or a shared_text, holds `size` bytes. Notes it as the largest if that is more than half of
+  /// the bound, and none is noted. Call it after bytes_ has grown, and before it shrinks.
   void note_size(const void* one, std::size_t size) noexcept;
-  /// What is held, and the allowances.
+  /// The bytes that are held, and the allowances of all connections.
   [[nodiscard]] std::size_t weight() const noexcept { return bytes() + connections_.load(seam::relaxed) * allowance; }
   void note_rise() noexcept {
     const std::size_t now = weight();
@@ -196,58 +197,59 @@ class held_memory {
   const std::size_t most_;
   const std::function<void(const std::string&)> warn_;
   const std::function<void()> has_fallen_;
-  // Sequentially consistent together with waiting_: a connection that begins to wait is counted before it looks at the
-  // bytes, and one that gives back bytes looks for those that wait after it; so one of the two sees the other.
+  // Sequentially consistent together with waiting_. A connection that begins to wait is counted before it reads the
+  // bytes; a connection that gives back bytes reads the count afterwards. So one of the two sees the other.
   seam::atomic<std::size_t> bytes_{0};
   seam::atomic<std::size_t> waiting_{0};
   seam::atomic<std::uint64_t> closed_{0};
-  // What holds more than half of the bound, and how much that is; null and 0: nothing does. Sequentially consistent:
-  // large_ is set after bytes_ has grown and cleared before it shrinks, and bytes_ is read before it.
+  // The holder or text with more than half of the bound, and its bytes; null and 0: there is none. Sequentially
+  // consistent: large_ is set after bytes_ has grown and cleared before it shrinks, and bytes_ is read before it.
   seam::atomic<const void*> largest_{nullptr};
   seam::atomic<std::size_t> large_{0};
-  seam::atomic<std::size_t> kept_{0};  // by all, without the allowances; a part of bytes_. It orders nothing.
-  // These order nothing, and a rise that is lost costs a call of has_fallen_.
+  seam::atomic<std::size_t> kept_{0};  // kept by all connections beyond kept_allowance; part of bytes_. Orders nothing.
+  // These order nothing. A rise of highest_ that is lost only means that has_fallen_ is not called for it.
   seam::atomic<std::size_t> connections_{0};
   seam::atomic<std::size_t> highest_{0};  // weight since the last call
-  // Held while connections are closed and waits are ended, which lock objects.
+  // Of a rank before that of objects: while it is held, connections are closed and waits are ended, which lock objects.
   mutable mutex lock_{lock_rank::context};
   std::unordered_set<memory_holder*> holders_ FOLIOT_GUARDED_BY(lock_);
-  // By what they hold, then by their arrival; behind those that have waited long.
+  // First those that have waited longer than longest_overtaking; then by the bytes that they hold, then by their
+  // arrival.
   std::list<waiter> waiters_ FOLIOT_GUARDED_BY(lock_);
-  // The one of them that holds more than half of the bound; null: none does.
+  // The waiter that holds more than half of the bound; null: none does.
   const waiter* large_waiter_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   instant last_look_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
-  instant last_shed_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();  // that has looked at all connections
+  instant last_shed_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();  // the last call that looked at all connections
 };
 
-/// What one connection holds.
+/// The memory of one connection, which its task takes and gives back.
 class memory_holder {
  public:
-  /// The stream must outlive it.
+  /// `peer`, which is closed to make room, must outlive this object.
   memory_holder(held_memory& all, byte_stream& peer);
   memory_holder(const memory_holder&) = delete;
   memory_holder& operator=(const memory_holder&) = delete;
   ~memory_holder();
 
-  /// Counts so many bytes more, if there is room at once and no connection waits.
+  /// Counts `more` bytes as held, if there is room at once and no connection waits.
   [[nodiscard]] bool take(std::size_t more) noexcept;
   /// Waits for room. The client may close its side meanwhile.
   [[nodiscard]] task<room> wait(std::size_t more);
-  /// Ends a wait of this connection, and those that begin before allow_waiting(). Any task.
+  /// Ends a wait of this connection, and every wait that begins before allow_waiting(). Any task.
   void stop_waiting() noexcept;
   void allow_waiting() noexcept { must_not_wait_ = false; }
-  /// What the connection holds now, besides what it keeps.
+  /// Sets what the connection holds from now on, besides what it keeps.
   void holds(std::size_t bytes) noexcept {
     actual_ = bytes;
-    // Also for the same bytes: room may have come to a wait that the client has left.
+    // Also for the same number: a wait that the client has left may have been given room meanwhile.
     count(counted(bytes + kept_.load(seam::relaxed)));
   }
-  /// From now on the connection keeps so many bytes; they count from the next holds() on. Returns false, and changes
+  /// Sets what the connection keeps from now on; it counts from the next holds() on. Returns false, and changes
   /// nothing, if the connections would keep more than a quarter of the bound, besides kept_allowance of each.
   [[nodiscard]] bool keep(std::size_t bytes) noexcept;
   [[nodiscard]] std::size_t held() const noexcept { return actual_; }
 
-  /// The client has sent or taken so many bytes.
+  /// The client has sent or taken this many bytes: it makes progress.
   void moved(std::size_t bytes) noexcept {
     moved_.store(moved_.load(seam::relaxed) + bytes, seam::relaxed);  // one writer; it orders nothing
   }
@@ -263,7 +265,7 @@ class memory_holder {
   friend class held_memory;
   enum class wait_state : std::uint8_t { none, waits, taken, closed, stopped };
 
-  /// In steps, so that few changes touch what all connections share.
+  /// The bytes that count: rounded up to steps, so that few changes touch the counters that all connections share.
   [[nodiscard]] static std::size_t counted(std::size_t bytes) noexcept {
     constexpr std::size_t step = 4096;
     return bytes <= held_memory::allowance ? 0 : (bytes - held_memory::allowance + step - 1) / step * step;
@@ -272,8 +274,8 @@ class memory_holder {
   [[nodiscard]] static std::size_t beyond_allowance(std::size_t kept) noexcept {
     return kept - std::min(kept, held_memory::kept_allowance);
   }
-  /// What would be freed if the connection were closed, as far as that is known and a reason to close it: of shared
-  /// text its part of it.
+  /// What would be freed if the connection were closed, without what it keeps. Of shared text it is its readers' equal
+  /// part.
   [[nodiscard]] std::size_t charge() const noexcept FOLIOT_REQUIRES(all_.lock_);
   [[nodiscard]] bool has_moved(std::size_t charged) const noexcept FOLIOT_REQUIRES(all_.lock_) {
     const std::size_t least = std::max(held_memory::least_progress, charged / held_memory::least_part);
@@ -293,11 +295,11 @@ class memory_holder {
   seam::atomic<bool> closed_{false};
   // Sequentially consistent: a wait is counted before it looks here, and stop_waiting() looks for waits after it.
   seam::atomic<bool> must_not_wait_{false};
-  runtime::channel<char> told_;  // that the wait has ended
+  runtime::channel<char> told_;  // gets a value when the wait has ended
   wait_state wait_ FOLIOT_GUARDED_BY(all_.lock_) = wait_state::none;
   std::list<held_memory::waiter>::iterator place_ FOLIOT_GUARDED_BY(all_.lock_);  // while it waits
   std::shared_ptr<const shared_text> shown_ FOLIOT_GUARDED_BY(all_.lock_);
-  // Of the looks.
+  // For look(), which notes the progress of the connection.
   std::size_t moved_before_ FOLIOT_GUARDED_BY(all_.lock_) = 0;
   bool was_charged_ FOLIOT_GUARDED_BY(all_.lock_) = false;
   bool is_stalled_ FOLIOT_GUARDED_BY(all_.lock_) = false;

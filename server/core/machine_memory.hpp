@@ -1,4 +1,4 @@
-// How much memory this process may use, as far as the system says it beforehand.
+// How much memory this process may use, by the limits that the system shows.
 //
 // Thread safety: any thread. It reads some small files.
 #pragma once

@@ -12,7 +12,7 @@ namespace foliot::program {
 
 namespace {
 
-/// Those who have let go of memory free it meanwhile, and others that end at the same time do it, too.
+/// How long to wait first: tasks that are about to end free their memory meanwhile, and one trim serves all of them.
 constexpr duration a_moment = duration::nanoseconds(1'000'000'000);
 
 void trim_heaps() {
@@ -34,7 +34,7 @@ void memory_return::begin() noexcept {
 
 task<> memory_return::give_back() {
   co_await runtime::sleep(a_moment);
-  is_under_way_ = false;  // what is freed from here on may come too late
+  is_under_way_ = false;  // memory that is freed from here on may miss this trim, and may ask for another one
   auto work = [] { trim_heaps(); };
   co_await runtime::blocking(work);
 }

@@ -18,11 +18,11 @@ namespace {
 
 /// Descriptors beyond those of the connections: the store's files, the listeners, the runtime.
 constexpr rlim_t other_descriptors = 1200;
-/// So many must be left for the store when the connections have theirs.
+/// How many descriptors the connections must leave for the store.
 constexpr std::size_t spare_descriptors = 16;
 
-/// How many descriptors the process has: 0 where the system does not show them, and the most if it has none left to
-/// look.
+/// How many descriptors the process has open. 0 if the system does not show them; the greatest number if none is left
+/// for opening the list.
 std::size_t open_descriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator all("/proc/self/fd", error);

@@ -10,12 +10,12 @@
 
 namespace foliot::program {
 
-/// Allows as many open files as so many connections need, if the system lets it. Returns how many connections there may
-/// be; warns where these are fewer. To be called before the store is opened.
+/// Raises the process's limit of open files to what this many connections need, as far as the system allows it. Returns
+/// how many connections there may be; warns if these are fewer. To be called before the store is opened.
 [[nodiscard]] std::size_t allow_open_files(std::size_t connections, const server_log& log);
 
-/// How many of so many connections there may be, now that the store and the listener are open; warns where these are
-/// fewer. Throws failure if there may be none: such a server would live and serve nobody.
+/// How many connections, at most `connections`, the open files that are left allow; warns if these are fewer. To be
+/// called when the store and the listener are open. Throws failure if no connection fits.
 [[nodiscard]] std::size_t connections_that_fit(std::size_t connections, const server_log& log);
 
 }  // namespace foliot::program

@@ -19,13 +19,13 @@ inline constexpr std::string_view refused_thread =
 /// needs no memory.
 [[noreturn]] void end_process(std::string_view sentence) noexcept;
 
-/// From now on the process ends so, too, where an exception that says that memory or threads are missing would call
-/// std::terminate, such as one on a thread of a library.
+/// From now on an exception that says that memory or threads are missing, and that nothing catches, ends the process as
+/// end_process() does, instead of by std::terminate. Libraries may throw such exceptions on threads of their own.
 void end_process_on_terminate() noexcept;
 
-/// While one lives, an operator new of this thread that fails ends the process instead of throwing: for calls of
-/// libraries that an exception leaves with locks held and counts wrong, as RocksDB. So does one that would return null,
-/// new (std::nothrow), because both have the same handler. After end_process_on_terminate().
+/// While an object of this class lives, a failing operator new of its thread ends the process instead of throwing, and
+/// so does new (std::nothrow), which has the same handler. For calls of libraries such as RocksDB, which an exception
+/// leaves with locks held and counts wrong. Precondition: end_process_on_terminate() was called.
 class memory_needed {
  public:
   memory_needed() noexcept;
@@ -34,9 +34,9 @@ class memory_needed {
   memory_needed& operator=(const memory_needed&) = delete;
 };
 
-/// While nobody reads standard error, the sentence that says why the server ends must not keep it from ending: where an
-/// exception destroys one of these, and standard error has no room for a second, the sentence is lost, as lines of the
-/// log are.
+/// Keeps a server from waiting for ever to write why it ends, to a standard error that nobody reads. If an exception
+/// destroys such an object, and standard error has no room for a second, that sentence is lost, as lines of the log
+/// are.
 class unread_sentence {
  public:
   unread_sentence() = default;
@@ -48,8 +48,8 @@ class unread_sentence {
 /// The failed allocations of one task that goes on in spite of them, until there are too many in a row.
 class shortage {
  public:
-  /// One has failed. Blocks the thread a moment, because a sleep of the task may need memory. Ends the process when 500
-  /// have failed, and nothing has succeeded in between.
+  /// An allocation has failed. Blocks the thread for a moment, because a sleep of the task may need memory. Ends the
+  /// process at the 500th failure in a row.
   void note() noexcept;
   /// Something that needs memory has succeeded.
   void end() noexcept { failures_ = 0; }

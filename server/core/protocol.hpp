@@ -1,5 +1,6 @@
-// What is spoken on the connections of a listener. The way of a connection is listener, access, protocol: a listener
-// accepts it and makes it a byte_stream, access decides whether it may come in, and a protocol serves it.
+// The interface of a protocol, which is spoken on the connections of a listener. The way of a connection is listener,
+// access, protocol: a listener accepts it and makes it a byte_stream, access decides whether it may come in, and a
+// protocol serves it.
 //
 // Thread safety: any task.
 #pragma once
@@ -19,10 +20,10 @@ class protocol {
   protocol& operator=(const protocol&) = delete;
   virtual ~protocol() = default;
 
-  /// Serves one connection, until its client or the server ends it. What it throws ends that connection. The protocol
-  /// and the stream must outlive the task.
+  /// Serves one connection, until its client or the server ends it. An exception ends that connection, too. The
+  /// protocol and the stream must outlive the task.
   [[nodiscard]] virtual task<> serve(byte_stream& peer) = 0;
-  /// What a client is told that may not come in, because there are too many.
+  /// The reply to a client that may not come in, because there are too many connections.
   [[nodiscard]] virtual std::string_view refusal() const noexcept = 0;
 };
 

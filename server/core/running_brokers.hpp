@@ -24,7 +24,7 @@ namespace foliot::program {
 
 class running_brokers {
  public:
-  /// One for each of these stores, which must outlive it.
+  /// A broker for each of these stores, which must outlive this object.
   running_brokers(const std::vector<jobs::job_store*>& stores, const jobs::broker_limits& limits);
   running_brokers(const running_brokers&) = delete;
   running_brokers& operator=(const running_brokers&) = delete;
@@ -34,9 +34,9 @@ class running_brokers {
 
   [[nodiscard]] brokers all() const;
   [[nodiscard]] jobs::broker& first() const noexcept { return *all_.front(); }
-  /// Returns whether each broker that has clients executes an operation, which may be refused, when all have; false,
-  /// too, if one cannot be asked. They are asked side by side: in an outage each may take seconds. Throws
-  /// std::bad_alloc, and what a broker throws that is closed or has failed.
+  /// Has each broker that has clients execute an operation, side by side, because in an outage each may take seconds.
+  /// Returns true when all have executed or refused it, and false if a broker cannot be asked. Throws std::bad_alloc,
+  /// and what a broker throws that is closed or has failed.
   [[nodiscard]] task<bool> all_work() const;
   /// A case of a select: a broker's run has ended.
   [[nodiscard]] auto one_ended() const noexcept { return ended_.receive(); }

@@ -1,4 +1,4 @@
-// Tells systemd how the server is: where the environment has NOTIFY_SOCKET, one datagram for each change.
+// Tells systemd the state of the server: where the environment has NOTIFY_SOCKET, one datagram for each change.
 //
 // Thread safety: any thread.
 #pragma once

@@ -26,7 +26,7 @@ namespace foliot::program {
 
 /// A batch that takes longer than this is reported.
 inline constexpr duration slow_batch = duration::nanoseconds(1'000'000'000);
-/// So long after a warning of one, slow batches are only counted.
+/// How long after a warning further slow batches are only counted.
 inline constexpr duration between_warnings = duration::nanoseconds(10'000'000'000);
 
 class watched_store final : public jobs::job_store {
@@ -42,9 +42,9 @@ class watched_store final : public jobs::job_store {
   void close() override;
   [[nodiscard]] jobs::other_nodes* others() noexcept override { return inner_.others(); }
 
-  /// For how long the present batch has been executing; zero: none is.
+  /// For how long the present batch has been executing; zero: there is none.
   [[nodiscard]] duration busy_for() const noexcept;
-  /// What next() said behind the latest batch that was executed: when a delayed job becomes ready.
+  /// When the next delayed job becomes ready, as the store said after the latest batch that it executed.
   [[nodiscard]] jobs::utc_time next_due() const noexcept {
     return jobs::utc_time(jobs::milliseconds(next_due_.load(seam::relaxed)));
   }
