@@ -1,9 +1,9 @@
 // Pauses end with their tube, which lives while it has a job, a user or a watcher. A store keeps a pause until its time
 // is over; so the broker ends the pauses of tubes that have gone.
 //
-// The store names a paused tube that loses its last job. A paused tube without clients is counted when it may have no
-// job for another reason: it has just been paused, its last client has gone, or its pause may have ended. The batch
-// after that begins with the end of the pause.
+// The store names a paused tube that loses its last job. A batch counts the jobs of a paused tube without clients when
+// the tube may have none for another reason: it has just been paused, its last client has gone, or its pause may have
+// ended. If it has none, the next batch begins with the end of the pause.
 //
 // Over a store that other nodes share none of this happens: no node knows whether another one has a client there.
 //
@@ -30,7 +30,7 @@ class tube_pauses {
   /// `tubes`: those with a client, or whose jobs are being claimed.
   explicit tube_pauses(const tube_registry& tubes) : tubes_(tubes) {}
 
-  /// Whether a batch has something to do for them.
+  /// Whether a batch has pauses to end, or tubes to count.
   [[nodiscard]] bool has_work() const noexcept { return !to_check_.empty() || !to_end_.empty(); }
 
   /// Looks at a request before it becomes part of the batch.
@@ -46,7 +46,7 @@ class tube_pauses {
   void gather_checks(std::vector<operation>& batch);
   /// How many counts the batch has.
   [[nodiscard]] std::size_t checks() const noexcept { return checked_.size(); }
-  /// Applies their answers.
+  /// Applies the answers to the counts.
   void conclude_checks(std::span<const answer> brought);
 
  private:
@@ -66,7 +66,7 @@ class tube_pauses {
   std::map<std::string, paused_tube, std::less<>> paused_;  // until a check shows that the pause has ended
   intrusive_list<paused_tube, &paused_tube::check_links> to_check_;
   std::vector<std::string> to_end_;
-  std::vector<std::string> checked_;  // by the present batch
+  std::vector<std::string> checked_;  // the tubes that the present batch counts
 };
 
 }  // namespace foliot::jobs::detail

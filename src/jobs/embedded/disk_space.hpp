@@ -1,5 +1,5 @@
-// Whether the disk has room left. A full disk can leave RocksDB 7.8 unable to open the database again, so the store
-// refuses what needs space before that.
+// Whether the disk has room left. A full disk can leave RocksDB 7.8 unable to open the database again. So the store
+// refuses operations that need space while there is still some.
 //
 // Thread safety: none.
 #pragma once
@@ -21,8 +21,8 @@ class disk_space {
  public:
   disk_space(const disk& of, std::uint64_t reserve) noexcept : disk_(of), reserve_(reserve) {}
 
-  /// Asks the file system, unless it was asked within the last 5 ms. Returns a sentence for an operator if the answer
-  /// has changed what is refused since the last sentence, at most one in 10 s; otherwise an empty string.
+  /// Asks the file system for the free space, unless it did within the last 5 ms. Returns a sentence for an operator if
+  /// other operations are refused than the last sentence said, at most one in 10 s; otherwise an empty string.
   [[nodiscard]] std::string look(instant now) {
     if (asked_ && now < next_look_) return {};
     asked_ = true;
@@ -38,7 +38,7 @@ class disk_space {
     return sentence(free.value_or(0));
   }
 
-  /// Whether an operation that needs this may be executed.
+  /// Whether an operation with this need of room may be executed.
   [[nodiscard]] bool has(operation_room needs) const noexcept {
     switch (needs) {
       case operation_room::none: break;
@@ -55,7 +55,7 @@ class disk_space {
   [[nodiscard]] bool room_for_due_jobs() const noexcept { return refused_ < what::due_jobs; }
 
  private:
-  /// In steps, each at half the free space of the one before.
+  /// The operations that are refused. Each step begins at half the free space of the one before, and refuses more.
   enum class what : std::uint8_t { nothing, puts, changes, due_jobs };
 
   [[nodiscard]] std::string sentence(std::uint64_t free) const {

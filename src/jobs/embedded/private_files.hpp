@@ -1,6 +1,6 @@
 // A file system for RocksDB whose new folders and files are for this user alone, whatever the umask: bodies of jobs may
-// be secret, and a lock on LOCK by another user would keep the store from being opened. What is there already stays as
-// it is. Where the file system has no permissions of its own, they are what it gives.
+// be secret, and a lock on LOCK by another user would keep the store from being opened. The modes of existing files
+// stay as they are, and so do those of a file system that has none of its own.
 //
 // A new file is made with its mode before RocksDB opens it, as RocksDB asks for one that others can read.
 //

@@ -1,8 +1,7 @@
-// The note that a store is being salvaged: the file SALVAGING in its folder, with what was damaged. RocksDB drops the
-// damage when it opens the database, so that the next opening after a crash would find none, and the store would give
-// ids and reservations again. The note is durable before RocksDB opens the database, and goes when the store is known
-// to be whole. Until then each opening goes on with the salvage, without being told to if it meets the damage of the
-// note. A folder without one is not being salvaged.
+// The note that a store is being salvaged: the file SALVAGING in its folder, which names the damage. RocksDB drops the
+// damage when it opens the database. After a crash the next opening would find none, and the store would give ids and
+// reservations again. So the note is durable before RocksDB opens the database, and is deleted when the store is known
+// to be whole. Until then each opening goes on with the salvage of this damage, also without the option `salvage`.
 //
 // Thread safety: none.
 #pragma once
@@ -13,14 +12,15 @@
 
 namespace foliot::jobs::detail {
 
-/// What the note of the folder says; empty if it has none.
+/// The damage that the note of the folder names; empty if there is no note.
 [[nodiscard]] std::string read_salvage_note(const std::string& folder, rocksdb::FileSystem& files);
 
-/// Writes it, durably, in place of the one that is there, which a crash leaves as it was. `what` must not be empty.
+/// Writes the note, durably. It replaces an earlier note as a whole, or, after a crash, not at all. Precondition:
+/// `what`, the damage, is not empty.
 [[nodiscard]] rocksdb::IOStatus write_salvage_note(const std::string& folder, const std::string& what,
                                                    rocksdb::FileSystem& files);
 
-/// Deletes it. If a crash brings it back, the next opening says again what it says, which is of no other consequence.
+/// Deletes the note. If a crash brings it back, the next opening only reports the damage once more.
 void remove_salvage_note(const std::string& folder, rocksdb::FileSystem& files);
 
 }  // namespace foliot::jobs::detail

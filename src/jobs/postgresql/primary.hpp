@@ -16,14 +16,14 @@
 namespace foliot::jobs::detail {
 
 /// Makes commits durable for the rest of a connection: on the disk, and at those standbys that the database waits for.
-/// A session that keeps the setting of the server would follow when that is reloaded, so it gets one of its own in any
-/// case.
+/// Sets it also where it is right already: otherwise the connection would follow a change of the server's setting.
 constexpr std::string_view durable_commits =
     "SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN "
     "('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END, false); ";
 
-/// Ends the time limits of the role, the database or the server for the rest of a connection: the program has its own,
-/// and takes a statement that was ended for a lost connection. `transaction_timeout` came with PostgreSQL 17.
+/// Ends the time limits of the role, the database or the server for the rest of a connection. The program has limits of
+/// its own, and takes a statement that such a limit has ended for a lost connection. `transaction_timeout` came with
+/// PostgreSQL 17.
 constexpr std::string_view no_time_limits =
     "SELECT pg_catalog.set_config(s.name, '0', false) FROM pg_catalog.pg_settings s "
     "WHERE s.name IN ('statement_timeout', 'transaction_timeout', 'idle_session_timeout'); ";

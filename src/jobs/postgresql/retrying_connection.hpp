@@ -1,5 +1,5 @@
 // A connection that executes one call after the other, each as a transaction, and repeats a call when the connection
-// fails. So it must be harmless to execute a call twice.
+// fails. So each call must be harmless if it is executed twice. One thread at a time.
 #pragma once
 
 #include <chrono>

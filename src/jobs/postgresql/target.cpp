@@ -37,17 +37,17 @@ std::string joined(const std::vector<std::string>& parts) {
                       ": write postgresql://user@host/database, or host=… dbname=… user=…");
 }
 
-/// What libpq says of a string that it cannot read, in parentheses, without what it quotes: that may be a piece of a
-/// password.
+/// The reason that libpq gives for a string that it cannot read, in parentheses. Leaves out what libpq quotes, which
+/// may be a piece of a password.
 std::string shown_reason(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
-  // A translation may quote in other ways.
+  // A translated text may quote in other ways, so it is not shown at all.
   const bool is_plain = std::ranges::none_of(text, [](char each) { return static_cast<unsigned char>(each) > 127; });
   if (text.empty() || !is_plain) return "";
   constexpr std::string_view missing = "missing \"=\"";
   const std::size_t first = text.find('"', text.starts_with(missing) ? missing.size() : 0);
   if (first == std::string_view::npos) return " (" + std::string(text) + ")";
-  // Up to the last quote, because what is quoted may have quotes.
+  // Up to the last quotation mark, because the quoted text may have some itself.
   return " (" + std::string(text.substr(0, first)) + "\"…" + std::string(text.substr(text.rfind('"'))) + ")";
 }
 
@@ -55,8 +55,9 @@ bool is_uri(std::string_view database) {
   return database.starts_with("postgresql://") || database.starts_with("postgres://");
 }
 
-/// libpq ends the password of a URI at the first "@", and takes what comes before the first "/" for hosts if it has
-/// none. So a piece of a password that is not escaped can be in these, which are shown to people.
+/// Whether a piece of a password may be in the hosts, the ports or the name of the database, which are shown to people.
+/// That happens if the password has an "@" or a "/" that is not escaped: libpq ends the password of a URI at the first
+/// "@", and the hosts at the first "/".
 bool may_hold_a_password(const std::string& database, const std::vector<std::string>& hosts,
                          const std::vector<std::string>& ports, std::string_view name) {
   const auto is_number = [](std::string_view port) {
@@ -73,13 +74,14 @@ std::string value_in(const target::options& of, std::string_view keyword) {
   return found == of.end() ? "" : found->second;
 }
 
-/// The hosts, or their addresses if they have no names. One that is empty is libpq's default.
+/// The hosts, or their addresses if they have no names. An empty string stands for libpq's default.
 std::vector<std::string> hosts_in(const target::options& of) {
   const std::string names = value_in(of, "host");
   return split(names.empty() ? value_in(of, "hostaddr") : names);
 }
 
-/// Those options that have a value. `except_defaults`: and not the one that libpq was compiled with.
+/// The options that have a value; with `except_defaults`, without those whose value is the one that libpq was compiled
+/// with.
 target::options options_in(const PQconninfoOption* from, bool except_defaults) {
   target::options found;
   for (const PQconninfoOption* each = from; each->keyword != nullptr; ++each) {
@@ -90,14 +92,15 @@ target::options options_in(const PQconninfoOption* from, bool except_defaults) {
   return found;
 }
 
-/// What libpq makes of these options, with the service file, the environment, and what follows from them; without its
-/// defaults. It tells so of a connection only: this one ends before it reaches out, because of an option that cannot
-/// be. Empty if an option cannot be read, as if there is no such service: then each connection fails, and says why.
+/// The options that libpq would use if it was given these: with those of the service file and of the environment, and
+/// without its own defaults. libpq shows its options only for a connection. So this begins a connection with an invalid
+/// `sslmode`, which fails before anything is sent. Empty if an option cannot be read, for instance because there is no
+/// such service: then each connection fails, and tells why.
 target::options resolved(target::options given) {
   constexpr std::string_view impossible = "none: the options are read";
   std::erase_if(given, [](const auto& each) { return each.first == "sslmode" || each.first == "password"; });
   given.emplace_back("sslmode", impossible);
-  given.emplace_back("password", "-");  // else libpq looks for one in a file, and may warn of the file
+  given.emplace_back("password", "-");  // without one, libpq reads the file of passwords, and may warn about it
   const target::arguments with(std::move(given));
   const std::unique_ptr<PGconn, decltype(&PQfinish)> begun(PQconnectStartParams(with.keywords(), with.values(), 0),
                                                            &PQfinish);
@@ -193,7 +196,7 @@ target::arguments target::next() {
 }
 
 target::arguments target::only(std::size_t host) const {
-  // Twice: libpq looks elsewhere for a value that is empty, and takes "," for two that are its default.
+  // The host stands there twice: an empty value makes libpq look elsewhere, whereas "," means two default hosts.
   return with_hosts([&](std::vector<std::string>& parts) { parts = {parts[host], parts[host]}; });
 }
 
