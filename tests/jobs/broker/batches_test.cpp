@@ -18,19 +18,16 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::spawn;
-using test::broker_world;
-using test::mail;
-using test::put_job;
+using namespace test;
 
 TEST(BrokerBatches, AnOperationHasTheAnswerOfItsType) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     const put_answer put = co_await world.jobs.execute(mail("hello"));
     EXPECT_EQ(put.what, put_answer::kind::inserted);
     peek what;
@@ -43,7 +40,7 @@ TEST(BrokerBatches, AnOperationHasTheAnswerOfItsType) {
 }
 
 TEST(BrokerBatches, OperationsThatOneTaskQueuesAreOneBatch) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::deque<in_flight<put>> puts;
     for (int i = 0; i < 20; ++i) puts.emplace_back(world.jobs, mail(std::to_string(i)));
     EXPECT_EQ(world.jobs.counters().queued, 20U);
@@ -60,7 +57,7 @@ TEST(BrokerBatches, OperationsThatOneTaskQueuesAreOneBatch) {
 TEST(BrokerBatches, RequestsThatMayBringLargeBodiesAreDivided) {
   broker_limits limits;
   limits.job.max_body = std::size_t{6} << 20;  // three of them are more than 16 MiB
-  test::in_broker_worlds(
+  in_broker_worlds(
       [](broker_world& world) -> task<> {
         const put_answer put = co_await world.jobs.execute(mail("hello"));
         world.store.sizes.clear();
@@ -82,22 +79,18 @@ TEST(BrokerBatches, RequestsThatMayBringLargeBodiesAreDivided) {
 TEST(BrokerBatches, WithoutRunTheLeaderGoesOnUntilNothingIsLeft) {
   virtual_clock clock;
   broker_world world(clock);
-  runtime::run_options options;
-  options.clock = &clock;
-  runtime::run(
-      [&]() -> task<> {
-        std::deque<in_flight<put>> puts;
-        for (int i = 0; i < 3000; ++i) puts.emplace_back(world.jobs, mail(std::to_string(i)));
-        co_await puts.front();
-        EXPECT_EQ(world.jobs.counters().queued, 0U);
-        EXPECT_GT(world.store.sizes.size(), 1U);
-        co_await puts.back();
-      },
-      options);
+  on_virtual_time(clock, [&]() -> task<> {
+    std::deque<in_flight<put>> puts;
+    for (int i = 0; i < 3000; ++i) puts.emplace_back(world.jobs, mail(std::to_string(i)));
+    co_await puts.front();
+    EXPECT_EQ(world.jobs.counters().queued, 0U);
+    EXPECT_GT(world.store.sizes.size(), 1U);
+    co_await puts.back();
+  });
 }
 
 TEST(BrokerBatches, TheLeaderOfOneBatchDoesNotLeadForOthers) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::deque<in_flight<put>> puts;
     for (int i = 0; i < 3000; ++i) puts.emplace_back(world.jobs, mail(std::to_string(i)));
     if (runtime::processors() == 1) co_return;  // there run() leads
@@ -112,7 +105,7 @@ TEST(BrokerBatches, TheLeaderOfOneBatchDoesNotLeadForOthers) {
 TEST(BrokerBatches, ABatchHasABoundedSizeOfBodies) {
   broker_limits limits;
   limits.job.max_body = 1'000'000;
-  test::in_broker_worlds(
+  in_broker_worlds(
       [](broker_world& world) -> task<> {
         std::deque<in_flight<put>> puts;
         for (int i = 0; i < 8; ++i) puts.emplace_back(world.jobs, mail(std::string(600'000, 'x')));
@@ -147,7 +140,7 @@ TEST(BrokerBatches, OperationsThatComeWhileABatchExecutesShareTheNext) {
 }
 
 TEST(BrokerBatches, TasksOnASingleProcessorShareABatch) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     if (runtime::processors() != 1) co_return;
     std::vector<runtime::join_handle<job_id>> all;
     for (std::size_t i = 0; i < 20; ++i) all.push_back(spawn(put_job(world.jobs, mail("x")), "put"));
@@ -157,7 +150,7 @@ TEST(BrokerBatches, TasksOnASingleProcessorShareABatch) {
 }
 
 TEST(BrokerBatches, AnOperationThatIsDestroyedInTheQueueIsNotExecuted) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     {
       const in_flight<put> dropped(world.jobs, mail("dropped"));
     }
@@ -168,7 +161,7 @@ TEST(BrokerBatches, AnOperationThatIsDestroyedInTheQueueIsNotExecuted) {
 }
 
 TEST(BrokerBatches, AReservationWhoseTaskDoesNotTakeItIsGivenBack) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     co_await put_job(world.jobs, mail("one"));
     co_await put_job(world.jobs, mail("two"));
     claim any;
@@ -182,17 +175,17 @@ TEST(BrokerBatches, AReservationWhoseTaskDoesNotTakeItIsGivenBack) {
       nobodys.reset();
       EXPECT_EQ(worker.reservations(), 0U);
     }
-    co_await runtime::sleep(1ms);
+    co_await sleep(1ms);
     const count_answer all = co_await world.jobs.execute(count_all{});
     EXPECT_EQ(all.counts.ready, 2U);
   });
 }
 
 TEST(BrokerBatches, AStopDoesNotEndTheWaitForAnAnswer) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     auto puts = [](broker& into, put_answer& result) -> task<> {
       result = co_await into.execute(mail("x"));
-      co_await runtime::sleep(1h);
+      co_await sleep(1h);
     };
     put_answer result;
     auto putting = spawn(puts(world.jobs, result), "put");
@@ -207,7 +200,7 @@ TEST(BrokerBatches, AStopDoesNotEndTheWaitForAnAnswer) {
 }
 
 TEST(BrokerBatches, OperationsOutOfRangeAreRefused) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     put without_tube;
     EXPECT_THROW(static_cast<void>(world.jobs.execute(without_tube)), std::invalid_argument);
     put too_big = mail(std::string(65'536, 'x'));
@@ -220,7 +213,7 @@ TEST(BrokerBatches, OperationsOutOfRangeAreRefused) {
 TEST(BrokerBatches, TheQueueHasALimit) {
   broker_limits limits;
   limits.operations = 3;
-  test::in_broker_worlds(
+  in_broker_worlds(
       [](broker_world& world) -> task<> {
         std::deque<in_flight<put>> puts;
         for (int i = 0; i < 3; ++i) puts.emplace_back(world.jobs, mail("x"));

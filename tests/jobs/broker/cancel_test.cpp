@@ -16,38 +16,35 @@
 #include <foliot/runtime/virtual_time.hpp>
 #include <foliot/runtime/with_timeout.hpp>
 
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::now;
-using runtime::sleep;
-using runtime::spawn;
-using test::broker_world;
-using test::got;
-using test::mail;
-using test::put_job;
-using test::received;
-using test::take_one;
+using namespace test;
 
 task<> reserve_until_stopped(client& worker) { co_await worker.reserve(); }
 
+/// So that run() need not wake for the end of the next reservation.
+task<> hold_one(broker& jobs, client& by) {
+  by.watch("mail");
+  put short_one = mail("x");
+  short_one.ttr = 30s;
+  co_await put_job(jobs, short_one);
+  got(co_await by.reserve());
+}
+
 TEST(BrokerCancel, AJobThatIsClaimedForAStoppedTaskGoesToTheNextClient) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
-    client other(world.jobs);  // holds a job, so that run() need not wake for the end of the next reservation
-    other.watch("mail");
-    put short_one = mail("x");
-    short_one.ttr = 30s;
-    co_await put_job(world.jobs, short_one);
-    got(co_await other.reserve());
+  in_broker_worlds([](broker_world& world) -> task<> {
+    client other(world.jobs);
+    co_await hold_one(world.jobs, other);
     client worker(world.jobs);
     worker.watch("mail");
     auto stopped = spawn(reserve_until_stopped(worker), "stopped");
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     auto next = spawn(take_one(world.jobs, "mail"), "next");
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     stopped.request_stop();
     const instant start = now();
     const job_id id = co_await put_job(world.jobs, mail("x"));  // claimed before the stopped task runs
@@ -60,23 +57,19 @@ TEST(BrokerCancel, AJobThatIsClaimedForAStoppedTaskGoesToTheNextClient) {
 }
 
 TEST(BrokerCancel, AJobThatIsClaimedForAStoppedTaskIsGivenBackAtOnce) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     if (runtime::processors() == 1) co_return;  // there run() leads, and the stopped task runs before it
-    client other(world.jobs);  // holds a job, so that run() need not wake for the end of the next reservation
-    other.watch("mail");
-    put short_one = mail("x");
-    short_one.ttr = 30s;
-    co_await put_job(world.jobs, short_one);
-    got(co_await other.reserve());
+    client other(world.jobs);
+    co_await hold_one(world.jobs, other);
     client worker(world.jobs);
     worker.watch("mail");
     auto stopped = spawn(reserve_until_stopped(worker), "stopped");
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     stopped.request_stop();
     co_await put_job(world.jobs, mail("y"));  // claimed before the stopped task runs
     EXPECT_EQ(world.jobs.counters().reservations, 2U);
     EXPECT_THROW(co_await stopped.join(), runtime::cancelled);
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     EXPECT_EQ(world.jobs.counters().reservations, 1U);
   });
 }
@@ -114,7 +107,7 @@ TEST(BrokerCancel, AJobThatIsClaimedForAClientThatGoesMeanwhileIsGivenBack) {
 }
 
 TEST(BrokerCancel, AReserveThatIsCancelledGivesItsJobBack) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     for (int i = 0; i < 20; ++i) {
       auto first = spawn(take_one(world.jobs, "mail"), "first");
       co_await sleep(1ms);
@@ -138,7 +131,7 @@ TEST(BrokerCancel, AReserveThatIsCancelledGivesItsJobBack) {
 }
 
 TEST(BrokerCancel, AClientMayWaitAgainAfterATimeLimitEndedItsReserve) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client worker(world.jobs);
     worker.watch("mail");
     for (int i = 0; i < 3; ++i) {

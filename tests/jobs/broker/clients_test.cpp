@@ -15,19 +15,13 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::now;
-using runtime::sleep;
-using runtime::spawn;
-using test::broker_world;
-using test::got;
-using test::mail;
-using test::put_job;
+using namespace test;
 
 task<instant> take_at(broker& from) {
   client worker(from);
@@ -38,7 +32,7 @@ task<instant> take_at(broker& from) {
 }
 
 TEST(BrokerClients, ATubeIsInUseWhileAClientUsesOrWatchesIt) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     EXPECT_TRUE(world.jobs.tubes_in_use().empty());
     {
       client one(world.jobs);
@@ -66,10 +60,10 @@ TEST(BrokerClients, ATubeIsInUseWhileAClientUsesOrWatchesIt) {
 }
 
 TEST(BrokerClients, WaitingClientsAreCountedAtTheirTubes) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     auto first = spawn(take_at(world.jobs));
     auto second = spawn(take_at(world.jobs));
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     EXPECT_EQ(world.jobs.clients_of("mail").waiting, 2U);
     EXPECT_EQ(world.jobs.counters().waiting, 2U);
     co_await put_job(world.jobs, mail("x"));
@@ -81,7 +75,7 @@ TEST(BrokerClients, WaitingClientsAreCountedAtTheirTubes) {
 }
 
 TEST(BrokerClients, NamesOutOfRangeAreRefused) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client one(world.jobs);
     one.use("before");
     EXPECT_THROW(one.use(std::string(201, 'x')), std::invalid_argument);
@@ -99,7 +93,7 @@ TEST(BrokerClients, ClientsAndTubesHaveLimits) {
   broker_limits limits;
   limits.clients = 2;
   limits.tubes = 2;
-  test::in_broker_worlds(
+  in_broker_worlds(
       [](broker_world& world) -> task<> {
         client one(world.jobs);
         {
@@ -121,7 +115,7 @@ TEST(BrokerClients, ClientsAndTubesHaveLimits) {
 }
 
 TEST(BrokerClients, AClientThatGoesGivesBackAllItsReservationsInOneBatch) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::vector<runtime::join_handle<instant>> others;
     {
       client worker(world.jobs);
@@ -148,7 +142,7 @@ TEST(BrokerClients, AClientThatGoesGivesBackAllItsReservationsInOneBatch) {
 }
 
 TEST(BrokerClients, TheHolderChangesAReservationByItsId) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client worker(world.jobs);
     worker.watch("mail");
     const job_id id = co_await put_job(world.jobs, mail("x"));
@@ -181,7 +175,7 @@ TEST(BrokerClients, TheHolderChangesAReservationByItsId) {
 }
 
 TEST(BrokerClients, RemoveFinishesWhatTheClientHoldsAndCancelsTheRest) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client worker(world.jobs);
     client other(world.jobs);
     worker.watch("mail");
@@ -201,7 +195,7 @@ TEST(BrokerClients, RemoveFinishesWhatTheClientHoldsAndCancelsTheRest) {
 }
 
 TEST(BrokerClients, AClientMayBeMoved) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client first(world.jobs);
     first.watch("mail");
     const job_id id = co_await put_job(world.jobs, mail("x"));
@@ -232,7 +226,7 @@ task<> pause_mail(broker& jobs, milliseconds length) {
 }
 
 TEST(BrokerClients, APauseEndsWithTheLastClientOfATubeWithoutJobs) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     {
       client one(world.jobs);
       one.use("mail");
@@ -240,22 +234,22 @@ TEST(BrokerClients, APauseEndsWithTheLastClientOfATubeWithoutJobs) {
       two.watch("mail");
       co_await pause_mail(world.jobs, 1min);
     }
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     const duration waited = co_await put_and_take(world.jobs);
     EXPECT_EQ(waited, duration{});
   });
 }
 
 TEST(BrokerClients, APauseEndsWithTheLastJobOfATubeWithoutClients) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     const job_id id = co_await put_job(world.jobs, mail("x"));
     co_await pause_mail(world.jobs, 1min);
     const instant start = now();
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     cancel what;
     what.name = id;
     co_await world.jobs.execute(std::move(what));
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     const duration waited = co_await put_and_take(world.jobs);
     EXPECT_EQ(waited, duration{});
     EXPECT_EQ(now(), start);
@@ -263,7 +257,7 @@ TEST(BrokerClients, APauseEndsWithTheLastJobOfATubeWithoutClients) {
 }
 
 TEST(BrokerClients, PausedTubesCostTheRequestsForOtherTubesNothing) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     for (int i = 0; i < 100; ++i) {
       const std::string tube = std::to_string(i);
       put one = mail("x");
@@ -274,7 +268,7 @@ TEST(BrokerClients, PausedTubesCostTheRequestsForOtherTubesNothing) {
       what.length = 1h;
       co_await world.jobs.execute(std::move(what));
     }
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     const std::uint64_t before = world.jobs.counters().operations;
     for (int i = 0; i < 10; ++i) {
       const job_id id = co_await put_job(world.jobs, mail("x"));
@@ -282,13 +276,13 @@ TEST(BrokerClients, PausedTubesCostTheRequestsForOtherTubesNothing) {
       what.name = id;
       co_await world.jobs.execute(std::move(what));
     }
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     EXPECT_EQ(world.jobs.counters().operations - before, 20U);
   });
 }
 
 TEST(BrokerClients, APauseStaysWhileItsTubeHasAClientOrAJob) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     const instant start = now();
     {
       client one(world.jobs);
@@ -304,7 +298,7 @@ TEST(BrokerClients, APauseStaysWhileItsTubeHasAClientOrAJob) {
 
 /// As that of a store with very many jobs.
 TEST(BrokerClients, APauseStaysWhereTheCountOfItsTubeIsCutShort) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     world.store.after = [](execution& done) {
       for (answer& each : done.answers) {
         if (auto* const count = std::get_if<count_answer>(&each)) {

@@ -13,24 +13,18 @@
 
 #include <foliot/jobs/broker.hpp>
 #include <foliot/runtime/after.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::sleep;
-using runtime::spawn;
-using test::broker_world;
-using test::got;
-using test::mail;
-using test::put_job;
+using namespace test;
 
 enum class ended : std::uint8_t { reserved, closed, failed };
 
@@ -48,9 +42,9 @@ task<ended> reserve_until_the_end(broker& from) {
 }
 
 TEST(BrokerEnd, CloseEndsWaitsAndRefusesNewcomers) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     auto waiting = spawn(reserve_until_the_end(world.jobs));
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     in_flight<put> queued(world.jobs, mail("x"));
     world.jobs.close();
     const put_answer done = co_await queued;
@@ -65,28 +59,24 @@ TEST(BrokerEnd, CloseEndsWaitsAndRefusesNewcomers) {
 TEST(BrokerEnd, RunReturnsWhenTheLastClientHasGone) {
   virtual_clock clock;
   broker_world world(clock);
-  runtime::run_options options;
-  options.clock = &clock;
-  runtime::run(
-      [&]() -> task<> {
-        auto running = spawn(world.jobs.run(), "broker");
-        {
-          client worker(world.jobs);
-          client idle(world.jobs);
-          worker.watch("mail");
-          const job_id first = co_await put_job(world.jobs, mail("x"));
-          co_await put_job(world.jobs, mail("y"));
-          got(co_await worker.reserve());
-          got(co_await worker.reserve());
-          world.jobs.close();
-          co_await sleep(1s);
-          EXPECT_FALSE(running.done());
-          const holder_answer done = co_await worker.finish(first);
-          EXPECT_EQ(done.what, holder_answer::kind::done);
-        }
-        co_await running.join();
-      },
-      options);
+  on_virtual_time(clock, [&]() -> task<> {
+    auto running = spawn(world.jobs.run(), "broker");
+    {
+      client worker(world.jobs);
+      client idle(world.jobs);
+      worker.watch("mail");
+      const job_id first = co_await put_job(world.jobs, mail("x"));
+      co_await put_job(world.jobs, mail("y"));
+      got(co_await worker.reserve());
+      got(co_await worker.reserve());
+      world.jobs.close();
+      co_await sleep(1s);
+      EXPECT_FALSE(running.done());
+      const holder_answer done = co_await worker.finish(first);
+      EXPECT_EQ(done.what, holder_answer::kind::done);
+    }
+    co_await running.join();
+  });
   operation all = count_all{};
   const execution counted = world.memory.execute(std::span(&all, 1));
   EXPECT_EQ(std::get<count_answer>(counted.answers.front()).counts.ready, 1U);
@@ -112,21 +102,17 @@ TEST(BrokerEnd, AFailureKeepsWhatHelps) {
     virtual_clock clock;
     broker_world world(clock);
     world.store.before = [helps](std::span<operation>) { throw store_failure("a block is damaged", helps); };
-    runtime::run_options options;
-    options.clock = &clock;
-    runtime::run(
-        [&]() -> task<> {
-          auto running = spawn(remedy_after(world.jobs.run()), "broker");
-          auto first = remedy_after(execute_a_count(world.jobs));
-          const auto of_first = co_await first;
-          EXPECT_EQ(of_first, helps) << "that of the batch";
-          auto next = remedy_after(execute_a_count(world.jobs));
-          const auto of_next = co_await next;
-          EXPECT_EQ(of_next, helps) << "that of a broker that has failed";
-          const auto of_run = co_await running.join();
-          EXPECT_EQ(of_run, helps);
-        },
-        options);
+    on_virtual_time(clock, [&]() -> task<> {
+      auto running = spawn(remedy_after(world.jobs.run()), "broker");
+      auto first = remedy_after(execute_a_count(world.jobs));
+      const auto of_first = co_await first;
+      EXPECT_EQ(of_first, helps) << "that of the batch";
+      auto next = remedy_after(execute_a_count(world.jobs));
+      const auto of_next = co_await next;
+      EXPECT_EQ(of_next, helps) << "that of a broker that has failed";
+      const auto of_run = co_await running.join();
+      EXPECT_EQ(of_run, helps);
+    });
   }
 }
 
@@ -136,43 +122,40 @@ TEST(BrokerEnd, AFailureOfTheStoreEndsEverything) {
     virtual_clock clock;
     broker_world world(clock);
     world.store.fails_from = batches;
-    runtime::run_options options;
-    options.clock = &clock;
-    options.seed = batches;
     std::size_t acknowledged = 0;
-    runtime::run(
-        [&]() -> task<> {
-          auto running = spawn(world.jobs.run(), "broker");
-          auto waiting = spawn(reserve_until_the_end(world.jobs));
-          co_await runtime::wait_idle();
-          auto putting = [](broker& into, std::size_t& done) -> task<bool> {
-            try {
-              for (int i = 0; i < 10; ++i) {
-                co_await into.execute(mail("x", 1h));
-                ++done;
-                co_await sleep(1ms);
-              }
-            } catch (const store_failure& failure) {
-              EXPECT_STREQ(failure.what(), "the disk is gone");
-              co_return true;
-            }
-            co_return false;
-          };
-          std::vector<runtime::join_handle<bool>> all;
-          for (int i = 0; i < 5; ++i) all.push_back(spawn(putting(world.jobs, acknowledged)));
-          for (auto& each : all) {
-            const bool failed = co_await each.join();
-            EXPECT_TRUE(failed);
-          }
-          const ended how = co_await waiting.join();
-          EXPECT_EQ(how, ended::failed);
-          co_await world.jobs.failed();
-          EXPECT_EQ(world.jobs.failure(), "the disk is gone");
-          EXPECT_THROW(co_await world.jobs.execute(count_all{}), store_failure);
-          EXPECT_THROW(client(world.jobs), store_failure);
-          EXPECT_THROW(co_await running.join(), store_failure);
-        },
-        options);
+    on_virtual_time(clock,
+                    [&]() -> task<> {
+                      auto running = spawn(world.jobs.run(), "broker");
+                      auto waiting = spawn(reserve_until_the_end(world.jobs));
+                      co_await wait_idle();
+                      auto putting = [](broker& into, std::size_t& done) -> task<bool> {
+                        try {
+                          for (int i = 0; i < 10; ++i) {
+                            co_await into.execute(mail("x", 1h));
+                            ++done;
+                            co_await sleep(1ms);
+                          }
+                        } catch (const store_failure& failure) {
+                          EXPECT_STREQ(failure.what(), "the disk is gone");
+                          co_return true;
+                        }
+                        co_return false;
+                      };
+                      std::vector<runtime::join_handle<bool>> all;
+                      for (int i = 0; i < 5; ++i) all.push_back(spawn(putting(world.jobs, acknowledged)));
+                      for (auto& each : all) {
+                        const bool failed = co_await each.join();
+                        EXPECT_TRUE(failed);
+                      }
+                      const ended how = co_await waiting.join();
+                      EXPECT_EQ(how, ended::failed);
+                      co_await world.jobs.failed();
+                      EXPECT_EQ(world.jobs.failure(), "the disk is gone");
+                      EXPECT_THROW(co_await world.jobs.execute(count_all{}), store_failure);
+                      EXPECT_THROW(client(world.jobs), store_failure);
+                      EXPECT_THROW(co_await running.join(), store_failure);
+                    },
+                    {.seed = batches});
     operation all = count_all{};
     const execution counted = world.memory.execute(std::span(&all, 1));
     EXPECT_EQ(std::get<count_answer>(counted.answers.front()).counts.all(), acknowledged);
@@ -180,7 +163,7 @@ TEST(BrokerEnd, AFailureOfTheStoreEndsEverything) {
 }
 
 TEST(BrokerEnd, TheOwnerMayWaitForAFailureInASelect) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     const auto chosen = co_await runtime::select(world.jobs.failed(), runtime::after(1s));
     EXPECT_EQ(chosen.index(), 1U);
     EXPECT_EQ(world.jobs.failure(), "");
@@ -188,8 +171,7 @@ TEST(BrokerEnd, TheOwnerMayWaitForAFailureInASelect) {
 }
 
 TEST(BrokerEnd, RunRunsOnce) {
-  test::in_broker_worlds(
-      [](broker_world& world) -> task<> { EXPECT_THROW(co_await world.jobs.run(), std::logic_error); });
+  in_broker_worlds([](broker_world& world) -> task<> { EXPECT_THROW(co_await world.jobs.run(), std::logic_error); });
 }
 
 }  // namespace

@@ -13,22 +13,13 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "jobs/postgresql/node_world.hpp"
+#include "jobs/kit/two_nodes.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::now;
-using runtime::sleep;
-using runtime::spawn;
-using runtime::wait_idle;
-using test::in_node_worlds;
-using test::mail;
-using test::put_job;
-using test::received;
-using test::take_one;
-using test::two_nodes;
+using namespace test;
 
 constexpr std::size_t clients = 20;
 constexpr std::size_t rounds = 5;

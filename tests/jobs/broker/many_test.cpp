@@ -11,19 +11,17 @@
 #include <gtest/gtest.h>
 
 #include <foliot/jobs/broker.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using test::broker_world;
-using test::mail;
+using namespace test;
 
 constexpr std::size_t many = 1500;
 constexpr std::size_t most_in_a_batch = 512 + 16;  // given back, and the few operations of the tests
@@ -53,7 +51,7 @@ task<std::size_t> claim_ready(broker& from, std::set<job_id>& seen) {
 }
 
 TEST(BrokerMany, AClientThatGoesGivesBackInPiecesBetweenWhichOthersAreServed) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::size_t given_back = 0;
     world.store.before = [&](std::span<operation> batch) {
       const auto is_abandon = [](const operation& each) { return std::holds_alternative<abandon>(each); };
@@ -70,7 +68,7 @@ TEST(BrokerMany, AClientThatGoesGivesBackInPiecesBetweenWhichOthersAreServed) {
     EXPECT_GT(first, 0U);
     EXPECT_LT(first, many) << "served only after everything was given back";
     EXPECT_LT(given_back, many);
-    co_await runtime::sleep(1ms);
+    co_await sleep(1ms);
     co_await claim_ready(world.jobs, seen);
     EXPECT_EQ(seen.size(), many);
     EXPECT_EQ(given_back, many);
@@ -80,19 +78,19 @@ TEST(BrokerMany, AClientThatGoesGivesBackInPiecesBetweenWhichOthersAreServed) {
 }
 
 TEST(BrokerMany, AWaitingClientGetsAJobBeforeAllIsGivenBack) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::size_t given_back = 0;
     std::size_t given_back_before = 0;  // the waiting client got its job
     world.store.before = [&](std::span<operation> batch) {
       const auto is_abandon = [](const operation& each) { return std::holds_alternative<abandon>(each); };
       given_back += static_cast<std::size_t>(std::ranges::count_if(batch, is_abandon));
     };
-    runtime::join_handle<test::received> waiting;
+    runtime::join_handle<received> waiting;
     {
       client gone(world.jobs);
       co_await hold_many(world, gone);
-      waiting = runtime::spawn(test::take_one(world.jobs, "mail"), "waits");
-      co_await runtime::wait_idle();
+      waiting = spawn(take_one(world.jobs, "mail"), "waits");
+      co_await wait_idle();
       world.store.after = [&](execution& done) {
         for (const answer& each : done.answers) {
           const auto* const claimed = std::get_if<claim_answer>(&each);
@@ -101,7 +99,7 @@ TEST(BrokerMany, AWaitingClientGetsAJobBeforeAllIsGivenBack) {
       };
     }
     co_await waiting.join();
-    co_await runtime::sleep(1ms);
+    co_await sleep(1ms);
     EXPECT_GT(given_back_before, 0U);
     EXPECT_LT(given_back_before, many);
     const count_answer all = co_await world.jobs.execute(count_all{});
@@ -110,13 +108,13 @@ TEST(BrokerMany, AWaitingClientGetsAJobBeforeAllIsGivenBack) {
 }
 
 TEST(BrokerMany, AReservationEndsWhileItWaitsToBeGivenBack) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     {
       client gone(world.jobs);
       co_await hold_many(world, gone, 5ms);
-      co_await runtime::sleep(5ms);  // alive still, at the last instant
+      co_await sleep(5ms);  // alive still, at the last instant
     }
-    co_await runtime::sleep(1ms);
+    co_await sleep(1ms);
     EXPECT_EQ(world.jobs.counters().reservations, 0U);
     std::set<job_id> seen;
     co_await claim_ready(world.jobs, seen);
@@ -127,33 +125,25 @@ TEST(BrokerMany, AReservationEndsWhileItWaitsToBeGivenBack) {
 TEST(BrokerMany, WithoutRunTheLeaderGivesEverythingBack) {
   virtual_clock clock;
   broker_world world(clock);
-  runtime::run_options options;
-  options.clock = &clock;
-  runtime::run(
-      [&]() -> task<> {
-        {
-          client gone(world.jobs);
-          co_await hold_many(world, gone);
-        }
-        const count_answer before = co_await world.jobs.execute(count_all{});
-        EXPECT_LT(before.counts.ready, many);
-        EXPECT_EQ(world.jobs.counters().reservations, 0U);
-      },
-      options);
+  on_virtual_time(clock, [&]() -> task<> {
+    {
+      client gone(world.jobs);
+      co_await hold_many(world, gone);
+    }
+    const count_answer before = co_await world.jobs.execute(count_all{});
+    EXPECT_LT(before.counts.ready, many);
+    EXPECT_EQ(world.jobs.counters().reservations, 0U);
+  });
   EXPECT_TRUE(world.jobs.check());
 }
 
 TEST(BrokerMany, ABrokerMayEndBeforeAllIsGivenBack) {
   virtual_clock clock;
   broker_world world(clock);
-  runtime::run_options options;
-  options.clock = &clock;
-  runtime::run(
-      [&]() -> task<> {
-        client gone(world.jobs);
-        co_await hold_many(world, gone);
-      },
-      options);
+  on_virtual_time(clock, [&]() -> task<> {
+    client gone(world.jobs);
+    co_await hold_many(world, gone);
+  });
   EXPECT_EQ(world.jobs.counters().reservations, many);  // no run() and no task has led a batch since
   EXPECT_TRUE(world.jobs.check());
 }
@@ -165,9 +155,6 @@ TEST(BrokerMany, ABatchClaimsABoundedSizeOfBodies) {
   limits.job.max_body = body;
   virtual_clock clock;
   broker_world world(clock, limits);
-  runtime::run_options options;
-  options.clock = &clock;
-  options.processors = 1;
   std::vector<std::size_t> claimed;  // by each batch
   world.store.after = [&](execution& done) {
     std::size_t bytes = 0;
@@ -178,35 +165,33 @@ TEST(BrokerMany, ABatchClaimsABoundedSizeOfBodies) {
     }
     if (bytes != 0) claimed.push_back(bytes);
   };
-  runtime::run(
-      [&]() -> task<> {
-        auto running = runtime::spawn(world.jobs.run(), "broker");
-        std::vector<runtime::join_handle<test::received>> all;
-        for (std::size_t i = 0; i < workers; ++i) {
-          all.push_back(runtime::spawn(test::take_one(world.jobs, "mail"), "worker"));
-        }
-        co_await runtime::wait_idle();
-        std::vector<operation> puts(workers, mail(std::string(body, 'x'), 5ms));
-        for (operation& each : puts) {
-          auto putting = world.jobs.execute(std::get<put>(std::move(each)));
-          co_await putting;
-        }
-        std::set<job_id> seen;
-        for (auto& each : all) {
-          const test::received got = co_await each.join();
-          EXPECT_TRUE(seen.insert(got.id).second);
-        }
-        world.jobs.close();
-        co_await running.join();
-      },
-      options);
+  on_virtual_time(clock, [&]() -> task<> {
+    auto running = spawn(world.jobs.run(), "broker");
+    std::vector<runtime::join_handle<received>> all;
+    for (std::size_t i = 0; i < workers; ++i) {
+      all.push_back(spawn(take_one(world.jobs, "mail"), "worker"));
+    }
+    co_await wait_idle();
+    std::vector<operation> puts(workers, mail(std::string(body, 'x'), 5ms));
+    for (operation& each : puts) {
+      auto putting = world.jobs.execute(std::get<put>(std::move(each)));
+      co_await putting;
+    }
+    std::set<job_id> seen;
+    for (auto& each : all) {
+      const received got = co_await each.join();
+      EXPECT_TRUE(seen.insert(got.id).second);
+    }
+    world.jobs.close();
+    co_await running.join();
+  });
   EXPECT_EQ(claimed, (std::vector<std::size_t>{4 * body, 4 * body, 2 * body}));
 }
 
 TEST(BrokerMany, TheQueueHasALimitOfBytes) {
   broker_limits limits;
   limits.queued_bytes = 10;
-  test::in_broker_worlds(
+  in_broker_worlds(
       [](broker_world& world) -> task<> {
         {
           const in_flight<put> large(world.jobs, mail(std::string(50, 'x')));  // the first is queued in any case

@@ -14,7 +14,6 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/calls.hpp>
-#include <foliot/jobs/memory_store.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
@@ -23,24 +22,13 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "jobs/postgresql/node_world.hpp"
+#include "jobs/kit/two_nodes.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::now;
-using runtime::sleep;
-using runtime::spawn;
-using runtime::wait_idle;
-using test::got;
-using test::in_node_worlds;
-using test::mail;
-using test::put_job;
-using test::received;
-using test::simulated_nodes;
-using test::take_one;
-using test::two_nodes;
+using namespace test;
 
 TEST(BrokerNodes, AJobIsReservedByTheNodeThatWaits) {
   in_node_worlds([](two_nodes& world) -> task<> {
@@ -88,27 +76,22 @@ TEST(BrokerNodes, NobodyIsScannedForWhileNobodyWaits) {
 
 TEST(BrokerNodes, ABrokerThatNobodyHasUsedLeavesDueJobsAlone) {
   virtual_clock clock;
-  const virtual_wall_clock wall(clock);
-  memory_store memory(store_clocks{&wall, &clock});
-  execute_one(memory, mail("by another node", 1s));
-  simulated_nodes nodes;
-  test::spy_store store(memory, &nodes);
-  broker unused(store);
-  runtime::run_options options;
-  options.clock = &clock;
+  broker_world world(clock, {}, shared::yes);
+  execute_one(world.memory, mail("by another node", 1s));
+  broker unused(world.store);
   const auto body = [&]() -> task<> {
     auto running = spawn(unused.run());
     co_await sleep(3s);
-    EXPECT_TRUE(store.sizes.empty());
+    EXPECT_TRUE(world.store.sizes.empty());
     co_await put_job(unused, mail("here", 1s));
-    EXPECT_EQ(store.sizes.size(), 1U);
+    EXPECT_EQ(world.store.sizes.size(), 1U);
     co_await sleep(3s);
-    EXPECT_EQ(store.sizes.size(), 2U);
-    EXPECT_EQ(execute_one(memory, count_all{}).counts.ready, 2U);
+    EXPECT_EQ(world.store.sizes.size(), 2U);
+    EXPECT_EQ(execute_one(world.memory, count_all{}).counts.ready, 2U);
     unused.close();
     co_await running.join();
   };
-  runtime::run(body, options);
+  on_virtual_time(clock, body);
 }
 
 TEST(BrokerNodes, NewsOfAnyTubeServeAll) {
@@ -217,37 +200,30 @@ TEST(BrokerNodes, APauseLastsItsTime) {
   });
 }
 
-// What a task destroys while its operation is being executed.
 // Operations that are queued while no task is in run() wait for one.
 TEST(BrokerNodes, OperationsWaitForRun) {
   virtual_clock clock;
-  test::simulated_nodes nodes;
-  test::broker_world world(clock, {}, &nodes);
-  runtime::run_options options;
-  options.clock = &clock;
-  runtime::run(
-      [&]() -> task<> {
-        auto putting = spawn(put_job(world.jobs, mail("hello")));
-        co_await sleep(1s);
-        EXPECT_FALSE(putting.done());
-        auto running = spawn(world.jobs.run());
-        co_await putting.join();
-        running.request_stop();
-        EXPECT_THROW(co_await running.join(), runtime::cancelled);
-        auto again = spawn(world.jobs.run());
-        co_await put_job(world.jobs, mail("hello"));
-        world.jobs.close();
-        co_await again.join();
-      }(),
-      options);
+  broker_world world(clock, {}, shared::yes);
+  on_virtual_time(clock, [&]() -> task<> {
+    auto putting = spawn(put_job(world.jobs, mail("hello")));
+    co_await sleep(1s);
+    EXPECT_FALSE(putting.done());
+    auto running = spawn(world.jobs.run());
+    co_await putting.join();
+    running.request_stop();
+    EXPECT_THROW(co_await running.join(), runtime::cancelled);
+    auto again = spawn(world.jobs.run());
+    co_await put_job(world.jobs, mail("hello"));
+    world.jobs.close();
+    co_await again.join();
+  }());
   const check_result broker = world.jobs.check();
   EXPECT_TRUE(broker) << broker.error();
 }
 
 // No processor waits for the store: a task goes on while a batch is executed, and its operations are the next batch.
 TEST(BrokerNodes, OperationsQueueUpWhileABatchIsExecuted) {
-  test::simulated_nodes nodes;
-  test::broker_world world({}, &nodes);
+  broker_world world({}, shared::yes);
   note entered;
   note go_on;
   bool is_first = true;
@@ -277,8 +253,7 @@ TEST(BrokerNodes, OperationsQueueUpWhileABatchIsExecuted) {
 
 // The store is used until the call returns.
 TEST(BrokerNodes, ARunThatEndsDuringABatchWaitsForIt) {
-  test::simulated_nodes nodes;
-  test::broker_world world({}, &nodes);
+  broker_world world({}, shared::yes);
   note entered;
   note go_on;
   bool finished = false;
@@ -308,8 +283,7 @@ TEST(BrokerNodes, ARunThatEndsDuringABatchWaitsForIt) {
 
 // The batch that is being executed is answered, and what comes later waits for the next run().
 TEST(BrokerNodes, AStopOfRunWaitsForTheBatch) {
-  test::simulated_nodes nodes;
-  test::broker_world world({}, &nodes);
+  broker_world world({}, shared::yes);
   note entered;
   note go_on;
   world.store.before = [&](std::span<operation>) {

@@ -21,23 +21,13 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "jobs/postgresql/node_world.hpp"
+#include "jobs/kit/two_nodes.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::now;
-using runtime::sleep;
-using runtime::spawn;
-using runtime::wait_idle;
-using test::got;
-using test::in_node_worlds;
-using test::mail;
-using test::put_job;
-using test::received;
-using test::take_one;
-using test::two_nodes;
+using namespace test;
 using unavailable = store_unavailable::kind;
 
 /// How an operation has ended: nothing if it was executed.

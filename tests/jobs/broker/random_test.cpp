@@ -23,23 +23,18 @@
 #include <foliot/core/intrusive_list.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/runtime/cancelled.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
-#include "simulated_nodes.hpp"
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::now;
-using runtime::sleep;
-using runtime::spawn;
-using test::broker_world;
+using namespace test;
 
 constexpr std::size_t tubes = 3;
 
@@ -271,7 +266,7 @@ task<> watch_for_idleness(broker_world& world, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (;;) {
     co_await sleep(duration::nanoseconds(static_cast<std::int64_t>(random() % 20'000'000)));
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     const check_result broker = world.jobs.check();
     EXPECT_TRUE(broker) << broker.error();
     const count_answer all = co_await world.jobs.execute(count_all{});
@@ -298,7 +293,7 @@ task<> play(broker_world& world, ledger& known, std::uint64_t seed) {
     co_await watching.join();
   } catch (const runtime::cancelled&) {
   }
-  co_await runtime::wait_idle();
+  co_await wait_idle();
   const count_answer left = co_await world.jobs.execute(count_all{});
   EXPECT_EQ(left.counts.reserved, 0U);
   EXPECT_EQ(left.counts.all(), known.bodies.size() - known.ended.size());
@@ -319,15 +314,9 @@ TEST_P(BrokerRandom, KeepsItsPromises) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     virtual_clock clock;
-    test::simulated_nodes nodes;
-    broker_world world(clock, {.gathering = duration::zero()}, GetParam() ? &nodes : nullptr);
+    broker_world world(clock, {.gathering = duration::zero()}, shared{GetParam()});
     ledger known;
-    runtime::run_options options;
-    options.processors = 1 + seed % 3;
-    options.seed = seed;
-    options.clock = &clock;
-    options.shuffles_ties = true;
-    runtime::run(play(world, known, seed), options);
+    on_virtual_time(clock, play(world, known, seed), {.processors = 1 + seed % 3, .seed = seed, .shuffles_ties = true});
     const check_result store = world.memory.check();
     EXPECT_TRUE(store) << store.error();
     reserved += known.reserved;

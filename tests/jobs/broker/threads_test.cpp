@@ -19,15 +19,13 @@
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/wait_group.hpp>
 
-#include "simulated_nodes.hpp"
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::spawn;
-using test::broker_world;
+using namespace test;
 
 constexpr std::size_t producers = 4;
 constexpr std::size_t workers = 6;
@@ -101,8 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, BrokerThreads, testing::Values(true));
 
 TEST_P(BrokerThreads, EachJobIsFinishedOnce) {
   for (const std::size_t processors : {1U, 2U, 4U}) {
-    test::simulated_nodes nodes;
-    broker_world world({}, GetParam() ? &nodes : nullptr);
+    broker_world world({}, shared{GetParam()});
     runtime::run_options options;
     options.processors = processors;
     finished all;

@@ -14,30 +14,30 @@
 #include <gtest/gtest.h>
 
 #include <foliot/jobs/broker.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using runtime::now;
-using runtime::sleep;
-using runtime::spawn;
-using test::broker_world;
-using test::got;
-using test::mail;
-using test::put_job;
-using test::received;
-using test::take_one;
+using namespace test;
 using kind = reserve_answer::kind;
 
+/// Each gets the job that was put after that of the one before.
+task<> expect_in_order(std::vector<runtime::join_handle<received>>& all) {
+  job_id expected = 1;
+  for (auto& each : all) {
+    const received result = co_await each.join();
+    EXPECT_EQ(result.id, expected++);
+  }
+}
+
 TEST(BrokerWaiting, AReadyJobIsReservedAtOnce) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     const job_id id = co_await put_job(world.jobs, mail("hello"));
     client worker(world.jobs);
     worker.watch("mail");
@@ -55,7 +55,7 @@ TEST(BrokerWaiting, AReadyJobIsReservedAtOnce) {
 }
 
 TEST(BrokerWaiting, ADelayedJobComesAtItsDueTimeAndTheWaitCostsNothing) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     auto taking = spawn(take_one(world.jobs, "mail"), "worker");
     co_await sleep(1s);
     const instant start = now();
@@ -68,7 +68,7 @@ TEST(BrokerWaiting, ADelayedJobComesAtItsDueTimeAndTheWaitCostsNothing) {
 }
 
 TEST(BrokerWaiting, AnEarlierJobIsNoticedWhileALaterOneIsAwaited) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     auto taking = spawn(take_one(world.jobs, "mail"), "worker");
     const job_id late = co_await put_job(world.jobs, mail("late", 24h));
     co_await sleep(1s);
@@ -85,24 +85,21 @@ TEST(BrokerWaiting, NothingIsEarlyWhenTheWallClockIsSetBack) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     virtual_clock clock;
     broker_world world(clock);
-    runtime::run_options options;
-    options.clock = &clock;
-    options.seed = seed;
-    runtime::run(
-        [&]() -> task<> {
-          auto running = spawn(world.jobs.run(), "broker");
-          clock.set_wall(instant{} + duration(24h));
-          auto taking = spawn(take_one(world.jobs, "mail"), "worker");
-          const instant start = now();
-          co_await put_job(world.jobs, mail("x", 1min));
-          co_await sleep(30s);
-          clock.set_wall(instant{} + duration(23h));
-          const received result = co_await taking.join();
-          EXPECT_EQ(result.when - start, duration(1h + 1min + 30s));
-          world.jobs.close();
-          co_await running.join();
-        },
-        options);
+    on_virtual_time(clock,
+                    [&]() -> task<> {
+                      auto running = spawn(world.jobs.run(), "broker");
+                      clock.set_wall(instant{} + duration(24h));
+                      auto taking = spawn(take_one(world.jobs, "mail"), "worker");
+                      const instant start = now();
+                      co_await put_job(world.jobs, mail("x", 1min));
+                      co_await sleep(30s);
+                      clock.set_wall(instant{} + duration(23h));
+                      const received result = co_await taking.join();
+                      EXPECT_EQ(result.when - start, duration(1h + 1min + 30s));
+                      world.jobs.close();
+                      co_await running.join();
+                    },
+                    {.seed = seed});
   }
 }
 
@@ -118,11 +115,11 @@ task<job_id> take_one_of_many(broker& from, int number) {
 TEST(BrokerWaiting, ClientsThatWatchMoreTubesThanABatchClaimsFromAreAllServed) {
   broker_limits limits;
   limits.tubes = 10'000;
-  test::in_broker_worlds(
+  in_broker_worlds(
       [](broker_world& world) -> task<> {
         std::vector<runtime::join_handle<job_id>> all;
         for (int i = 0; i < 9; ++i) all.push_back(spawn(take_one_of_many(world.jobs, i), "worker"));
-        co_await runtime::wait_idle();
+        co_await wait_idle();
         for (int i = 0; i < 9; ++i) {
           put one = mail("x");
           one.tube = "shared";
@@ -134,7 +131,7 @@ TEST(BrokerWaiting, ClientsThatWatchMoreTubesThanABatchClaimsFromAreAllServed) {
 }
 
 TEST(BrokerWaiting, TheClientThatHasWaitedLongestIsServedFirst) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::vector<runtime::join_handle<received>> all;
     for (int i = 0; i < 10; ++i) {
       all.push_back(spawn(take_one(world.jobs, "mail"), "worker"));
@@ -143,16 +140,12 @@ TEST(BrokerWaiting, TheClientThatHasWaitedLongestIsServedFirst) {
     std::deque<in_flight<put>> puts;
     for (int i = 0; i < 10; ++i) puts.emplace_back(world.jobs, mail("x"));
     for (auto& each : puts) co_await each;
-    job_id expected = 1;
-    for (auto& each : all) {
-      const received result = co_await each.join();
-      EXPECT_EQ(result.id, expected++);
-    }
+    co_await expect_in_order(all);
   });
 }
 
 TEST(BrokerWaiting, ClientsOfDifferentTubesAreServedInTheOrderOfTheirArrival) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::vector<runtime::join_handle<received>> all;
     for (int i = 0; i < 6; ++i) {
       const char* const second = i % 3 == 1 ? "other" : i % 3 == 2 ? "third" : "";
@@ -160,16 +153,12 @@ TEST(BrokerWaiting, ClientsOfDifferentTubesAreServedInTheOrderOfTheirArrival) {
       co_await sleep(1ms);
     }
     for (int i = 0; i < 6; ++i) co_await put_job(world.jobs, mail("x"));
-    job_id expected = 1;
-    for (auto& each : all) {
-      const received result = co_await each.join();
-      EXPECT_EQ(result.id, expected++);
-    }
+    co_await expect_in_order(all);
   });
 }
 
 TEST(BrokerWaiting, AClientOfSeveralTubesGetsTheBestJob) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     put other;
     other.tube = "other";
     other.priority = 5;
@@ -184,7 +173,7 @@ TEST(BrokerWaiting, AClientOfSeveralTubesGetsTheBestJob) {
 }
 
 TEST(BrokerWaiting, AReserveEndsAtItsTimeout) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client worker(world.jobs);
     worker.watch("mail");
     const reserve_answer at_once = co_await worker.reserve(duration{});
@@ -201,7 +190,7 @@ TEST(BrokerWaiting, AReserveEndsAtItsTimeout) {
 }
 
 TEST(BrokerWaiting, AJobThatIsDueAtTheTimeoutIsInTime) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client worker(world.jobs);
     worker.watch("mail");
     co_await put_job(world.jobs, mail("x", 5s));
@@ -210,7 +199,7 @@ TEST(BrokerWaiting, AJobThatIsDueAtTheTimeoutIsInTime) {
 }
 
 TEST(BrokerWaiting, AWaitEndsOneSecondBeforeTheEndOfAReservation) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     put first = mail("x");
     first.ttr = 10s;
     co_await put_job(world.jobs, first);
@@ -233,7 +222,7 @@ TEST(BrokerWaiting, AWaitEndsOneSecondBeforeTheEndOfAReservation) {
 }
 
 TEST(BrokerWaiting, AJobWhoseTtrEndsGoesToTheNextClientAtThatInstant) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     put short_one = mail("x");
     short_one.ttr = 3s;
     const job_id id = co_await put_job(world.jobs, short_one);
@@ -251,7 +240,7 @@ TEST(BrokerWaiting, AJobWhoseTtrEndsGoesToTheNextClientAtThatInstant) {
 }
 
 TEST(BrokerWaiting, AReservationThatHasEndedIsForgotten) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     put short_one = mail("x");
     short_one.ttr = 3s;
     co_await put_job(world.jobs, short_one);
@@ -271,12 +260,12 @@ TEST(BrokerWaiting, AReservationThatHasEndedIsForgotten) {
 }
 
 TEST(BrokerWaiting, ABurstDoesNotDelayTheClientsOfAnotherTube) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     std::vector<runtime::join_handle<received>> all;
     for (int i = 0; i < 1000; ++i) all.push_back(spawn(take_one(world.jobs, "mail"), "busy"));
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     auto calm = spawn(take_one(world.jobs, "calm"), "calm");
-    co_await runtime::wait_idle();
+    co_await wait_idle();
     std::deque<in_flight<put>> puts;
     for (int i = 0; i < 1000; ++i) puts.emplace_back(world.jobs, mail("x"));
     put other;
@@ -308,7 +297,7 @@ TEST(BrokerWaiting, ABurstDoesNotDelayTheClientsOfAnotherTube) {
 }
 
 TEST(BrokerWaiting, APausedTubeServesItsClientsWhenThePauseEnds) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client user(world.jobs);
     user.use("mail");
     pause hold;
@@ -325,7 +314,7 @@ TEST(BrokerWaiting, APausedTubeServesItsClientsWhenThePauseEnds) {
 TEST(BrokerWaiting, TheNumberOfWaitingClientsHasALimit) {
   broker_limits limits;
   limits.waiting = 1;
-  test::in_broker_worlds(
+  in_broker_worlds(
       [](broker_world& world) -> task<> {
         auto first = spawn(take_one(world.jobs, "mail"), "first");
         co_await sleep(1ms);
@@ -340,7 +329,7 @@ TEST(BrokerWaiting, TheNumberOfWaitingClientsHasALimit) {
 }
 
 TEST(BrokerWaiting, ReserveNeedsATube) {
-  test::in_broker_worlds([](broker_world& world) -> task<> {
+  in_broker_worlds([](broker_world& world) -> task<> {
     client worker(world.jobs);
     EXPECT_THROW(co_await worker.reserve(), std::logic_error);
   });

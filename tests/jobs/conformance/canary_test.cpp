@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "jobs/broker/journal_store.hpp"
+#include "jobs/conformance/journal_store.hpp"
 #include "random_steps.hpp"
 #include "twin.hpp"
 

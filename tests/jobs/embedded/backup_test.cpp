@@ -11,7 +11,7 @@
 
 #include <foliot/jobs/calls.hpp>
 
-#include "jobs/conformance/temporary_folder.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 
-#include "jobs/conformance/temporary_folder.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 #include "jobs/embedded/disk.hpp"
 
 namespace {

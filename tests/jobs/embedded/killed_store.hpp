@@ -21,7 +21,7 @@
 #include <foliot/jobs/embedded_store.hpp>
 
 #include "faulty_files.hpp"
-#include "jobs/conformance/temporary_folder.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 
 namespace foliot_test {
 

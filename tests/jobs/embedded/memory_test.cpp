@@ -19,7 +19,7 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
 
-#include "jobs/conformance/temporary_folder.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 #include "support/allocations.hpp"
 
 namespace {

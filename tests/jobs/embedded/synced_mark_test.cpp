@@ -22,7 +22,7 @@
 #include <foliot/jobs/embedded_store.hpp>
 
 #include "faulty_files.hpp"
-#include "jobs/conformance/temporary_folder.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 #include "killed_store.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 
 #include "faulty_files.hpp"
 #include "jobs/conformance/conformance.hpp"
-#include "jobs/conformance/temporary_folder.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 #include "jobs/embedded/core.hpp"
 
 namespace foliot::jobs::conformance {

@@ -50,9 +50,7 @@ bool is_done(const std::future<T>& what) {
 class PostgresqlAtOnce : public foliot_test::postgresql_database {
  protected:
   [[nodiscard]] postgresql_options options(const std::string& node) const {
-    postgresql_options made = postgresql_database::options(node);
-    made.give_up_after = 20min;
-    return made;
+    return foliot_test::options_of(for_nodes_, node, 20min);
   }
   /// The ids of so many jobs, in the order in which they are buried.
   std::vector<job_id> bury_jobs(postgresql_store& by, int count) {
@@ -241,11 +239,7 @@ class PostgresqlNewTubes : public foliot_test::two_databases, public ::testing::
     }
   }
   [[nodiscard]] postgresql_options options(const std::string& node) const {
-    postgresql_options made;
-    made.database = first_;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 20min;
+    postgresql_options made = two_databases::options(node, 20min);
     made.warn = [this](std::string_view sentence) {
       const std::lock_guard hold(lock_);
       warnings_ += std::string(sentence) + "\n";

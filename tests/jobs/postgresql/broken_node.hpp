@@ -49,14 +49,4 @@ class broken_node {
   std::unique_ptr<foliot::jobs::postgresql_store> store_;
 };
 
-/// Tries until the node has reached its database again.
-inline void until_available(const std::function<void()>& what) {
-  for (;;) {
-    try {
-      return what();
-    } catch (const foliot::jobs::store_unavailable&) {
-    }
-  }
-}
-
 }  // namespace foliot_test

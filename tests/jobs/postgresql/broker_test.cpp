@@ -19,7 +19,7 @@
 #include <foliot/runtime/task.hpp>
 
 #include "database.hpp"
-#include "jobs/broker/world.hpp"
+#include "jobs/kit/broker_world.hpp"
 
 namespace foliot::jobs {
 namespace {

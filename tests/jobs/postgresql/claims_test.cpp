@@ -23,10 +23,7 @@ class PostgresqlClaims : public foliot_test::postgresql_one_node {
   PostgresqlClaims() {
     other_.sql(
         "SELECT pg_advisory_lock(1718578282::bigint << 32)");  // the node takes no turn: that would lock jobs, too
-    // The plans of a node.
-    other_.sql(
-        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; "
-        "SET enable_mergejoin = off; SET enable_sort = off; SET jit = off");
+    other_.sql(foliot_test::plans_of_nodes);
   }
 
   /// The other claim, which stays under way. It has locked these rows.

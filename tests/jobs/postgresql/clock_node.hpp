@@ -29,15 +29,21 @@ class postgresql_clock_node : public postgresql_database {
     EXPECT_TRUE(right) << right.error();
   }
 
+  /// The server's process for the node's newest connection.
+  std::string process() {
+    return sql(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'foliot' "
+        "ORDER BY backend_start DESC LIMIT 1");
+  }
+
   const std::chrono::milliseconds give_up_after_;
   foliot::virtual_clock time_;
   const foliot::jobs::virtual_wall_clock wall_{time_};
   std::vector<std::string> warnings_;
   broken_node node_{[this] {
-    foliot::jobs::postgresql_options made = options("a");
+    foliot::jobs::postgresql_options made = options_of(for_nodes_, "a", give_up_after_);
     made.clocks = foliot::jobs::store_clocks{&wall_, &time_};
     made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
-    made.give_up_after = give_up_after_;
     return made;
   }()};
 };

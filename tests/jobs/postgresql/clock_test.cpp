@@ -7,6 +7,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "database.hpp"
+#include "jobs/kit/jobs.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -25,8 +26,8 @@ class PostgresqlClock : public foliot_test::postgresql_database {
         now + " * 1000), ceil(" + now + " * 1000), " + now + " * 1000000000]::bigint[]) $$");
   }
   claimed_job put_and_claim() {
-    execute_one(store_, put{.tube = "a", .body = "x", .ttr = 1h});
-    return execute_one(store_, claim{.tubes = {"a"}}).jobs.at(0);
+    foliot_test::put_one(store_);
+    return foliot_test::claim_one(store_);
   }
 
   postgresql_store store_{options("one")};

@@ -8,36 +8,23 @@
 #include <variant>
 #include <vector>
 
-#include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
-#include <foliot/jobs/store_clocks.hpp>
 
-#include "broken_node.hpp"
+#include "clock_node.hpp"
 #include "connection.hpp"
-#include "server.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::broken_node;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 
-/// A node on a clock of its own: it has one connection, and none for news.
-class PostgresqlConflict : public ::testing::Test {
+class PostgresqlConflict : public foliot_test::postgresql_clock_node {
  protected:
-  std::string sql(const std::string& statement) { return other_.sql(statement); }
-  /// The server's process for the node's newest connection.
-  std::string process() {
-    return sql(
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'foliot' "
-        "ORDER BY backend_start DESC LIMIT 1");
-  }
   /// From now on inserts into this table fail with this error, the first `times` times.
   void refuse_inserts(const std::string& table, const std::string& state, int times) {
-    sql("CREATE SEQUENCE IF NOT EXISTS public.refused");
+    sql("CREATE SEQUENCE public.refused; GRANT USAGE ON SEQUENCE public.refused TO foliot_node");
     sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         "IF nextval('public.refused') <= " +
         std::to_string(times) + " THEN RAISE EXCEPTION 'in the way' USING ERRCODE = '" + state +
@@ -45,25 +32,6 @@ class PostgresqlConflict : public ::testing::Test {
     sql("CREATE TRIGGER refuse BEFORE INSERT ON " + table + " FOR EACH ROW EXECUTE FUNCTION public.refuse()");
   }
   std::string refused() { return sql("SELECT last_value FROM public.refused"); }
-
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = [this] {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }();
-  postgresql_connection other_{database_};
-  virtual_clock time_;
-  const virtual_wall_clock wall_{time_};
-  broken_node node_{[this] {
-    postgresql_options made;
-    made.database = database_;
-    made.node = "a";
-    made.node_timeout = 1h;
-    made.give_up_after = 30s;
-    made.clocks = store_clocks{&wall_, &time_};
-    return made;
-  }()};
 };
 
 class PostgresqlConflictOf : public PostgresqlConflict, public ::testing::WithParamInterface<const char*> {};
@@ -88,7 +56,7 @@ TEST_P(PostgresqlConflictOf, ABatchIsExecutedAgainOverItsConnection) {
 
 // The answer to a commit is not here, so what has become of it is asked over another connection.
 TEST_P(PostgresqlConflictOf, ACommitThatFailsIsLookedUpOverAnotherConnection) {
-  sql("CREATE SEQUENCE public.refused");
+  sql("CREATE SEQUENCE public.refused; GRANT USAGE ON SEQUENCE public.refused TO foliot_node");
   sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
       "IF nextval('public.refused') = 1 THEN RAISE EXCEPTION 'in the way' USING ERRCODE = '" +
       std::string(GetParam()) + "'; END IF; RETURN NULL; END $$");

@@ -58,6 +58,14 @@ class postgresql_connection {
   PGconn* const connection_;
 };
 
+/// Waits until a session of the database waits for a lock, in a statement of which this is true.
+inline void until_a_lock_is_awaited(postgresql_connection& over, const std::string& condition = "true") {
+  while (over.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "
+                  "'Lock' AND " +
+                  condition) == "0") {
+  }
+}
+
 /// As if the partitions of this table had not changed for so much longer.
 inline void age_partitions(postgresql_connection& over, const std::string& table, std::chrono::milliseconds by) {
   const std::string sequence = "foliot.part_of_" + table;

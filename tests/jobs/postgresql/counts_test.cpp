@@ -20,11 +20,6 @@ using namespace std::chrono_literals;
 
 class PostgresqlCounts : public foliot_test::postgresql_database {
  protected:
-  void let_counts_take(const std::string& interval) {
-    sql("CREATE OR REPLACE FUNCTION foliot.patience_of_counts() RETURNS interval LANGUAGE sql STABLE AS $$ SELECT "
-        "interval '" +
-        interval + "' $$");
-  }
   void put_many(const std::string& tube, int count, milliseconds due = 0ms, priority urgency = 0) {
     std::vector<operation> batch;
     for (int i = 0; i < count; ++i) {

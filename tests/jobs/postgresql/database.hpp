@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include <foliot/jobs/postgresql_store.hpp>
@@ -15,24 +16,55 @@
 
 namespace foliot_test {
 
+/// The options of a node that is not taken for dead, and does not give up, because the machine is slow.
+inline foliot::jobs::postgresql_options options_of(
+    const std::string& database, const std::string& node,
+    foliot::jobs::milliseconds give_up_after = std::chrono::seconds(30)) {
+  foliot::jobs::postgresql_options made;
+  made.database = database;
+  made.node = node;
+  made.node_timeout = std::chrono::hours(1);
+  made.give_up_after = give_up_after;
+  return made;
+}
+
+/// The connection string of a new database that has the schema.
+inline std::string new_database(postgresql_server& on = postgresql_server::instance()) {
+  std::string made = on.new_database();
+  foliot::jobs::postgresql_store::migrate(made);
+  return made;
+}
+
+/// What the constructor of a store says that it throws; empty: it throws nothing.
+inline std::string error_of_opening(const foliot::jobs::postgresql_options& with) {
+  try {
+    const foliot::jobs::postgresql_store opened(with);
+  } catch (const foliot::jobs::store_failure& error) {
+    return error.what();
+  }
+  return "";
+}
+
 class postgresql_database : public ::testing::Test {
  protected:
   [[nodiscard]] foliot::jobs::postgresql_options options(const std::string& node) const {
-    foliot::jobs::postgresql_options made;
-    made.database = for_nodes_;
-    made.node = node;
-    made.node_timeout = std::chrono::hours(1);
-    made.give_up_after = std::chrono::seconds(30);
-    return made;
+    return options_of(for_nodes_, node);
+  }
+  [[nodiscard]] std::unique_ptr<foliot::jobs::postgresql_store> open(const std::string& node) const {
+    return std::make_unique<foliot::jobs::postgresql_store>(options(node));
   }
   std::string sql(const std::string& statement) { return other_.sql(statement); }
+  /// A turn of the rotation.
+  void rotate() { sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); }
+  /// So long may counts and pages take.
+  void let_counts_take(const std::string& interval) {
+    sql("CREATE OR REPLACE FUNCTION foliot.patience_of_counts() RETURNS interval LANGUAGE sql STABLE AS $$ SELECT "
+        "interval '" +
+        interval + "' $$");
+  }
 
   postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = [this] {
-    std::string made = server_.new_database();
-    foliot::jobs::postgresql_store::migrate(made);
-    return made;
-  }();
+  const std::string database_ = new_database();
   const std::string for_nodes_ = as_node_role(database_);
   postgresql_connection other_{database_};
 };

@@ -33,7 +33,6 @@ class PostgresqlDue : public foliot_test::postgresql_database {
     sql("UPDATE foliot.delayed SET due = CASE WHEN tube = foliot.tube_id('burst') THEN 1 ELSE 2 END");
     sql("SELECT setval('foliot.due_floor', 0)");
   }
-  void rotate() { sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); }
   std::int64_t floor() { return std::stoll(sql("SELECT last_value FROM foliot.due_floor")); }
   std::int64_t now_ms() { return std::stoll(sql("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)")); }
 };

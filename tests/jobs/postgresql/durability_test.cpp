@@ -19,6 +19,7 @@
 #include "broken_node.hpp"
 #include "connection.hpp"
 #include "database.hpp"
+#include "jobs/kit/jobs.hpp"
 #include "server.hpp"
 
 namespace foliot::jobs {
@@ -27,20 +28,14 @@ namespace {
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
-
-void put_job(job_store& into) { execute_one(into, put{.tube = "a", .body = "x"}); }
+using foliot_test::put_one;
 
 /// A node over a server of its own, which can be told to wait for a standby that does not exist.
 class PostgresqlAbsentStandby : public ::testing::Test {
  protected:
   [[nodiscard]] std::unique_ptr<postgresql_store> open(milliseconds give_up_after,
                                                        const std::string& name = "a") const {
-    postgresql_options made;
-    made.database = database_;
-    made.node = name;
-    made.node_timeout = 1h;
-    made.give_up_after = give_up_after;
-    return std::make_unique<postgresql_store>(made);
+    return std::make_unique<postgresql_store>(foliot_test::options_of(database_, name, give_up_after));
   }
   void name_standby(const std::string& name) {
     other_.sql("ALTER SYSTEM SET synchronous_standby_names = '" + name + "'");
@@ -54,11 +49,7 @@ class PostgresqlAbsentStandby : public ::testing::Test {
   }
 
   postgresql_server server_;
-  const std::string database_ = [this] {
-    std::string made = server_.new_database();
-    postgresql_store::migrate(made);
-    return made;
-  }();
+  const std::string database_ = foliot_test::new_database(server_);
   postgresql_connection other_{database_};
 };
 
@@ -70,7 +61,7 @@ TEST_F(PostgresqlAbsentStandby, ACommitWhoseWaitWasCancelledIsNotBelieved) {
   std::atomic<bool> is_done = false;
   std::thread putting([&] {
     while (!is_last) {
-      put_job(*node);
+      put_one(*node);
       ++acknowledged;
     }
     is_done = true;
@@ -95,7 +86,7 @@ TEST_F(PostgresqlAbsentStandby, ACommitWhoseWaitWasCancelledIsNotBelieved) {
   putting.join();
   EXPECT_EQ(acknowledged, before + 1);
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 1));
-  put_job(*node);
+  put_one(*node);
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 2));
 }
 
@@ -105,7 +96,7 @@ TEST_F(PostgresqlAbsentStandby, NoSecondCommitBeginsToWait) {
   int acknowledged = 0;
   const auto try_put = [&] {
     try {
-      put_job(*node);
+      put_one(*node);
       ++acknowledged;
       return 'a';
     } catch (const store_unavailable& error) {
@@ -122,7 +113,7 @@ TEST_F(PostgresqlAbsentStandby, NoSecondCommitBeginsToWait) {
   EXPECT_EQ(waiting(first), "NULL");
   const int before = acknowledged;
   name_standby("");
-  foliot_test::until_available([&] { put_job(*node); });
+  foliot_test::until_available([&] { put_one(*node); });
   EXPECT_EQ(other_.sql("SELECT count(*) FROM foliot.job"), std::to_string(before + 2))
       << "the one in doubt has happened";
 }
@@ -207,7 +198,7 @@ TEST_F(PostgresqlWeakDatabase, WaitsForTheDiskAndTheStandbyAllTheSame) {
     EXPECT_EQ(postgresql_connection(database_).sql("SHOW synchronous_commit"), level);
     sql("TRUNCATE public.seen");
     postgresql_store node(options("a"));
-    put_job(node);
+    put_one(node);
     EXPECT_EQ(seen(), "on");
   }
 }
@@ -216,15 +207,14 @@ TEST_F(PostgresqlWeakDatabase, MayBeAStrongerOne) {
   watch("foliot.batch");
   set_commit("remote_apply");
   postgresql_store node(options("a"));
-  put_job(node);
+  put_one(node);
   EXPECT_EQ(seen(), "remote_apply");
 }
 
 TEST_F(PostgresqlWeakDatabase, TheMapWaitsForTheDiskAndTheStandbyAllTheSame) {
   watch("foliot.database");
   set_commit("off");
-  std::string added = server_.new_database();
-  postgresql_store::migrate(added);
+  const std::string added = foliot_test::new_database();
   database_map(database_).add(added);
   EXPECT_EQ(seen(), "on");
 }

@@ -22,17 +22,13 @@ namespace {
 using namespace std::chrono_literals;
 using foliot_test::age_partitions;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 
 class PostgresqlFloors : public foliot_test::postgresql_one_node {
  protected:
   PostgresqlFloors() {
     pin_.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
     pin_.sql("SELECT 1");  // from now on PostgreSQL keeps all rows that go
-    // The plans of a node.
-    other_.sql(
-        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; "
-        "SET enable_mergejoin = off; SET enable_sort = off; SET jit = off");
+    other_.sql(foliot_test::plans_of_nodes);
   }
 
   void put_many(int count, const std::string& tube = "a") {

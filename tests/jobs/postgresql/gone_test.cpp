@@ -24,10 +24,8 @@ class PostgresqlGone : public foliot_test::postgresql_one_node {
     pin_.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
     pin_.sql("SELECT 1");                                             // from now on PostgreSQL keeps all rows that go
     other_.sql("SELECT pg_advisory_lock(1718578282::bigint << 32)");  // the node takes no turn meanwhile
-    // The plans of a node.
-    other_.sql(
-        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; "
-        "SET enable_mergejoin = off; SET enable_sort = off; SET jit = off; SET plan_cache_mode = force_generic_plan");
+    other_.sql(foliot_test::plans_of_nodes);
+    other_.sql("SET plan_cache_mode = force_generic_plan");
   }
 
   /// How many entries of gone rows this call meets in the lasting partition, in the order of the delayed jobs of a
@@ -41,7 +39,6 @@ class PostgresqlGone : public foliot_test::postgresql_one_node {
     other_.sql("ROLLBACK");
     return after - before;
   }
-  void turn() { other_.sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); }
 
   postgresql_connection pin_{database_};
 };
@@ -72,19 +69,19 @@ TEST_F(PostgresqlGone, BuriedJobsLeaveNothingBehind) {
         "WHERE last_value > 0");
   };
   for (int i = 0; i < 3; ++i) {
-    turn();
+    rotate();
     age();
   }
   EXPECT_GT(size(), 65536);
   EXPECT_EQ(execute_one(*node_, kick{.tube = "a", .count = 10}).changed, 1U);
   for (int i = 0; size() > 0 && i < 1000; ++i) {
-    turn();
+    rotate();
     age();
   }
   EXPECT_EQ(size(), 0);
   const claimed_job again = execute_one(*node_, claim{.tubes = {"a"}}).jobs.at(0);
   ASSERT_EQ(execute_one(*node_, bury{again.token}).what, holder_answer::kind::done);
-  turn();
+  rotate();
   EXPECT_EQ(execute_one(*node_, kick{.tube = "a", .count = 10}).changed, 1U);
   expect_right();
 }
@@ -98,7 +95,7 @@ TEST_F(PostgresqlGone, DelayedJobsThatHaveBecomeReadyAreNotWalkedOver) {
   other_.sql("DELETE FROM foliot.delayed WHERE id > 1000000");
   other_.sql("SELECT setval('foliot.due_floor', 0)");
   EXPECT_GE(met_by("lock_delayed(1, 9223372036854775807, 1, 0)"), 2000);
-  turn();
+  rotate();
   EXPECT_EQ(met_by("kick(NULL, 'a', 1, 0)"), 0);
   EXPECT_EQ(met_by("peek_first('a', 0)"), 0);
   const std::string in_two_hours = "(extract(epoch FROM now())::bigint + 7200) * 1000";
@@ -115,7 +112,7 @@ TEST_F(PostgresqlGone, DelayedJobsThatWereKickedLeaveNothingBehind) {
   const auto size = [&] { return std::stoi(other_.sql("SELECT pg_relation_size('foliot.delayed_9')")); };
   EXPECT_GT(size(), 0);
   for (int i = 0; size() > 0 && i < 1000; ++i) {
-    turn();
+    rotate();
     other_.sql(
         "SELECT setval('foliot.delayed_9_empty_since', last_value - 2000) FROM foliot.delayed_9_empty_since "
         "WHERE last_value > 0");

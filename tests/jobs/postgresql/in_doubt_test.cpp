@@ -19,29 +19,25 @@
 #include "broken_node.hpp"
 #include "connection.hpp"
 #include "database.hpp"
+#include "jobs/kit/jobs.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::broken_node;
+using foliot_test::claim_one;
 using foliot_test::postgresql_connection;
+using foliot_test::put_one;
 using foliot_test::until_available;
 
 class PostgresqlInDoubt : public foliot_test::postgresql_database {
  protected:
   /// Of a node that gives up at once.
   [[nodiscard]] postgresql_options impatient(const std::string& node) const {
-    postgresql_options made = options(node);
-    made.give_up_after = 20ms;
-    return made;
+    return foliot_test::options_of(for_nodes_, node, 20ms);
   }
 };
-
-job_id put_one(job_store& into, const std::string& body, milliseconds ttr = 1h) {
-  return execute_one(into, put{.tube = "a", .body = body, .ttr = ttr}).id;
-}
-reservation claim_one(job_store& from) { return execute_one(from, claim{{"a"}}).jobs.at(0).token; }
 
 TEST_F(PostgresqlInDoubt, OnlyABatchWhoseCommitWasBegunIsInDoubt) {
   for (const int breaks_at : {1, 2, 3}) {
@@ -49,7 +45,7 @@ TEST_F(PostgresqlInDoubt, OnlyABatchWhoseCommitWasBegunIsInDoubt) {
     const std::string body = "body " + std::to_string(breaks_at);
     a.break_from(breaks_at);
     try {
-      put_one(*a, body);
+      put_one(*a, "a", body);
       ADD_FAILURE() << "a put succeeds over a broken connection";
     } catch (const store_unavailable& error) {
       EXPECT_EQ(error.is_in_doubt(), breaks_at != 1) << error.what();
@@ -63,7 +59,7 @@ TEST_F(PostgresqlInDoubt, OnlyABatchWhoseCommitWasBegunIsInDoubt) {
     } else {
       EXPECT_EQ(sql(count), "0");
     }
-    until_available([&] { put_one(*a, "the node goes on"); });
+    until_available([&] { put_one(*a, "a", "the node goes on"); });
   }
 }
 
@@ -77,7 +73,7 @@ TEST_F(PostgresqlInDoubt, NoBatchIsLostOrHappensTwiceWhereverItsConnectionsBreak
       for (int third = second; third <= 12; ++third) {
         SCOPED_TRACE(std::to_string(first) + ", " + std::to_string(second) + ", " + std::to_string(third));
         a.break_at({first, second, third});
-        const job_id id = put_one(*a, "body");
+        const job_id id = put_one(*a, "a", "body");
         a.heal();
         ++put;
         ASSERT_TRUE(execute_one(*a, peek{id}).job);
@@ -95,7 +91,7 @@ TEST_F(PostgresqlInDoubt, ABatchInDoubtHappensOnceAlsoIfItsSessionEndsMeanwhile)
     // The node has connected again, and is about to ask.
     if (number == 4) sql("SELECT foliot.end_session(" + session + ")");
   };
-  put_one(*a, "once");
+  put_one(*a, "a", "once");
   a.heal();
   a.at_exchange = {};
   EXPECT_EQ(execute_one(*a, count_all{}).counts.ready, 1U);
@@ -107,7 +103,7 @@ TEST_F(PostgresqlInDoubt, AJobOfAClaimInDoubtIsThereAgainWhenTheDatabaseIs) {
   for (const int breaks_at : {2, 3}) {  // the commit is not sent; its answer is lost
     SCOPED_TRACE(breaks_at);
     broken_node a(impatient("a"));
-    put_one(*a, "body");
+    put_one(*a, "a", "body");
     a.break_from(breaks_at);
     EXPECT_THROW(claim_one(*a), store_unavailable);
     EXPECT_LE((*a).next().expiry, monotonic_clock::instance().now() + 250ms);
@@ -134,7 +130,7 @@ TEST_F(PostgresqlInDoubt, AClaimIsAskedForAgainWhileTheNodeGoesOn) {
   postgresql_options made = impatient("a");
   made.node_timeout = 1s;  // four heartbeats in that time
   broken_node a(made);
-  put_one(*a, "body");
+  put_one(*a, "a", "body");
   a.break_from(3);
   EXPECT_THROW(claim_one(*a), store_unavailable);
   while (sql("SELECT count(*) FROM foliot.reserved") != "1") {  // the server may not have come to it yet
@@ -163,8 +159,8 @@ TEST_F(PostgresqlInDoubt, AClaimIsAskedForAgainWhileTheNodeGoesOn) {
 class PostgresqlClaimInDoubt : public PostgresqlInDoubt {
  protected:
   PostgresqlClaimInDoubt() {
-    put_one(*node_, "x", 10s);
-    older_ = claim_one(*node_);
+    put_one(*node_, "a", "x", 10s);
+    older_ = claim_one(*node_).token;
     newer_ = {older_.id, older_.opening, older_.attempt + 1};
     time_.advance(4s);
   }
@@ -220,7 +216,7 @@ TEST_F(PostgresqlClaimInDoubt, ThatHasHappenedIsGivenBackOnce) {
   postgresql_options other = options("b");
   other.clocks = store_clocks{&wall_, &time_};
   postgresql_store b(other);
-  const reservation next = claim_one(b);
+  const reservation next = claim_one(b).token;
   EXPECT_EQ(expired_at(10s + 1ns), std::vector{older_}) << "its time is over, whatever became of it";
   EXPECT_EQ(next.attempt, 3U);
   EXPECT_EQ(job(), "reserved 3, timeouts 0") << "another node has it";
@@ -252,7 +248,7 @@ TEST_F(PostgresqlClaimInDoubt, ThatHasNotHappenedLeavesTheJobToItsHolder) {
 TEST_F(PostgresqlClaimInDoubt, ThatHasNotHappenedDoesNotShortenTheNextOne) {
   claim_again(2);
   EXPECT_EQ(expired_at(10s + 1ns), std::vector{older_});
-  const reservation next = claim_one(*node_);
+  const reservation next = claim_one(*node_).token;
   EXPECT_EQ(next.attempt, newer_.attempt);
   EXPECT_NE(next.opening, newer_.opening) << "it is of another connection";
   EXPECT_EQ(expired_at(20s + 1ns), std::vector<reservation>());
@@ -277,8 +273,8 @@ TEST_F(PostgresqlInDoubt, ALostConnectionWhoseProcessDoesNotEndIsWaitedForLessTh
   postgresql_options how = options("a");
   how.node_timeout = 1s;  // it waits for a quarter of that, and never for the ten seconds that end_lost() may take
   broken_node a(how);
-  put_one(*a, "x");
-  const reservation token = claim_one(*a);
+  put_one(*a);
+  const reservation token = claim_one(*a).token;
   const std::string process = sql(
       "SELECT pid FROM pg_stat_activity WHERE application_name = 'foliot' AND datname = current_database() AND query = "
       "'COMMIT'");

@@ -60,8 +60,7 @@ TEST_F(PostgresqlLeave, APutThatWaitsForItIsRefused) {
 
 // A snapshot from before the database became one of several does not show that it is one.
 TEST_F(PostgresqlLeave, APutWithAnOlderSnapshotIsRefused) {
-  const std::string second = server_.new_database();
-  postgresql_store::migrate(second);
+  const std::string second = foliot_test::new_database();
   postgresql_connection shop(database_);
   shop.sql("BEGIN ISOLATION LEVEL REPEATABLE READ");
   shop.sql("SELECT count(*) FROM pg_class");

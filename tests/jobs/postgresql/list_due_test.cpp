@@ -62,17 +62,12 @@ class PostgresqlListDue : public foliot_test::postgresql_database {
     sql("CREATE OR REPLACE FUNCTION foliot.step_of_counts() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT " +
         std::to_string(2 * rows) + "::bigint'");
   }
-  void be_patient_for(const std::string& length) {
-    sql("CREATE OR REPLACE FUNCTION foliot.patience_of_counts() RETURNS interval LANGUAGE sql STABLE AS $$ SELECT "
-        "interval '" +
-        length + "' $$");
-  }
 };
 
 TEST_F(PostgresqlListDue, PagesOverManyTubesAreWhatASortOfAllJobsGives) {
   postgresql_store store(options("a"));
   put_many(store);
-  be_patient_for("1 h");
+  let_counts_take("1 h");
   for (const int rows : {5000, 200, 1}) {  // enough for all pages, for some, and for few
     walk(rows);
     for (const std::string prefix : {"", "user.", "other.", "user.4", "user.404", "nobody"}) {
@@ -85,7 +80,7 @@ TEST_F(PostgresqlListDue, WithTooManyTubesItSaysSo) {
   postgresql_store store(options("a"));
   put_many(store);
   walk(1);
-  be_patient_for("0 ms");
+  let_counts_take("0 ms");
   try {
     execute_one(store, list_due{.prefix = "user."});
     ADD_FAILURE() << "it is executed";
@@ -102,26 +97,26 @@ TEST_F(PostgresqlListDue, FewTubesAreRefusedWhenTheTimeIsOverToo) {
   std::vector<operation> puts;
   for (int i = 0; i < 30; ++i) puts.emplace_back(put{.tube = "user." + std::to_string(i), .body = "", .due = 1h});
   store.execute(puts);
-  be_patient_for("0 ms");
+  let_counts_take("0 ms");
   std::vector<operation> batch{list_due{.prefix = "user."}};
   EXPECT_TRUE(std::holds_alternative<unavailable_answer>(store.execute(batch).answers.at(0)));
   EXPECT_EQ(execute_one(store, list_due{.prefix = "user.7"}).jobs.size(), 1U) << "what is not much is always searched";
   EXPECT_NE(other_.error_of("SELECT * FROM foliot.due('user.')").find("in time"), std::string::npos);
-  be_patient_for("1 h");
+  let_counts_take("1 h");
   EXPECT_EQ(execute_one(store, list_due{.prefix = "user."}).jobs.size(), 30U);
 }
 
 TEST_F(PostgresqlListDue, TheSearchesOfABatchShareTheirTime) {
   postgresql_store store(options("a"));
   execute_one(store, put{.tube = "a", .body = "", .due = 1h});
-  be_patient_for("0 ms");
+  let_counts_take("0 ms");
   std::vector<operation> batch{list_due{}, list_due{}, list_due{.prefix = "a"}, put{.tube = "b", .body = ""}};
   const std::vector<answer> got = store.execute(batch).answers;
   ASSERT_TRUE(std::holds_alternative<due_answer>(got.at(0)));
   EXPECT_EQ(std::get<due_answer>(got.at(0)).jobs.size(), 1U) << "the first one is not refused for the others";
   for (const std::size_t each : {1U, 2U}) EXPECT_TRUE(std::holds_alternative<unavailable_answer>(got.at(each))) << each;
   EXPECT_EQ(std::get<put_answer>(got.at(3)).what, put_answer::kind::inserted);
-  be_patient_for("1 h");
+  let_counts_take("1 h");
   std::vector<operation> two{list_due{}, list_due{}};
   const std::vector<answer> both = store.execute(two).answers;
   for (const answer& each : both) {
@@ -145,14 +140,14 @@ TEST_F(PostgresqlListDue, TooManyDeadRowsAreNotSearched) {
   while (sql("SELECT pg_stat_get_dead_tuples('foliot.delayed_9'::regclass) >= 100") != "t") {
     sql("SELECT pg_stat_force_next_flush()");
   }
-  be_patient_for("0 ms");
+  let_counts_take("0 ms");
   std::vector<operation> batch{list_due{}};
   const execution done = store.execute(batch);
   const auto* const refused = std::get_if<unavailable_answer>(&done.answers.at(0));
   ASSERT_NE(refused, nullptr);
   EXPECT_NE(refused->why.find("dead rows"), std::string::npos) << refused->why;
   EXPECT_NE(other_.error_of("SELECT * FROM foliot.due()").find("dead rows"), std::string::npos);
-  be_patient_for("1 h");
+  let_counts_take("1 h");
   EXPECT_EQ(execute_one(store, list_due{}).jobs.size(), 1U);
 }
 

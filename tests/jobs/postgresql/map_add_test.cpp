@@ -12,25 +12,17 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "connection.hpp"
+#include "jobs/kit/jobs.hpp"
 #include "two_databases.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
+using foliot_test::put_one;
 
 class PostgresqlMapAdd : public foliot_test::two_databases {
  protected:
-  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
-    postgresql_options made;
-    made.database = first_;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 30s;
-    return std::make_unique<postgresql_store>(made);
-  }
   /// The same database under another connection string.
   static std::string alias_of(const std::string& database) { return database + " application_name=alias"; }
   /// All that a database has stored about the map.
@@ -56,9 +48,6 @@ class PostgresqlMapAdd : public foliot_test::two_databases {
       EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
     }
     EXPECT_EQ(stored(), before) << part;
-  }
-  static job_id put_one(job_store& into, const std::string& tube) {
-    return execute_one(into, put{.tube = tube, .body = "x"}).id;
   }
 
   const std::string third_ = new_database();

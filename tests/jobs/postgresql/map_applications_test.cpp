@@ -20,16 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using application = foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 
 class PostgresqlMapApplications : public foliot_test::two_databases {
  protected:
-  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& name) const {
-    postgresql_options made;
-    made.database = first_;
-    made.node = name;
-    return std::make_unique<postgresql_store>(made);
-  }
   static std::string error_of(const std::string& database, const std::string& statement) {
     return application(database).error_of(statement);
   }
@@ -46,10 +39,7 @@ class PostgresqlMapApplications : public foliot_test::two_databases {
   /// Waits until another connection to this database waits for a lock in a statement with this text.
   static void until_it_waits(const std::string& database, const std::string& text) {
     application over(database);
-    while (over.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "
-                    "'Lock' AND query LIKE '%" +
-                    text + "%' AND pid <> pg_backend_pid()") == "0") {
-    }
+    foliot_test::until_a_lock_is_awaited(over, "query LIKE '%" + text + "%' AND pid <> pg_backend_pid()");
   }
   /// What a put by another application says, which waits for a second at most; empty: nothing.
   static std::string refusal_of_put(const std::string& database, const std::string& tube) {
@@ -93,7 +83,7 @@ TEST_F(PostgresqlMapApplications, AMoveDoesNotWaitForTransactionsAtItsTarget) {
 
 // Of those that are nowhere else, all are in the first database, also new ones.
 TEST_F(PostgresqlMapApplications, APutIntoATubeOfTheFirstDatabaseIsRefusedElsewhere) {
-  const auto node = open("n");
+  const auto node = open("n", 5s);
   database_map map(first_);
   map.add(second_);
   map.move("moved", 1);
@@ -120,7 +110,7 @@ TEST_F(PostgresqlMapApplications, ANewDatabaseGivesNoIdThatTheFirstOneHasGiven) 
   database_map map(first_);
   map.add(second_);
   ask(first_, "SELECT foliot.plan_move('t', 1::smallint)");
-  const job_id made = execute_one(*open("n"), put{.tube = "t", .body = "y"}).id;
+  const job_id made = execute_one(*open("n", 5s), put{.tube = "t", .body = "y"}).id;
   EXPECT_EQ(made % 64, 1U);
   EXPECT_GT(made, 100U);
   map.move("t", 1);

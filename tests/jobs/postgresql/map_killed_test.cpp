@@ -2,6 +2,7 @@
 // again.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,8 +18,8 @@
 namespace foliot::jobs {
 namespace {
 
+using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 
 /// The job with the key "k" of the tube "t" is on its way from the first database to the second one.
 class PostgresqlMapKilled : public foliot_test::two_databases {
@@ -39,12 +40,6 @@ class PostgresqlMapKilled : public foliot_test::two_databases {
     over_second_.sql("SELECT foliot.take_piece(0, " + piece_ + ", 't', ARRAY[" + sent("key") + "]::bytea[], ARRAY[" +
                      sent("body") + "]::bytea[], " + sent("numbers") + ")");
   }
-  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& name) const {
-    postgresql_options made;
-    made.database = first_;
-    made.node = name;
-    return std::make_unique<postgresql_store>(made);
-  }
   static put keyed(on_existing existing) { return {.tube = "t", .key = "k", .body = "x", .existing = existing}; }
   std::optional<job> peek_at(job_name name) { return execute_one(*node_, peek{std::move(name)}).job; }
   void expect_puts_to_be_passed_over() {
@@ -55,7 +50,7 @@ class PostgresqlMapKilled : public foliot_test::two_databases {
 
   postgresql_connection over_first_{first_};
   postgresql_connection over_second_{second_};
-  const std::unique_ptr<postgresql_store> node_ = open("a");
+  const std::unique_ptr<postgresql_store> node_ = open("a", 5s);
   const job_key key_{"t", "k"};
   job_id job_ = 0;
   std::string piece_;

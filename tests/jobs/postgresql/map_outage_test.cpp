@@ -16,6 +16,7 @@
 
 #include "broken_node.hpp"
 #include "connection.hpp"
+#include "jobs/kit/jobs.hpp"
 #include "two_databases.hpp"
 
 namespace foliot::jobs {
@@ -23,7 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
 
 /// Two databases, of which the second one has the tube "two".
 class PostgresqlMapOutage : public foliot_test::two_databases {
@@ -33,14 +33,7 @@ class PostgresqlMapOutage : public foliot_test::two_databases {
     map.add(second_);
     map.move("two", 1);
   }
-  [[nodiscard]] postgresql_options options() const {
-    postgresql_options made;
-    made.database = first_;
-    made.node = "a";
-    made.node_timeout = 1h;
-    made.give_up_after = 2s;
-    return made;
-  }
+  [[nodiscard]] postgresql_options options() const { return two_databases::options("a", 2s); }
   [[nodiscard]] postgresql_options with_frequent_heartbeats() const {
     postgresql_options made = options();
     made.node_timeout = 1s;

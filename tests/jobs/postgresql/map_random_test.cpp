@@ -22,13 +22,12 @@
 #include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
-#include "server.hpp"
+#include "database.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::postgresql_server;
 
 constexpr std::array tubes{"a", "b", "c"};
 constexpr int databases = 3;
@@ -94,11 +93,7 @@ class ledger {
 class worker {
  public:
   worker(const std::string& database, int number, std::uint64_t seed, ledger& all) : random_(seed), all_(all) {
-    postgresql_options made;
-    made.database = database;
-    made.node = "node " + std::to_string(number);
-    made.give_up_after = 30s;
-    node_ = std::make_unique<postgresql_store>(made);
+    node_ = std::make_unique<postgresql_store>(foliot_test::options_of(database, "node " + std::to_string(number)));
   }
   void work(int operations) {
     for (int i = 0; i < operations; ++i) step();
@@ -185,12 +180,8 @@ class worker {
 TEST(PostgresqlMapRandom, NothingIsLostOrDoubledWhileTubesMove) {
   const std::uint64_t seed = random_stream::entropy();
   SCOPED_TRACE("seed " + std::to_string(seed));
-  postgresql_server& server = postgresql_server::instance();
   std::vector<std::string> names;
-  for (int i = 0; i < databases; ++i) {
-    names.push_back(server.new_database());
-    postgresql_store::migrate(names.back());
-  }
+  for (int i = 0; i < databases; ++i) names.push_back(foliot_test::new_database());
   ledger all;
   std::vector<std::unique_ptr<worker>> workers;
   for (int i = 0; i < 3; ++i) {

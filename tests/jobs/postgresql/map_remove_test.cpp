@@ -47,11 +47,7 @@ class PostgresqlMapRemove : public foliot_test::two_databases {
   database_map map_{first_};
   std::vector<std::string> warnings_;
   postgresql_store node_{[this] {
-    postgresql_options made;
-    made.database = first_;
-    made.node = "a";
-    made.node_timeout = 1h;
-    made.give_up_after = 30s;
+    postgresql_options made = options("a");
     made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
     return made;
   }()};

@@ -18,6 +18,7 @@
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "connection.hpp"
+#include "jobs/kit/jobs.hpp"
 #include "two_databases.hpp"
 
 namespace foliot::jobs {
@@ -25,20 +26,12 @@ namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
+using foliot_test::put_one;
 
 class PostgresqlMap : public foliot_test::two_databases {
  protected:
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
-    postgresql_options made;
-    made.database = first_;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 2s;
-    return std::make_unique<postgresql_store>(made);
-  }
-  static job_id put_one(job_store& into, const std::string& tube, const std::string& body) {
-    return execute_one(into, put{.tube = tube, .body = body}).id;
+    return two_databases::open(node, 2s);
   }
   static std::optional<claimed_job> claim_one(job_store& from, const std::vector<std::string>& tubes) {
     auto got = execute_one(from, claim{.tubes = tubes}).jobs;
@@ -62,15 +55,6 @@ class PostgresqlMap : public foliot_test::two_databases {
     const std::string bodies = ask(from, "SELECT array_agg(s.body) FROM foliot.sent_piece() s");
     ask(to, "SELECT foliot.take_piece(0, 1, 't', ARRAY['', '']::bytea[], '" + bodies + "'::bytea[], '" + numbers +
                 "'::bigint[])");
-  }
-  static void put_when_it_answers(job_store& into, const std::string& tube, const std::string& body) {
-    for (;;) {
-      try {
-        put_one(into, tube, body);
-        return;
-      } catch (const store_unavailable&) {
-      }
-    }
   }
   static std::string jobs_in(const std::string& database) { return ask(database, "SELECT count(*) FROM foliot.job"); }
 };
@@ -253,10 +237,7 @@ TEST_F(PostgresqlMap, RefusesWhatWouldLoseJobs) {
   EXPECT_EQ(map.add(second_), 1);
   EXPECT_TRUE(says(refusal([&] { const database_map wrong(second_); }), "is the database 1 of several"));
   const std::string third = new_database();
-  postgresql_options lonely;
-  lonely.database = third;
-  lonely.node = "a";
-  put_one(*std::make_unique<postgresql_store>(lonely), "t", "x");
+  put_one(*std::make_unique<postgresql_store>(foliot_test::options_of(third, "a", 5s)), "t", "x");
   EXPECT_TRUE(says(refusal([&] { map.add(third); }), "has jobs"));
   const auto node = open("a");
   put_one(*node, "t", "x");
@@ -297,8 +278,8 @@ TEST_F(PostgresqlMap, ADatabaseThatIsDownTakesOnlyItsTubesAlong) {
   put_one(*late, "one", "y");
   EXPECT_THROW(put_one(*late, "two", "y"), store_unavailable);
   open_again(second_);
-  put_when_it_answers(*node, "two", "after");
-  put_when_it_answers(*late, "two", "after");
+  foliot_test::until_available([&] { put_one(*node, "two", "after"); });
+  foliot_test::until_available([&] { put_one(*late, "two", "after"); });
   EXPECT_EQ(execute_one(*node, finish{held->token}).what, holder_answer::kind::done);
   while (execute_one(*node, count_tube{"two"}).counts.reserved != 0) {  // it is given back with some later batch
   }
@@ -334,9 +315,9 @@ TEST_F(PostgresqlMap, TheFirstDatabaseTakesOnlyItsTubesAlong) {
   EXPECT_THROW(put_one(*node, "two", "lost"), store_unavailable);
   EXPECT_THROW(node->execute({}), store_unavailable) << "no database is left";
   open_again(second_);
-  put_when_it_answers(*node, "two", "z");
+  foliot_test::until_available([&] { put_one(*node, "two", "z"); });
   open_again(first_);
-  put_when_it_answers(*node, "one", "after");
+  foliot_test::until_available([&] { put_one(*node, "one", "after"); });
   EXPECT_EQ(execute_one(*node, finish{held->token}).what, holder_answer::kind::done);
   while (execute_one(*node, count_tube{"one"}).counts.reserved != 0) {  // it is given back with some later batch
   }
@@ -418,10 +399,7 @@ TEST_F(PostgresqlMap, AMoveThatWasBrokenOffGoesOn) {
     SCOPED_TRACE(broken);
     const std::string first = new_database();
     const std::string second = new_database();
-    postgresql_options how;
-    how.database = first;
-    how.node = "a";
-    const auto node = std::make_unique<postgresql_store>(how);
+    const auto node = std::make_unique<postgresql_store>(foliot_test::options_of(first, "a", 5s));
     for (int i = 0; i < 5; ++i) put_one(*node, "t", std::to_string(i));
     database_map map(first);
     map.add(second);

@@ -11,17 +11,18 @@
 
 #include "connection.hpp"
 #include "database.hpp"
+#include "jobs/kit/jobs.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::age_partitions;
+using foliot_test::claim_one;
 using foliot_test::postgresql_connection;
 
 class PostgresqlNeighbours : public foliot_test::postgresql_database {
  protected:
-  reservation claim_one(postgresql_store& from) { return execute_one(from, claim{{"a"}}).jobs.at(0).token; }
   /// A partition of this table that has had a row, and is empty.
   void empty_partition(const std::string& table) {
     sql("INSERT INTO foliot." + table + "_0 (id, tube, part) VALUES (0, 0, 0)");
@@ -38,10 +39,10 @@ TEST_F(PostgresqlNeighbours, APublicationOfAllTablesIsInNobodysWay) {
   const job_id delayed = execute_one(node, put{.tube = "a", .body = "x", .due = 1h}).id;
   execute_one(node, put{.tube = "a", .key = "k", .body = "x"});
   execute_one(node, put{.tube = "a", .key = "k", .body = "y", .existing = on_existing::replace});
-  EXPECT_EQ(execute_one(node, finish{claim_one(node)}).what, holder_answer::kind::done);
-  EXPECT_EQ(execute_one(node, release{claim_one(node)}).what, holder_answer::kind::done);
-  EXPECT_EQ(execute_one(node, bury{claim_one(node)}).what, holder_answer::kind::done);
-  EXPECT_EQ(execute_one(node, touch{claim_one(node)}).what, holder_answer::kind::done);
+  EXPECT_EQ(execute_one(node, finish{claim_one(node).token}).what, holder_answer::kind::done);
+  EXPECT_EQ(execute_one(node, release{claim_one(node).token}).what, holder_answer::kind::done);
+  EXPECT_EQ(execute_one(node, bury{claim_one(node).token}).what, holder_answer::kind::done);
+  EXPECT_EQ(execute_one(node, touch{claim_one(node).token}).what, holder_answer::kind::done);
   EXPECT_EQ(execute_one(node, kick{.tube = "a", .count = 1}).changed, 1U);
   EXPECT_EQ(execute_one(node, reschedule{delayed, 2h}).what, change_answer::kind::done);
   EXPECT_EQ(execute_one(node, fire_now{delayed}).what, change_answer::kind::done);
@@ -117,9 +118,7 @@ TEST_F(PostgresqlNeighbours, TimeLimitsOfTheDatabaseDoNotHold) {
   }
   EXPECT_NO_THROW(postgresql_store::migrate(added));
   EXPECT_EQ(database_map(database_).add(added), 1);
-  auto how = options("a");
-  how.give_up_after = 1s;
-  postgresql_store node(how);
+  postgresql_store node(foliot_test::options_of(for_nodes_, "a", 1s));
   EXPECT_EQ(execute_one(node, put{.tube = "a", .body = "x"}).what, put_answer::kind::inserted);
 }
 
@@ -129,10 +128,7 @@ TEST_F(PostgresqlNeighbours, TheDatabaseMayHaveAnyEncoding) {
   server.sql("DROP DATABASE IF EXISTS latin1 WITH (FORCE)");  // if the test is repeated
   server.sql("CREATE DATABASE latin1 ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
   postgresql_store::migrate(place + "latin1");
-  postgresql_options made;
-  made.database = place + "latin1";
-  made.node = "a";
-  postgresql_store node(made);
+  postgresql_store node(foliot_test::options_of(place + "latin1", "a"));
   execute_one(node, put{.tube = "a", .key = "schl\xC3\xBCssel", .body = "\xFF\xC3\xBC"});
   EXPECT_EQ(execute_one(node, claim{{"a"}}).jobs.at(0).job.body, "\xFF\xC3\xBC");
 }

@@ -24,6 +24,7 @@ namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
+using foliot_test::error_of_opening;
 using foliot_test::postgresql_connection;
 
 class PostgresqlNodeRole : public foliot_test::postgresql_database {
@@ -115,15 +116,6 @@ TEST_F(PostgresqlNodeRole, ARightThatItLacksIsToldOf) {
 }
 
 /// The text of the error that opening a store with these options ends with; empty: there was none.
-std::string error_of_opening(const postgresql_options& with) {
-  try {
-    const postgresql_store opened(with);
-  } catch (const store_failure& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST_F(PostgresqlNodeRole, ANodeThatLacksARightDoesNotStartAndSaysWhich) {
   sql("REVOKE DELETE ON foliot.pause FROM foliot_node");
   sql("REVOKE EXECUTE ON FUNCTION foliot.rotate FROM foliot_node");
@@ -176,9 +168,7 @@ TEST_F(PostgresqlNodeRole, IsWhatTheProgramAsksFor) {
 }
 
 TEST_F(PostgresqlNodeRole, ARightThatIsRevokedLaterIsARefusal) {
-  postgresql_options made = options("a");
-  made.give_up_after = 10ms;
-  postgresql_store node(made);
+  postgresql_store node(foliot_test::options_of(for_nodes_, "a", 10ms));
   const auto error_of_a_pause = [&] {
     try {
       execute_one(node, pause{.tube = "b", .length = 1h});
@@ -282,9 +272,7 @@ TEST_F(PostgresqlNodeRole, IsEnoughWhereFunctionsAreNotForAllRoles) {
   postgresql_connection owner(database);
   owner.sql("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC");
   postgresql_store::migrate(database);
-  postgresql_options made = options("a");
-  made.database = foliot_test::as_node_role(database);
-  postgresql_store node(made);
+  postgresql_store node(foliot_test::options_of(foliot_test::as_node_role(database), "a"));
   owner.sql("DO $$ BEGIN CREATE ROLE foliot_shop LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
   owner.sql(foliot_test::documented_grants("serve/sql.md", "shop", "foliot_shop"));
   postgresql_connection shop(database + " user=foliot_shop");

@@ -14,24 +14,25 @@
 
 #include "broken_node.hpp"
 #include "connection.hpp"
+#include "database.hpp"
+#include "jobs/kit/jobs.hpp"
 #include "server.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
+using foliot_test::claim_one;
+using foliot_test::error_of_opening;
 using foliot_test::postgresql_server;
+using foliot_test::put_one;
 using foliot_test::until_available;
 
 /// A database, and nodes over it on the system's clocks.
 class PostgresqlStore : public ::testing::Test {
  protected:
   [[nodiscard]] postgresql_options options(const std::string& node) {
-    postgresql_options made;
-    made.database = database_;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 30s;
+    postgresql_options made = foliot_test::options_of(database_, node);
     made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
     return made;
   }
@@ -39,15 +40,6 @@ class PostgresqlStore : public ::testing::Test {
     return std::make_unique<postgresql_store>(options(node));
   }
   std::string sql(const std::string& statement) { return server_.sql(database_, statement); }
-  /// What the constructor of a store throws.
-  std::string refusal(const postgresql_options& of) {
-    try {
-      const postgresql_store opened(of);
-    } catch (const store_failure& error) {
-      return error.what();
-    }
-    return "";
-  }
 
   postgresql_server& server_ = postgresql_server::instance();
   const std::string database_ = server_.new_database();
@@ -60,13 +52,8 @@ class PostgresqlNodes : public PostgresqlStore {
   PostgresqlNodes() { postgresql_store::migrate(database_); }
 };
 
-job_id put_one(job_store& into, const std::string& body, milliseconds ttr = 1h) {
-  return execute_one(into, put{.tube = "a", .body = body, .ttr = ttr}).id;
-}
-reservation claim_one(job_store& from) { return execute_one(from, claim{{"a"}}).jobs.at(0).token; }
-
 TEST_F(PostgresqlStore, IsRefusedWithoutASchema) {
-  EXPECT_NE(refusal(options("n")).find("has no schema of foliot: make it with"), std::string::npos);
+  EXPECT_NE(error_of_opening(options("n")).find("has no schema of foliot: make it with"), std::string::npos);
 }
 
 TEST_F(PostgresqlStore, MigrateMakesTheSchemaOnce) {
@@ -74,7 +61,7 @@ TEST_F(PostgresqlStore, MigrateMakesTheSchemaOnce) {
   EXPECT_EQ(first.from, 0);
   EXPECT_EQ(first.to, 1);
   const auto store = open("n");
-  put_one(*store, "kept");
+  put_one(*store, "a", "kept");
   const auto second = postgresql_store::migrate(database_);
   EXPECT_EQ(second.from, 1);
   EXPECT_EQ(execute_one(*store, count_all{}).counts.ready, 1U);
@@ -84,7 +71,7 @@ TEST_F(PostgresqlStore, RefusesASchemaOfAnotherVersion) {
   postgresql_store::migrate(database_);
   sql("CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql AS 'SELECT 7'");
   sql("CREATE OR REPLACE FUNCTION foliot.oldest_program() RETURNS integer LANGUAGE sql AS 'SELECT 5'");
-  EXPECT_NE(refusal(options("n")).find("has version 7, which is for programs of version 5 or later"),
+  EXPECT_NE(error_of_opening(options("n")).find("has version 7, which is for programs of version 5 or later"),
             std::string::npos);
   EXPECT_THROW(postgresql_store::migrate(database_), store_failure);
 }
@@ -101,15 +88,15 @@ TEST_F(PostgresqlStore, RefusesWrongOptionsByName) {
   EXPECT_THROW(postgresql_store{wrong}, std::invalid_argument);
   wrong = options("n");
   wrong.database = "host=somewhere password=secret nonsense";
-  EXPECT_EQ(refusal(wrong).find("secret"), std::string::npos);
-  EXPECT_NE(refusal(wrong).find("connection string"), std::string::npos);
+  EXPECT_EQ(error_of_opening(wrong).find("secret"), std::string::npos);
+  EXPECT_NE(error_of_opening(wrong).find("connection string"), std::string::npos);
 }
 
 TEST_F(PostgresqlStore, ADatabaseThatIsNotThereIsNamedWithoutItsPassword) {
   auto wrong = options("n");
   wrong.database = "host=/nowhere dbname=jobs password=secret";
   wrong.give_up_after = 1ms;
-  const std::string text = refusal(wrong);
+  const std::string text = error_of_opening(wrong);
   EXPECT_NE(text.find("/nowhere"), std::string::npos) << text;
   EXPECT_EQ(text.find("secret"), std::string::npos) << text;
 }
@@ -147,12 +134,8 @@ TEST_F(PostgresqlLateStandby, DoesNotKeepAStoreFromADatabaseThatWasJustMade) {
   EXPECT_EQ(refusal("dbname=test1 user=postgres"), "");
   ::unsetenv("PGHOST");
   for (int round = 0; round < 2; ++round) {
-    postgresql_options options;
-    options.database = both("test1");
-    options.node = "n";
-    options.give_up_after = 30s;
-    postgresql_store store(options);
-    put_one(store, "x");
+    postgresql_store store(foliot_test::options_of(both("test1"), "n"));
+    put_one(store);
   }
 }
 
@@ -175,7 +158,7 @@ TEST_F(PostgresqlLateStandby, IsNamedOnceInARefusalBesideTheOtherHosts) {
 TEST_F(PostgresqlNodes, ShareTheirJobs) {
   const auto a = open("a");
   const auto b = open("b");
-  const job_id id = put_one(*a, "hello");
+  const job_id id = put_one(*a, "a", "hello");
   const claim_answer claimed = execute_one(*b, claim{{"a"}});
   ASSERT_EQ(claimed.jobs.size(), 1U);
   EXPECT_EQ(claimed.jobs[0].job.body, "hello");
@@ -190,22 +173,22 @@ TEST_F(PostgresqlNodes, ShareTheirJobs) {
 TEST_F(PostgresqlNodes, ANodeThatIsClosedGivesItsJobsBack) {
   const auto a = open("a");
   const auto b = open("b");
-  put_one(*a, "x");
-  const reservation token = claim_one(*a);
+  put_one(*a);
+  const reservation token = claim_one(*a).token;
   execute_one(*a, pause{"p", 1h});
   a->close();
   EXPECT_EQ(execute_one(*b, finish{token}).what, holder_answer::kind::not_held);
-  EXPECT_NE(claim_one(*b), token);
+  EXPECT_NE(claim_one(*b).token, token);
   EXPECT_EQ(execute_one(*b, count_tube{"p"}).paused_until, instant::never());
   EXPECT_THROW(a->execute({}), store_failure);
 }
 
 TEST_F(PostgresqlNodes, AnotherNodeOfTheSameNameEndsTheReservationsOfTheFirst) {
   const auto first = open("same");
-  put_one(*first, "x");
-  const reservation old = claim_one(*first);
+  put_one(*first);
+  const reservation old = claim_one(*first).token;
   const auto second = open("same");
-  const reservation token = claim_one(*second);
+  const reservation token = claim_one(*second).token;
   EXPECT_EQ(token.id, old.id);
   EXPECT_NE(token, old);
   EXPECT_EQ(execute_one(*second, finish{old}).what, holder_answer::kind::not_held);
@@ -223,8 +206,8 @@ TEST_F(PostgresqlNodes, TheReservationsOfADeadNodeEnd) {
   auto short_lived = options("dead");
   short_lived.node_timeout = 1s;
   postgresql_store dead(short_lived);
-  put_one(dead, "x");
-  const reservation old = claim_one(dead);
+  put_one(dead);
+  const reservation old = claim_one(dead).token;
   // The other one looks for dead nodes when it says that it is alive itself.
   auto watching = options("alive");
   watching.node_timeout = 1s;
@@ -245,8 +228,8 @@ TEST_F(PostgresqlNodes, ANodeThatExecutesABatchIsNotTakenForDead) {
   auto silent = options("silent");
   silent.node_timeout = 1s;
   postgresql_store dead(silent);
-  put_one(dead, "x");
-  const reservation old = claim_one(dead);
+  put_one(dead);
+  const reservation old = claim_one(dead).token;
   const std::string session = sql("SELECT session FROM foliot.node");
   // Its batch is under way, and has not come to an end for long.
   const std::string busy =
@@ -274,8 +257,8 @@ TEST_F(PostgresqlNodes, ANodeThatExecutesABatchIsNotTakenForDead) {
 
 TEST_F(PostgresqlNodes, AfterAnOutageNoNodeIsTakenForDeadAtOnce) {
   const auto a = open("a");
-  put_one(*a, "x");
-  const reservation token = claim_one(*a);
+  put_one(*a);
+  const reservation token = claim_one(*a).token;
   auto fast = options("b");
   fast.node_timeout = 1s;
   postgresql_store b(fast);
@@ -302,8 +285,8 @@ TEST_F(PostgresqlNodes, AnOlderProgramsVeryLongTimeoutDoesNotHarmTheOthers) {
 TEST_F(PostgresqlNodes, TheEndOfATtrIsTheDatabases) {
   const auto a = open("a");
   const auto b = open("b");
-  put_one(*a, "x", 20ms);
-  const reservation old = claim_one(*a);
+  put_one(*a, "a", "x", 20ms);
+  const reservation old = claim_one(*a).token;
   std::vector<claimed_job> got;
   while (got.empty()) {  // the node that has reserved a job ends its reservation
     a->execute({});
@@ -315,9 +298,9 @@ TEST_F(PostgresqlNodes, TheEndOfATtrIsTheDatabases) {
 
 TEST_F(PostgresqlNodes, AConnectionThatBreaksIsMadeAgain) {
   const auto a = open("a");
-  const job_id before = put_one(*a, "before");
+  const job_id before = put_one(*a, "a", "before");
   sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'foliot'");
-  const job_id after = put_one(*a, "after");
+  const job_id after = put_one(*a, "a", "after");
   EXPECT_GT(after, before);
   EXPECT_EQ(execute_one(*a, count_all{}).counts.ready, 2U);
 }
@@ -326,18 +309,18 @@ TEST_F(PostgresqlNodes, ADatabaseThatHasGoneIsUnavailableAndComesBack) {
   auto impatient = options("a");
   impatient.give_up_after = 50ms;
   postgresql_store a(impatient);
-  put_one(a, "kept");
+  put_one(a, "a", "kept");
   server_.crash();
   for (int i = 0; i < 2; ++i) {
     try {
-      put_one(a, "not put");
+      put_one(a, "a", "not put");
       ADD_FAILURE() << "a put succeeds without a database";
     } catch (const store_unavailable& error) {
       EXPECT_FALSE(error.is_in_doubt());
     }
   }
   server_.start();
-  until_available([&] { put_one(a, "put"); });
+  until_available([&] { put_one(a, "a", "put"); });
   EXPECT_EQ(execute_one(a, count_all{}).counts.ready, 2U);
 }
 

@@ -20,14 +20,13 @@
 
 #include "clock_node.hpp"
 #include "connection.hpp"
+#include "jobs/kit/jobs.hpp"
 #include "two_databases.hpp"
 
 namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::broken_node;
-using foliot_test::postgresql_connection;
 
 /// Statements that have a table refuse these rows.
 std::string refusal(const std::string& table, const std::string& event, const std::string& when,
@@ -345,12 +344,7 @@ using PostgresqlRefusedOnMap = foliot_test::two_databases;
 TEST_F(PostgresqlRefusedOnMap, PutsIntoATubeThatHasMovedFollowIt) {
   database_map map(first_);
   map.add(second_);
-  postgresql_options options;
-  options.database = first_;
-  options.node = "a";
-  options.node_timeout = 1h;
-  options.give_up_after = 30s;
-  postgresql_store node(options);
+  postgresql_store node(options("a"));
   execute_one(node, put{.tube = "moves", .body = "x"});
   map.move("moves", 1);  // which the node has not noticed
   ask(first_, refusal("job", "INSERT", "NEW.body = 'bad'", "P0001"));

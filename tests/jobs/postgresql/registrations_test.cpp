@@ -28,14 +28,8 @@ namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::postgresql_connection;
 
-class PostgresqlRegistrations : public foliot_test::postgresql_database {
- protected:
-  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
-    return std::make_unique<postgresql_store>(options(node));
-  }
-};
+using PostgresqlRegistrations = foliot_test::postgresql_database;
 
 // One statement for all of them could take longer than an answer is waited for, and would never succeed.
 TEST_F(PostgresqlRegistrations, ARegistrationWithManyReservationsEndsInPieces) {

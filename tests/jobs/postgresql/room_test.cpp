@@ -21,17 +21,10 @@ namespace foliot::jobs {
 namespace {
 
 using namespace std::chrono_literals;
-using foliot_test::broken_node;
 using foliot_test::postgresql_connection;
 
 class PostgresqlRoom : public foliot_test::postgresql_clock_node {
  protected:
-  /// The server's process for the node's newest connection.
-  std::string process() {
-    return sql(
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'foliot' "
-        "ORDER BY backend_start DESC LIMIT 1");
-  }
   /// From now on this table takes no row, or only if the condition is false.
   void fill(const std::string& table, const std::string& state = "53100", const std::string& when = "true") {
     sql("CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF " + when +
@@ -40,7 +33,6 @@ class PostgresqlRoom : public foliot_test::postgresql_clock_node {
     sql("CREATE TRIGGER refuse BEFORE INSERT ON foliot." + table + " FOR EACH ROW EXECUTE FUNCTION public.refuse()");
   }
   void make_room(const std::string& table) { sql("DROP TRIGGER refuse ON foliot." + table); }
-  void rotate() { sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); }
   /// Two turns of the rotation after a minute: one fills the ballast, the next one finds it filled.
   void fill_ballast() {
     sql("SELECT setval('foliot.ballast_tried', 1)");
@@ -283,15 +275,12 @@ TEST_F(PostgresqlRoom, TheBallastTakesAllItsRoomOrNone) {
 
 /// What another database has room for goes there, and nothing moves into one without room.
 TEST_F(PostgresqlRoom, OneOfTwoDatabasesRefusesPuts) {
-  const std::string second = server_.new_database();
-  postgresql_store::migrate(second);
+  const std::string second = foliot_test::new_database();
   postgresql_connection at_second(second);
   put_one();
   database_map map(database_);
   map.add(second);
-  postgresql_options made = options("b");
-  made.database = database_;
-  postgresql_store node(made);
+  postgresql_store node(foliot_test::options_of(database_, "b"));
   ASSERT_EQ(execute_one(node, put{.tube = "there", .body = "x"}).what, put_answer::kind::inserted);
   map.move("there", 1);  // the node does not know it yet
   sql("SELECT setval('foliot.refusing_puts', 1)");

@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using foliot_test::age_partitions;
 using foliot_test::postgresql_connection;
-using foliot_test::postgresql_server;
+using foliot_test::until_a_lock_is_awaited;
 
 class PostgresqlRotation : public foliot_test::postgresql_one_node {
  protected:
@@ -50,13 +50,6 @@ class PostgresqlRotation : public foliot_test::postgresql_one_node {
         "SELECT coalesce(string_agg(n::text, ' ' ORDER BY n), '') FROM generate_series(0, 9) n "
         "WHERE pg_relation_size(to_regclass('foliot." +
         table + "_' || n)) > 0");
-  }
-  /// Waits until a session waits for a lock.
-  void await_waiting() {
-    while (other_.sql("SELECT count(*) FROM pg_stat_activity "
-                      "WHERE wait_event_type = 'Lock' AND datname = current_database()") == "0") {
-      std::this_thread::yield();
-    }
   }
 
   static constexpr const char* tables[] = {"delayed", "ready", "reserved", "job", "batch"};
@@ -185,7 +178,7 @@ TEST_F(PostgresqlRotation, WhatRestsIsMovedFromUnderAnApplicationAndANode) {
     moving.sql("BEGIN");
     moving.sql("SELECT foliot.move_resting()");
     std::thread meets(other);
-    await_waiting();
+    until_a_lock_is_awaited(other_);
     moving.sql("COMMIT");
     meets.join();
   };
@@ -233,7 +226,7 @@ TEST_F(PostgresqlRotation, ALookDuringATurnMissesNothing) {
       turning.sql("TRUNCATE TABLE foliot." + table + "_0, foliot." + table + "_1");
     }
     looking.send(statement);
-    await_waiting();
+    until_a_lock_is_awaited(other_);
     turning.sql("COMMIT");
     EXPECT_EQ(looking.finish(), other_.sql(statement)) << look;
   };

@@ -18,7 +18,7 @@
 
 #include "connection.hpp"
 #include "documented_sql.hpp"
-#include "server.hpp"
+#include "one_node.hpp"
 
 namespace foliot::jobs {
 namespace {
@@ -26,34 +26,19 @@ namespace {
 using namespace std::chrono_literals;
 using application = foliot_test::postgresql_connection;
 using foliot_test::documented_grants;
-using foliot_test::postgresql_server;
 
-class PostgresqlSql : public ::testing::Test {
+class PostgresqlSql : public foliot_test::postgresql_one_node {
  protected:
   static job_id put(application& by, const std::string& arguments) {
     return std::stoull(by.sql("SELECT foliot.put(" + arguments + ")"));
   }
   job_id put(const std::string& arguments) { return put(shop_, arguments); }
-  [[nodiscard]] postgresql_options options(const std::string& name) const {
-    postgresql_options made;
-    made.database = database_;
-    made.node = name;
-    made.node_timeout = 1h;
-    made.give_up_after = 30s;
-    return made;
-  }
   claim_answer claim_all(const std::string& tube) { return execute_one(*node_, claim{.tubes = {tube}, .count = 10}); }
   std::optional<job> peek_at(job_id id) { return execute_one(*node_, peek{id}).job; }
   /// Executes these operations as one batch.
   std::vector<answer> execute(std::vector<operation> batch) { return node_->execute(batch).answers; }
 
-  postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = server_.new_database();
-  application shop_{database_};
-  const std::unique_ptr<postgresql_store> node_ = [this] {
-    postgresql_store::migrate(database_);
-    return std::make_unique<postgresql_store>(options("n"));
-  }();
+  application& shop_ = other_;
 };
 
 TEST_F(PostgresqlSql, AJobIsThereIfTheTransactionIs) {

@@ -16,7 +16,7 @@
 
 #include <foliot/jobs/job_store.hpp>
 
-#include "jobs/conformance/temporary_folder.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 #include "jobs/postgresql/target.hpp"
 
 namespace foliot::jobs::detail {

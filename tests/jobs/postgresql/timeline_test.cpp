@@ -15,6 +15,8 @@
 
 #include "broken_node.hpp"
 #include "connection.hpp"
+#include "database.hpp"
+#include "jobs/kit/jobs.hpp"
 #include "jobs/postgresql/notification_listener.hpp"
 #include "server.hpp"
 
@@ -24,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
 using foliot_test::postgresql_server;
+using foliot_test::put_one;
 
 /// A primary with a database, and its standby, which takes its place.
 class PostgresqlReplacedPrimary : public ::testing::Test {
@@ -31,11 +34,7 @@ class PostgresqlReplacedPrimary : public ::testing::Test {
   [[nodiscard]] std::string at(const std::string& hosts) const { return "host=" + hosts + here_; }
   /// A node that knows both servers, the first primary first.
   [[nodiscard]] postgresql_options options(const std::string& node, const std::string& hosts) {
-    postgresql_options made;
-    made.database = at(hosts) + " application_name=" + node;
-    made.node = node;
-    made.node_timeout = 1h;
-    made.give_up_after = 10min;
+    postgresql_options made = foliot_test::options_of(at(hosts) + " application_name=" + node, node, 10min);
     made.warn = [this](std::string_view sentence) {
       if (sentence.find("fsync") == sentence.npos) warnings_.emplace_back(sentence);
     };
@@ -44,7 +43,6 @@ class PostgresqlReplacedPrimary : public ::testing::Test {
   [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node, const std::string& hosts) {
     return std::make_unique<postgresql_store>(options(node, hosts));
   }
-  static void put_one(job_store& into) { execute_one(into, put{.tube = "a", .body = "x"}); }
   [[nodiscard]] std::string both() const { return old_.folder() + "," + new_->folder(); }
   [[nodiscard]] int jobs_of(const postgresql_server& server) const {
     return std::stoi(postgresql_connection(at(server.folder())).sql("SELECT count(*) FROM foliot.job"));
@@ -83,8 +81,7 @@ class PostgresqlReplacedPrimary : public ::testing::Test {
 
   postgresql_server old_;
   const std::string here_ = [this] {
-    const std::string database = old_.new_database();
-    postgresql_store::migrate(database);
+    const std::string database = foliot_test::new_database(old_);
     return database.substr(database.find(' '));
   }();
   const std::unique_ptr<postgresql_server> new_ = postgresql_server::standby_of(old_);

@@ -27,6 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using foliot_test::postgresql_connection;
+using foliot_test::until_a_lock_is_awaited;
 
 class PostgresqlTubeNames : public foliot_test::postgresql_one_node {
  protected:
@@ -52,13 +53,6 @@ class PostgresqlTubeNames : public foliot_test::postgresql_one_node {
     return other_.sql("SELECT coalesce(string_agg(encode(name, 'escape'), ' ' ORDER BY name), '') FROM foliot.tube");
   }
   std::string id_of(const std::string& tube) { return other_.sql("SELECT foliot.tube_id('" + tube + "')"); }
-  /// Waits until a session waits for a lock.
-  void await_waiting() {
-    while (other_.sql("SELECT count(*) FROM pg_stat_activity "
-                      "WHERE wait_event_type = 'Lock' AND datname = current_database()") == "0") {
-      std::this_thread::yield();
-    }
-  }
 };
 
 TEST_F(PostgresqlTubeNames, GoWhenTheirTubesAreEmpty) {
@@ -126,7 +120,7 @@ TEST_F(PostgresqlTubeNames, ABatchThatWaitsForATurnMakesItsNameAgain) {
   turning.sql("BEGIN");
   ASSERT_EQ(forget(turning), "2");
   auto putting = std::async(std::launch::async, [this] { return put_one("a"); });
-  await_waiting();
+  until_a_lock_is_awaited(other_);
   turning.sql("COMMIT");
   const job_id made = putting.get();
   EXPECT_NE(id_of("a"), before);
@@ -151,7 +145,7 @@ TEST_F(PostgresqlTubeNames, ATurnSeesWhatIsBeingPut) {
     EXPECT_EQ(forget(turning), "0") << "the lock is not free";
     turning.sql("SET lock_timeout = 0");
     turning.send("SELECT foliot.forget_tubes(1, '0 s')");
-    await_waiting();
+    until_a_lock_is_awaited(other_);
     shop.sql("COMMIT");
     EXPECT_EQ(turning.finish(), "1");
     EXPECT_EQ(id_of(tube), id);
@@ -201,14 +195,9 @@ class ledger {
 /// Changes jobs of a few tubes, which are often empty.
 class worker {
  public:
-  worker(std::string database, const std::string& name, std::uint64_t seed, ledger& all)
+  worker(const std::string& database, const std::string& name, std::uint64_t seed, ledger& all)
       : shop_(database), random_(seed), all_(all) {
-    postgresql_options made;
-    made.database = std::move(database);
-    made.node = name;
-    made.node_timeout = 1h;
-    made.give_up_after = 1h;
-    node_ = std::make_unique<postgresql_store>(made);
+    node_ = std::make_unique<postgresql_store>(foliot_test::options_of(database, name, 1h));
   }
   void step() {
     switch (random_.below(8)) {

@@ -3,21 +3,29 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
 #include <string>
 
 #include <foliot/jobs/postgresql_store.hpp>
 
 #include "connection.hpp"
+#include "database.hpp"
 #include "server.hpp"
 
 namespace foliot_test {
 
 class two_databases : public ::testing::Test {
  protected:
-  [[nodiscard]] std::string new_database() const {
-    std::string made = server_.new_database();
-    foliot::jobs::postgresql_store::migrate(made);
-    return made;
+  static std::string new_database() { return foliot_test::new_database(); }
+  /// Of a node over the map, which the first one has.
+  [[nodiscard]] foliot::jobs::postgresql_options options(
+      const std::string& node, foliot::jobs::milliseconds give_up_after = std::chrono::seconds(30)) const {
+    return options_of(first_, node, give_up_after);
+  }
+  [[nodiscard]] std::unique_ptr<foliot::jobs::postgresql_store> open(
+      const std::string& node, foliot::jobs::milliseconds give_up_after = std::chrono::seconds(30)) const {
+    return std::make_unique<foliot::jobs::postgresql_store>(options(node, give_up_after));
   }
   /// What one of them answers.
   static std::string ask(const std::string& database, const std::string& statement) {

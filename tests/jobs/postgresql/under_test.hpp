@@ -11,10 +11,10 @@
 
 #include "broken_connection.hpp"
 #include "connection.hpp"
+#include "database.hpp"
 #include "jobs/conformance/conformance.hpp"
 #include "jobs/postgresql/postgresql_node.hpp"
 #include "node_role.hpp"
-#include "server.hpp"
 
 namespace foliot::jobs::conformance {
 
@@ -23,14 +23,11 @@ class postgresql_under_test final : public store_under_test {
   std::unique_ptr<job_store> open(const store_clocks& clocks) override {
     *breaks_ = {};
     if (database_.empty()) {
-      database_ = foliot_test::postgresql_server::instance().new_database();
-      postgresql_store::migrate(database_);
+      database_ = foliot_test::new_database();
       for_nodes_ = foliot_test::as_node_role(database_);
       rotation_ = std::make_shared<rotation>(database_);
     }
-    postgresql_options options;
-    options.database = for_nodes_;
-    options.node = "node";
+    postgresql_options options = foliot_test::options_of(for_nodes_, "node", std::chrono::seconds(5));
     options.clocks = clocks;
     return detail::postgresql_node::as_store(std::make_unique<detail::postgresql_node>(
         options, [breaks = breaks_, rotation = rotation_](int socket, detail::exchange_point at) {

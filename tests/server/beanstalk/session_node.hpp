@@ -2,54 +2,31 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <span>
 #include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include <foliot/core/virtual_clock.hpp>
-#include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/job_store.hpp>
-#include <foliot/jobs/memory_store.hpp>
 #include <foliot/runtime/net/stream.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker/simulated_nodes.hpp"
-#include "jobs/broker/world.hpp"
+#include "jobs/kit/broker_world.hpp"
 #include "server/beanstalk/server_state.hpp"
-#include "server/beanstalk/session.hpp"
 #include "server/core/stream_over.hpp"
+#include "session_client.hpp"
+#include "support/virtual_time.hpp"
 
 namespace foliot::program::beanstalk {
 
 using unavailable = jobs::store_unavailable::kind;
 
 /// One node, with one client.
-struct node {
-  explicit node(const virtual_clock& time)
-      : wall(time),
-        memory(jobs::store_clocks{&wall, &time}),
-        store(memory, &nodes),
-        broker(store),
-        state(broker, 65'535, 1000) {}
+struct node : test::broker_world {
+  explicit node(const virtual_clock& time) : broker_world(time, {}, test::shared::yes), state(jobs, 65'535, 1000) {}
 
-  /// From now on the store refuses the batches with an operation that `is_meant`.
-  void refuse(unavailable known, std::function<bool(const jobs::operation&)> is_meant) {
-    store.before = [known, is_meant = std::move(is_meant)](std::span<jobs::operation> batch) {
-      for (const jobs::operation& each : batch) {
-        if (is_meant(each)) throw jobs::store_unavailable(known, "the line is dead");
-      }
-    };
-  }
-  /// All batches, also empty ones.
-  void refuse(unavailable known) {
-    store.before = [known](std::span<jobs::operation>) { throw jobs::store_unavailable(known, "the line is dead"); };
-  }
-  void accept() { store.before = nullptr; }
   /// A put by another node.
   void put_elsewhere(std::string tube, jobs::milliseconds delay = {}) {
     jobs::put what;
@@ -58,35 +35,9 @@ struct node {
     static_cast<void>(jobs::execute_one(memory, std::move(what)));
   }
 
-  jobs::virtual_wall_clock wall;
-  jobs::memory_store memory;
-  test::simulated_nodes nodes;
-  test::spy_store store;
-  jobs::broker broker;
   server_state state;
   runtime::stream client;
 };
-
-inline task<> serve_one(server_state& state, byte_stream& peer) {
-  {
-    session with(state, peer);
-    co_await with.run();
-  }
-  co_await peer.close_write();
-}
-
-/// What comes until so many lines have come, or until the server closes the connection.
-inline task<std::string> read_lines(const runtime::stream& from, std::size_t lines) {
-  std::string all;
-  while (lines > 0) {
-    char one = 0;
-    const auto got = co_await from.read_some(std::span(&one, 1));
-    if (!got || *got == 0) break;
-    all += one;
-    if (one == '\n') --lines;
-  }
-  co_return all;
-}
 
 /// Sends commands, and returns so many lines of the replies.
 inline task<std::string> ask(node& on, std::string commands, std::size_t lines) {
@@ -114,13 +65,13 @@ template <class Body>
 task<> with_running_node(node& on, Body& body) {
   auto ends = runtime::stream::pair().value();
   on.client = std::move(ends.first);
-  auto running = runtime::spawn(on.broker.run(), "the broker");
+  auto running = runtime::spawn(on.jobs.run(), "the broker");
   stream_over served(std::move(ends.second));
   auto serving = runtime::spawn(serve_one(on.state, served), "session");
   co_await body(on);
   static_cast<void>(on.client.close_write());
   co_await serving.join();
-  on.broker.close();
+  on.jobs.close();
   co_await running.join();
 }
 
@@ -129,11 +80,8 @@ template <class Body>
 void with_node(Body body) {
   virtual_clock clock;
   node on(clock);
-  runtime::run_options options;
-  options.processors = 1;
-  options.clock = &clock;
-  runtime::run(with_running_node(on, body), options);
-  const check_result found = on.broker.check();
+  test::on_virtual_time(clock, with_running_node(on, body));
+  const check_result found = on.jobs.check();
   EXPECT_TRUE(found) << found.error();
 }
 

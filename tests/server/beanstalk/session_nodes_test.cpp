@@ -19,6 +19,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 
+#include "jobs/kit/two_nodes.hpp"
 #include "session_node.hpp"
 
 namespace foliot::program::beanstalk {
@@ -48,11 +49,11 @@ TEST(SessionOfNode, ACommandThatIsNotExecutedGetsAnErrorAndChangesNothing) {
     with_node([&](node& on) -> task<> {
       co_await prepare(on);
       const jobs::job_counts before = jobs::execute_one(on.memory, jobs::count_all{}).counts;
-      on.refuse(unavailable::not_executed);
+      on.store.refuse(unavailable::not_executed);
       const std::string said = co_await ask(on, command + "list-tube-used\r\n" + put_one, 3);
       EXPECT_EQ(said, "INTERNAL_ERROR\r\nUSING default\r\nINTERNAL_ERROR\r\n");
       EXPECT_EQ(jobs::execute_one(on.memory, jobs::count_all{}).counts, before);
-      on.accept();
+      on.store.accept();
       const std::string again = co_await ask(on, "delete 1\r\ndelete 2\r\n", 2);
       EXPECT_EQ(again, "DELETED\r\nDELETED\r\n") << "the session goes on, and its client holds what it held";
     });
@@ -60,54 +61,28 @@ TEST(SessionOfNode, ACommandThatIsNotExecutedGetsAnErrorAndChangesNothing) {
 }
 
 /// A server with two sessions over one database, whose lines may fail each for itself.
-struct two_lines {
-  explicit two_lines(const virtual_clock& time) : wall(time), memory(jobs::store_clocks{&wall, &time}) {}
+struct two_lines : test::two_nodes {
+  explicit two_lines(const virtual_clock& time) : two_nodes(time) {}
 
-  void refuse_first() {
-    first_line.before = [](std::span<jobs::operation>) {
-      throw jobs::store_unavailable(unavailable::not_executed, "the line is dead");
-    };
-  }
-
-  jobs::virtual_wall_clock wall;
-  jobs::memory_store memory;
-  test::simulated_nodes nodes_of_first;
-  test::simulated_nodes nodes_of_second;
-  test::spy_store first_line{memory, &nodes_of_first};
-  test::spy_store second_line{memory, &nodes_of_second};
-  jobs::broker first{first_line};
-  jobs::broker second{second_line};
-  server_state state{brokers({&first, &second}), 65'535, 1000};
-};
-
-struct visitor {
-  explicit visitor(two_lines& on) : ends(runtime::stream::pair().value()) {
-    served = over(std::move(ends.second));
-    serving = runtime::spawn(serve_one(on.state, *served), "session");
-  }
-  task<> send(std::string what) { static_cast<void>(co_await ends.first.write_all(what)); }
-
-  std::pair<runtime::stream, runtime::stream> ends;  // of which the session has the second one
-  std::unique_ptr<byte_stream> served;
-  runtime::join_handle<> serving;
+  server_state state{brokers({&here, &there}), 65'535, 1000};
 };
 
 // They ask one after the other, and what the one has learned is for those that waited meanwhile: not a failure of
 // another line.
 task<> list_beside_a_dead_line(two_lines& on) {
-  auto one_runs = runtime::spawn(on.first.run(), "the first broker");
-  auto other_runs = runtime::spawn(on.second.run(), "the second broker");
-  visitor before(on);
-  visitor dead(on);
+  auto one_runs = runtime::spawn(on.here.run(), "the first broker");
+  auto other_runs = runtime::spawn(on.there.run(), "the second broker");
+  session_client before(on.state);
+  session_client dead(on.state);
   co_await runtime::sleep(1ms);
-  on.refuse_first();
+  on.refuse();
   co_await dead.send("peek 1\r\n");
   const std::string refused = co_await read_lines(dead.ends.first, 1);
   EXPECT_EQ(refused, "INTERNAL_ERROR\r\n");
-  visitor living(on);
+  session_client living(on.state);
   co_await runtime::sleep(1ms);
-  EXPECT_EQ(on.second.counters().clients, 1U);
-  for (visitor* const each : {&before, &dead, &living}) {
+  EXPECT_EQ(on.there.counters().clients, 1U);
+  for (session_client* const each : {&before, &dead, &living}) {
     co_await each->send("list-tubes\r\n");
     co_await runtime::sleep(1ms);
   }
@@ -118,13 +93,13 @@ task<> list_beside_a_dead_line(two_lines& on) {
   std::string of_living = co_await read_lines(living.ends.first, 1);  // a refusal has no more
   if (of_living == "OK 14\r\n") of_living += co_await read_lines(living.ends.first, 3);
   EXPECT_EQ(of_living, "OK 14\r\n---\n- default\n\r\n");
-  on.first_line.before = nullptr;
-  for (visitor* const each : {&before, &dead, &living}) {
+  on.accept();
+  for (session_client* const each : {&before, &dead, &living}) {
     static_cast<void>(each->ends.first.close_write());
     co_await each->serving.join();
   }
-  on.first.close();
-  on.second.close();
+  on.here.close();
+  on.there.close();
   co_await one_runs.join();
   co_await other_runs.join();
 }
@@ -132,10 +107,7 @@ task<> list_beside_a_dead_line(two_lines& on) {
 TEST(SessionOfNode, AListThatOneLineRefusesIsAskedForOverTheOther) {
   virtual_clock clock;
   two_lines on(clock);
-  runtime::run_options options;
-  options.processors = 1;
-  options.clock = &clock;
-  runtime::run(list_beside_a_dead_line(on), options);
+  test::on_virtual_time(clock, list_beside_a_dead_line(on));
 }
 
 TEST(SessionOfNode, AChangeInDoubtIsNotAnsweredAndNothingAfterIt) {
@@ -143,7 +115,7 @@ TEST(SessionOfNode, AChangeInDoubtIsNotAnsweredAndNothingAfterIt) {
     SCOPED_TRACE(command);
     with_node([&](node& on) -> task<> {
       co_await prepare(on);
-      on.refuse(unavailable::in_doubt);
+      on.store.refuse(unavailable::in_doubt);
       const std::string before_it = "list-tube-used\r\npeek 1\r\n";
       static_cast<void>(co_await on.client.write_all(before_it + command + "list-tube-used\r\n" + put_one));
       const std::string said = co_await rest(on);
@@ -158,7 +130,7 @@ TEST(SessionOfNode, ALookIsNeverInDoubt) {
       SCOPED_TRACE(command);
       with_node([&](node& on) -> task<> {
         co_await prepare(on);
-        on.refuse(unavailable::in_doubt);
+        on.store.refuse(unavailable::in_doubt);
         const std::string said = co_await ask(on, command + "list-tube-used\r\n", 2);
         EXPECT_EQ(said, "INTERNAL_ERROR\r\nUSING default\r\n");
       });
@@ -173,7 +145,7 @@ TEST(SessionOfNode, AChangeInDoubtAfterALookIsNotAnswered) {
     with_node([&](node& on) -> task<> {
       co_await prepare(on);
       on.put_elsewhere("other");
-      on.refuse(unavailable::in_doubt, [](const jobs::operation& each) {
+      on.store.refuse(unavailable::in_doubt, [](const jobs::operation& each) {
         return std::holds_alternative<jobs::kick>(each) || std::holds_alternative<jobs::cancel>(each) ||
                std::holds_alternative<jobs::pause>(each);
       });
@@ -188,8 +160,8 @@ TEST(SessionOfNode, PutsInDoubtEndTheRepliesWithThoseBefore) {
   with_node([](node& on) -> task<> {
     const std::string first = co_await ask(on, put_one + put_one, 2);
     EXPECT_EQ(first, "INSERTED 1\r\nINSERTED 2\r\n");
-    on.refuse(unavailable::in_doubt,
-              [](const jobs::operation& each) { return std::holds_alternative<jobs::put>(each); });
+    on.store.refuse(unavailable::in_doubt,
+                    [](const jobs::operation& each) { return std::holds_alternative<jobs::put>(each); });
     static_cast<void>(co_await on.client.write_all("delete 1\r\n" + put_one + put_one + "delete 2\r\n"));
     const std::string said = co_await rest(on);
     EXPECT_EQ(said, "DELETED\r\n");
@@ -203,10 +175,10 @@ const std::string delete_and_reserve = "delete 1\r\nreserve\r\n";
 TEST(SessionOfNode, ADeleteAndTheReserveBehindItAreOneBatch) {
   with_node([](node& on) -> task<> {
     co_await prepare(on);
-    const std::uint64_t before = on.broker.counters().batches;
+    const std::uint64_t before = on.jobs.counters().batches;
     const std::string said = co_await ask(on, delete_and_reserve, 3);
     EXPECT_EQ(said, "DELETED\r\nRESERVED 3 1\r\nx\r\n");
-    EXPECT_EQ(on.broker.counters().batches, before + 1);
+    EXPECT_EQ(on.jobs.counters().batches, before + 1);
   });
 }
 
@@ -230,10 +202,10 @@ TEST(SessionOfNode, AReserveBehindADeleteIsNotToldOfTheDeletedJobsDeadline) {
   with_node([](node& on) -> task<> {
     const std::string first = co_await ask(on, "put 0 0 1 1\r\nx\r\nreserve\r\n", 3);
     EXPECT_EQ(first, "INSERTED 1\r\nRESERVED 1 1\r\nx\r\n");
-    on.refuse(unavailable::not_executed);
+    on.store.refuse(unavailable::not_executed);
     const std::string refused = co_await ask(on, "peek 1\r\n", 1);
     EXPECT_EQ(refused, "INTERNAL_ERROR\r\n");
-    on.accept();
+    on.store.accept();
     const std::string said = co_await ask(on, "delete 1\r\nreserve-with-timeout 0\r\n", 2);
     EXPECT_EQ(said, "DELETED\r\nTIMED_OUT\r\n");
   });
@@ -263,10 +235,10 @@ TEST(SessionOfNode, ADeleteInDoubtEndsTheRepliesAndGivesBackWhatTheReserveBehind
 TEST(SessionOfNode, ADeleteThatIsNotExecutedGetsAnErrorAndTheReserveBehindItWaits) {
   with_node([](node& on) -> task<> {
     co_await prepare(on);
-    on.refuse(unavailable::not_executed);
+    on.store.refuse(unavailable::not_executed);
     const std::string said = co_await ask(on, delete_and_reserve, 1);
     EXPECT_EQ(said, "INTERNAL_ERROR\r\n");
-    on.accept();
+    on.store.accept();
     const std::string reserved = co_await read_lines(on.client, 2);
     EXPECT_EQ(reserved, "RESERVED 3 1\r\nx\r\n");
     const std::string again = co_await ask(on, "delete 1\r\n", 1);
@@ -279,24 +251,24 @@ TEST(SessionOfNode, AKickThatIsRefusedInTheMiddleSaysWhatItHasKicked) {
     with_node([known](node& on) -> task<> {
       for (int i = 0; i < 1500; ++i) on.put_elsewhere("default", 1h);
       std::size_t kicks = 0;
-      on.refuse(known, [&kicks](const jobs::operation& each) {
+      on.store.refuse(known, [&kicks](const jobs::operation& each) {
         return std::holds_alternative<jobs::kick>(each) && ++kicks == 2;
       });
       static_cast<void>(co_await on.client.write_all(std::string_view("kick 1500\r\nlist-tube-used\r\n")));
       static_cast<void>(on.client.close_write());
       const std::string said = co_await rest(on);
       EXPECT_EQ(said, known == unavailable::in_doubt ? "" : "KICKED 1000\r\nUSING default\r\n");
-      on.accept();
+      on.store.accept();
     });
   }
 }
 
 TEST(SessionOfNode, AReserveWaitsThroughAnOutage) {
   with_node([](node& on) -> task<> {
-    on.refuse(unavailable::not_executed);
+    on.store.refuse(unavailable::not_executed);
     static_cast<void>(co_await on.client.write_all(std::string_view("reserve\r\n")));
     co_await runtime::sleep(60s);
-    on.accept();
+    on.store.accept();
     on.put_elsewhere("default");
     const std::string said = co_await read_lines(on.client, 2);
     EXPECT_EQ(said, "RESERVED 1 0\r\n\r\n");
@@ -305,12 +277,12 @@ TEST(SessionOfNode, AReserveWaitsThroughAnOutage) {
 
 TEST(SessionOfNode, AReserveWhoseTimeEndsInAnOutageGetsAnError) {
   with_node([](node& on) -> task<> {
-    on.refuse(unavailable::not_executed);
+    on.store.refuse(unavailable::not_executed);
     const instant began = runtime::now();
     const std::string said = co_await ask(on, "reserve-with-timeout 5\r\nlist-tube-used\r\n", 2);
     EXPECT_EQ(said, "INTERNAL_ERROR\r\nUSING default\r\n");
     EXPECT_GE(runtime::now() - began, duration(5s));
-    on.accept();
+    on.store.accept();
     const std::string after = co_await ask(on, "reserve-with-timeout 1\r\n", 1);
     EXPECT_EQ(after, "TIMED_OUT\r\n");
   });
@@ -318,7 +290,7 @@ TEST(SessionOfNode, AReserveWhoseTimeEndsInAnOutageGetsAnError) {
 
 TEST(SessionOfNode, AnUseThatEndsInAnOutageIsAnswered) {
   with_node([](node& on) -> task<> {
-    on.refuse(unavailable::in_doubt);
+    on.store.refuse(unavailable::in_doubt);
     const std::string said = co_await ask(on, "use a\r\nuse b\r\nwatch c\r\nignore c\r\nlist-tubes-watched\r\n", 8);
     EXPECT_EQ(said, "USING a\r\nUSING b\r\nWATCHING 2\r\nWATCHING 1\r\nOK 14\r\n---\n- default\n\r\n");
   });

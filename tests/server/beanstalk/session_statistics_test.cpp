@@ -29,7 +29,7 @@ TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
       EXPECT_NE(before.find("current-jobs-ready: 1\n"), std::string::npos) << before;
       EXPECT_NE(before.find("current-tubes: 1\n"), std::string::npos) << before;
       EXPECT_NE(before.find(refusals(0, 0)), std::string::npos) << before;
-      on.refuse(known);
+      on.store.refuse(known);
       const std::string in_outage = co_await ask_for_text(on, "stats\r\nlist-tube-used\r\n");
       EXPECT_EQ(in_outage.find("current-jobs-"), std::string::npos) << in_outage;
       EXPECT_EQ(in_outage.find("current-tubes"), std::string::npos) << in_outage;
@@ -37,11 +37,11 @@ TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
       EXPECT_NE(in_outage.find(refusals(1, 1)), std::string::npos) << in_outage;
       const std::string used = co_await read_lines(on.client, 1);
       EXPECT_EQ(used, "USING default\r\n");
-      on.accept();
+      on.store.accept();
       const std::string after = co_await ask_for_text(on, "stats\r\n");
       EXPECT_NE(after.find("current-jobs-ready: 1\n"), std::string::npos) << after;
       EXPECT_NE(after.find(refusals(1, 0)), std::string::npos) << after;
-      const jobs::broker_counters now = on.broker.counters();
+      const jobs::broker_counters now = on.jobs.counters();
       EXPECT_NE(after.find("foliot-store-batches: " + std::to_string(now.batches) +
                            "\nfoliot-store-operations: " + std::to_string(now.operations) + "\n"),
                 std::string::npos)

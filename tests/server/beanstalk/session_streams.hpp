@@ -17,14 +17,12 @@
 
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/broker.hpp>
-#include <foliot/jobs/memory_store.hpp>
 #include <foliot/runtime/net/listener.hpp>
 #include <foliot/runtime/net/stream.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker/world.hpp"
+#include "jobs/kit/broker_world.hpp"
 #include "server/beanstalk/protocol.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server/core/access.hpp"
@@ -32,6 +30,7 @@
 #include "server/core/listener.hpp"
 #include "server/core/simulated_stream.hpp"
 #include "server/core/stream_over.hpp"
+#include "support/virtual_time.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -72,9 +71,8 @@ inline task<std::string> ask(byte_stream& with, std::string commands, std::strin
 }
 
 /// One server in memory, on virtual time.
-struct shop {
-  explicit shop(const virtual_clock& time)
-      : wall(time), store(jobs::store_clocks{&wall, &time}), broker(store, limits()), state(broker, most, 1000) {}
+struct shop : foliot::test::broker_world {
+  explicit shop(const virtual_clock& time) : broker_world(time, limits()), state(jobs, most, 1000) {}
 
   static constexpr std::size_t most = 1'000'000;
   static jobs::broker_limits limits() {
@@ -83,9 +81,6 @@ struct shop {
     return limits;
   }
 
-  jobs::virtual_wall_clock wall;
-  jobs::memory_store store;
-  jobs::broker broker;
   server_state state;
   beanstalk::protocol speaks{state};
 };
@@ -97,9 +92,9 @@ inline task<> serve_to_the_end(shop& in, byte_stream& peer) {
 
 template <class Body>
 task<> run_shop(shop& in, Body& body) {
-  auto running = runtime::spawn(in.broker.run(), "the broker");
+  auto running = runtime::spawn(in.jobs.run(), "the broker");
   co_await body(in);
-  in.broker.close();
+  in.jobs.close();
   co_await running.join();
 }
 
@@ -107,10 +102,7 @@ template <class Body>
 void with_shop(Body body) {
   virtual_clock clock;
   shop one(clock);
-  runtime::run_options options;
-  options.processors = 1;
-  options.clock = &clock;
-  runtime::run(run_shop(one, body), options);
+  foliot::test::on_virtual_time(clock, run_shop(one, body));
 }
 
 /// A life of a connection with all that a session asks of its stream. `client` is closed at the end.
@@ -136,7 +128,7 @@ inline task<> live(shop& in, byte_stream& server, byte_stream& client) {
   co_await serving.join();
   client.close();
   co_await runtime::sleep(std::chrono::milliseconds(1));  // on virtual time: the broker has executed its next batch
-  EXPECT_EQ(in.broker.counters().reservations, 0U) << "what the client held is ready again";
+  EXPECT_EQ(in.jobs.counters().reservations, 0U) << "what the client held is ready again";
 }
 
 /// A client that says the end of its side while a reserve waits, and one that goes away without a word.
@@ -154,12 +146,12 @@ inline task<> leave(shop& in, byte_stream& polite, byte_stream& client, byte_str
   const bool asked = co_await write_all(other_client, "watch none\r\nignore default\r\nreserve\r\n");
   EXPECT_TRUE(asked);
   co_await runtime::sleep(std::chrono::seconds(1));
-  EXPECT_EQ(in.broker.counters().waiting, 1U);
+  EXPECT_EQ(in.jobs.counters().waiting, 1U);
   other_client.close();
   co_await serving.join();
   EXPECT_TRUE(rude.peer_has_ended());
-  EXPECT_EQ(in.broker.counters().waiting, 0U);
-  EXPECT_EQ(in.broker.counters().clients, 0U);
+  EXPECT_EQ(in.jobs.counters().waiting, 0U);
+  EXPECT_EQ(in.jobs.counters().clients, 0U);
 }
 
 /// A client of another protocol is told so, and then the end; a session whose reading is ended by the server answers
@@ -260,7 +252,7 @@ inline task<> come_in(shop& in, listener::opening opens, connecting how) {
   EXPECT_EQ(at_the_end, "TIMED_OUT\r\n");
   const std::string of_first = co_await read_up_to(*one, "");
   EXPECT_EQ(of_first, "");
-  EXPECT_EQ(in.broker.counters().clients, 0U);
+  EXPECT_EQ(in.jobs.counters().clients, 0U);
 }
 
 }  // namespace foliot::program::beanstalk

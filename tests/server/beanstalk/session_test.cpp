@@ -1,8 +1,6 @@
 // Sessions at the limits of the broker: what a client is told, and that the replies keep their order.
 //
 // The broker's run() does not run, so the session itself leads all batches: what is queued at any moment is known.
-#include <sys/socket.h>
-
 #include <cstddef>
 #include <span>
 #include <string>
@@ -14,44 +12,23 @@
 
 #include <foliot/core/contract.hpp>
 #include <foliot/jobs/broker.hpp>
-#include <foliot/jobs/job_store.hpp>
-#include <foliot/jobs/memory_store.hpp>
+#include <foliot/jobs/calls.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "jobs/kit/broker_world.hpp"
 #include "server/beanstalk/server_state.hpp"
-#include "server/beanstalk/session.hpp"
 #include "server/core/stream_over.hpp"
+#include "session_client.hpp"
 
 namespace foliot::program::beanstalk {
 namespace {
 
-task<> serve_one(server_state& state, byte_stream& peer) {
-  {
-    session with(state, peer);
-    co_await with.run();
-  }
-  co_await peer.close_write();
-}
-
-task<std::string> read_until(const runtime::stream& from, std::string_view end) {
-  std::string all;
-  while (end.empty() || !all.ends_with(end)) {
-    std::string piece(4096, '\0');
-    const auto got = co_await from.read_some(std::span(piece));
-    if (!got || *got == 0) break;
-    all.append(piece, 0, *got);
-  }
-  co_return all;
-}
-
-/// A store whose disk has no room for changes.
-class full_store final : public jobs::job_store {
- public:
-  jobs::execution execute(std::span<jobs::operation> batch) override {
-    jobs::execution done = inner_.execute(batch);
+/// The disk has no room for changes.
+void lack_room(test::broker_world& on) {
+  on.store.after = [](jobs::execution& done) {
     for (jobs::answer& each : done.answers) {
       if (auto* const claimed = std::get_if<jobs::claim_answer>(&each)) {
         claimed->what = jobs::claim_answer::kind::no_space;
@@ -61,46 +38,31 @@ class full_store final : public jobs::job_store {
         counted->counts.delayed = 1;  // a job to kick
       }
     }
-    return done;
-  }
-  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
-  [[nodiscard]] check_result check() override { return inner_.check(); }
+  };
+}
 
- private:
-  jobs::memory_store inner_;
-};
-
-/// A store in which another client is quicker with the first kick.
-class rival_store final : public jobs::job_store {
- public:
-  jobs::execution execute(std::span<jobs::operation> batch) override {
+/// Another client is quicker with the first kick.
+void have_rival(test::broker_world& on) {
+  on.store.before = [&on, was_quicker = false](std::span<jobs::operation> batch) mutable {
     for (const jobs::operation& each : batch) {
       const auto* const kicking = std::get_if<jobs::kick>(&each);
-      if (kicking == nullptr || std::exchange(was_quicker_, true)) continue;
-      jobs::operation rival = *kicking;
-      static_cast<void>(inner_.execute(std::span(&rival, 1)));
+      if (kicking == nullptr || std::exchange(was_quicker, true)) continue;
+      jobs::execute_one(on.memory, *kicking);
     }
-    return inner_.execute(batch);
-  }
-  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
-  [[nodiscard]] check_result check() override { return inner_.check(); }
+  };
+}
 
- private:
-  jobs::memory_store inner_;
-  bool was_quicker_ = false;
-};
-
-/// What a server with these limits answers to commands that it gets all at once.
-template <class Store = jobs::memory_store>
-std::string replies_to(std::string_view commands, const jobs::broker_limits& limits) {
+/// What a server with these limits answers to commands that it gets all at once. `prepare` gets its store before.
+std::string replies_to(std::string_view commands, const jobs::broker_limits& limits,
+                       void (*prepare)(test::broker_world&) = nullptr) {
   std::string replies;
   runtime::run_options options;
   options.processors = 1;
   runtime::run(
       [&]() -> task<> {
-        Store store;
-        jobs::broker broker(store, limits);
-        server_state state(broker, limits.job.max_body, 1000);
+        test::broker_world on(limits);
+        if (prepare != nullptr) prepare(on);
+        server_state state(on.jobs, limits.job.max_body, 1000);
         auto ends = runtime::stream::pair().value();
         static_cast<void>(co_await ends.first.write_all(commands));
         static_cast<void>(ends.first.close_write());
@@ -111,10 +73,6 @@ std::string replies_to(std::string_view commands, const jobs::broker_limits& lim
       },
       options);
   return replies;
-}
-
-std::string put_of(std::size_t bytes) {
-  return "put 0 0 60 " + std::to_string(bytes) + "\r\n" + std::string(bytes, 'x') + "\r\n";
 }
 
 TEST(SessionLimits, APutBeyondTheQueuedOperationsIsRefusedInItsPlace) {
@@ -156,13 +114,13 @@ TEST(SessionLimits, EachCommandThatNeedsTheFullQueueGetsOneReply) {
 }
 
 TEST(SessionLimits, WithoutDiskSpaceACommandIsToldSo) {
-  EXPECT_EQ(replies_to<full_store>("reserve-job 1\r\nkick 1\r\nlist-tube-used\r\n", {}),
+  EXPECT_EQ(replies_to("reserve-job 1\r\nkick 1\r\nlist-tube-used\r\n", {}, lack_room),
             "OUT_OF_MEMORY\r\nOUT_OF_MEMORY\r\nUSING default\r\n");
 }
 
 TEST(SessionKick, TakesDelayedJobsIfAnotherClientHasJustTakenAllBuriedOnes) {
-  EXPECT_EQ(replies_to<rival_store>(
-                "put 0 0 60 1\r\nx\r\nreserve\r\nbury 1 0\r\nput 0 100 60 1\r\nx\r\nkick 10\r\nkick 10\r\n", {}),
+  EXPECT_EQ(replies_to("put 0 0 60 1\r\nx\r\nreserve\r\nbury 1 0\r\nput 0 100 60 1\r\nx\r\nkick 10\r\nkick 10\r\n", {},
+                       have_rival),
             "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nBURIED\r\nINSERTED 2\r\nKICKED 1\r\nKICKED 0\r\n");
 }
 
@@ -205,24 +163,20 @@ TEST(SessionLimits, AWaitThatIsRefusedAfterTheFirstLookLeavesTheSessionReading) 
   options.processors = 1;
   runtime::run(
       [&]() -> task<> {
-        jobs::memory_store store;
-        jobs::broker_limits limits;
-        limits.waiting = 1;
-        jobs::broker broker(store, limits);
-        server_state state(broker, limits.job.max_body, 1000);
+        test::broker_world on(jobs::broker_limits{.waiting = 1});
+        server_state state(on.jobs, 65'535, 1000);
         jobs::put far;
         far.tube = "far";
         far.body = std::string(60'000, 'x');
-        co_await broker.execute(std::move(far));
+        co_await on.jobs.execute(std::move(far));
         auto ends = runtime::stream::pair().value();
-        const int smallest = 1;
-        EXPECT_EQ(::setsockopt(ends.second.native_handle(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest), 0);
+        give_little_room(ends.second);
         static_cast<void>(co_await ends.first.write_all(std::string_view("peek 1\r\nreserve\r\n")));
         stream_over served(std::move(ends.second));
         auto serving = runtime::spawn(serve_one(state, served), "session");
         while (state.workers == 0) co_await runtime::yield();  // from there it goes on until it writes
-        auto waiting = runtime::spawn(wait_for_a_job(broker), "rival");
-        while (broker.counters().waiting == 0) co_await runtime::yield();
+        auto waiting = runtime::spawn(wait_for_a_job(on.jobs), "rival");
+        while (on.jobs.counters().waiting == 0) co_await runtime::yield();
         const std::string seen = co_await read_until(ends.first, "OUT_OF_MEMORY\r\n");
         EXPECT_TRUE(seen.starts_with("FOUND 1 60000\r\n"));
         static_cast<void>(co_await ends.first.write_all(std::string_view("list-tube-used\r\nquit\r\n")));
@@ -231,7 +185,7 @@ TEST(SessionLimits, AWaitThatIsRefusedAfterTheFirstLookLeavesTheSessionReading) 
         co_await serving.join();
         jobs::put last;
         last.tube = "rivals";
-        co_await broker.execute(std::move(last));
+        co_await on.jobs.execute(std::move(last));
         co_await waiting.join();
       },
       options);

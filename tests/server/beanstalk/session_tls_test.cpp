@@ -69,7 +69,7 @@ task<> fail_in_the_handshake(shop& in) {
   gate.close();
   co_await accepting.join();
   co_await clients.end(5s);
-  EXPECT_EQ(in.broker.counters().clients, 0U);
+  EXPECT_EQ(in.jobs.counters().clients, 0U);
   silent->close();
 }
 

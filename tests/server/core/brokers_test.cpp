@@ -8,18 +8,17 @@
 
 #include <gtest/gtest.h>
 
-#include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/memory_store.hpp>
 #include <foliot/jobs/other_nodes.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/broker/simulated_nodes.hpp"
-#include "jobs/broker/world.hpp"
+#include "jobs/kit/simulated_nodes.hpp"
+#include "jobs/kit/spy_store.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/running_brokers.hpp"
+#include "support/virtual_time.hpp"
 
 namespace foliot::program {
 namespace {
@@ -79,31 +78,6 @@ TEST(Brokers, TheClientsOfATubeAreSummed) {
   EXPECT_EQ(on.all.counters().tubes, 2U);
 }
 
-/// A store that fails when it is told to.
-class fragile_store final : public jobs::job_store {
- public:
-  jobs::execution execute(std::span<jobs::operation> batch) override {
-    if (fails) throw jobs::store_failure("the disk is gone");
-    return inner_.execute(batch);
-  }
-  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
-  [[nodiscard]] check_result check() override { return inner_.check(); }
-
-  bool fails = false;
-
- private:
-  jobs::memory_store inner_;
-};
-
-template <class Body>
-void run_with_virtual_time(Body body) {
-  virtual_clock clock;
-  runtime::run_options options;
-  options.processors = 1;
-  options.clock = &clock;
-  runtime::run(body, options);
-}
-
 /// Clients of the first broker, so that the next one comes to the second.
 std::vector<jobs::client> fill_first(const running_brokers& all) {
   std::vector<jobs::client> clients;
@@ -126,7 +100,7 @@ task<> put_one(jobs::client& by) {
 }
 
 TEST(RunningBrokers, EachHasItsStore) {
-  run_with_virtual_time([]() -> task<> {
+  test::on_virtual_time([]() -> task<> {
     jobs::memory_store one;
     jobs::memory_store two;
     running_brokers all({&one, &two}, {});
@@ -148,15 +122,16 @@ TEST(RunningBrokers, EachHasItsStore) {
 }
 
 TEST(RunningBrokers, AStoreThatFailsEndsAll) {
-  run_with_virtual_time([]() -> task<> {
+  test::on_virtual_time([]() -> task<> {
     jobs::memory_store one;
-    fragile_store two;
+    jobs::memory_store memory;
+    test::spy_store two(memory);
     running_brokers all({&one, &two}, {});
     all.start();
     {
       std::vector<jobs::client> clients = fill_first(all);
       clients.emplace_back(all.all().for_next_connection());
-      two.fails = true;
+      two.fails_from = 0;
       bool has_failed = false;
       try {
         co_await put_one(clients.back());
@@ -174,7 +149,7 @@ TEST(RunningBrokers, AStoreThatFailsEndsAll) {
 }
 
 TEST(RunningBrokers, AConnectionAvoidsABrokerWhoseStoreIsUnavailable) {
-  run_with_virtual_time([]() -> task<> {
+  test::on_virtual_time([]() -> task<> {
     jobs::memory_store memory;
     test::simulated_nodes nodes[2];
     test::spy_store one(memory, &nodes[0]);
@@ -184,9 +159,7 @@ TEST(RunningBrokers, AConnectionAvoidsABrokerWhoseStoreIsUnavailable) {
     {
       jobs::client client(all.first());
       EXPECT_EQ(&all.all().for_next_connection(), &all.first());
-      one.before = [](std::span<jobs::operation>) {
-        throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "the line is dead");
-      };
+      one.refuse();
       bool is_refused = false;
       try {
         co_await put_one(client);
@@ -197,7 +170,7 @@ TEST(RunningBrokers, AConnectionAvoidsABrokerWhoseStoreIsUnavailable) {
       EXPECT_NE(&all.all().for_next_connection(), &all.first());
       const bool work = co_await all.all_work();
       EXPECT_TRUE(work) << "an outage of the database is none of the broker";
-      one.before = nullptr;
+      one.accept();
       co_await runtime::sleep(std::chrono::seconds(1));
       co_await put_one(client);
       EXPECT_EQ(&all.all().for_next_connection(), &all.first());
@@ -207,14 +180,9 @@ TEST(RunningBrokers, AConnectionAvoidsABrokerWhoseStoreIsUnavailable) {
   });
 }
 
-/// A store of several nodes whose news cannot be taken when it is told to.
-class store_with_broken_news final : public jobs::job_store, public jobs::other_nodes {
+/// News that cannot be taken when the test says so.
+class broken_news final : public jobs::other_nodes {
  public:
-  jobs::execution execute(std::span<jobs::operation> batch) override { return inner_.execute(batch); }
-  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
-  [[nodiscard]] check_result check() override { return inner_.check(); }
-  [[nodiscard]] jobs::other_nodes* others() noexcept override { return this; }
-
   void tell(std::span<const std::string> tubes) noexcept override { nodes_.tell(tubes); }
   [[nodiscard]] int descriptor() const noexcept override { return nodes_.descriptor(); }
   [[nodiscard]] duration scan_every() const noexcept override { return nodes_.scan_every(); }
@@ -226,20 +194,21 @@ class store_with_broken_news final : public jobs::job_store, public jobs::other_
   bool fails = false;
 
  private:
-  jobs::memory_store inner_;
   test::simulated_nodes nodes_;
 };
 
 // Nothing would answer its clients, so that they would wait for ever.
 TEST(RunningBrokers, ARunThatThrowsFailsItsBroker) {
-  run_with_virtual_time([]() -> task<> {
-    store_with_broken_news store;
+  test::on_virtual_time([]() -> task<> {
+    jobs::memory_store memory;
+    broken_news news;
+    test::spy_store store(memory, &news);
     running_brokers all({&store}, {});
     all.start();
     {
       jobs::client client(all.first());
       co_await put_one(client);
-      store.fails = true;
+      news.fails = true;
       std::string failure;
       try {
         co_await put_one(client);

@@ -11,18 +11,18 @@
 
 #include <gtest/gtest.h>
 
-#include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/net/stream.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
 #include "server/core/stream_over.hpp"
+#include "support/virtual_time.hpp"
 
 namespace foliot::program {
 namespace {
 
 using namespace std::chrono_literals;
+using test::on_virtual_time;
 
 constexpr std::size_t megabyte = std::size_t{1} << 20;
 
@@ -66,13 +66,10 @@ task<room> hold_until_closed(connection& one) {
   co_return how;
 }
 
-template <class Body>
-void on_virtual_time(Body body) {
-  virtual_clock clock;
-  runtime::run_options options;
-  options.processors = 1;
-  options.clock = &clock;
-  runtime::run(body, options);
+/// The wait ends, and so.
+task<> expect(runtime::join_handle<room>& wait, room how) {
+  const room got = co_await wait.join();
+  EXPECT_EQ(got, how);
 }
 
 std::shared_ptr<const shared_text> text_of(held_memory& in, std::size_t size) {
@@ -218,10 +215,8 @@ TEST(HeldMemory, ThoseThatHoldMostAndDoNotMoveAreClosed) {
     }
     static_cast<void>(little.client.close_write());
     static_cast<void>(much.client.close_write());
-    const room of_little = co_await first.join();
-    EXPECT_EQ(of_little, room::left);
-    const room of_much = co_await second.join();
-    EXPECT_EQ(of_much, room::closed);
+    co_await expect(first, room::left);
+    co_await expect(second, room::closed);
   });
 }
 
@@ -276,8 +271,7 @@ TEST(HeldMemory, ThoseThatDoNotMoveAreClosedForAllThatHaveWaited) {
     EXPECT_LE(all.closed(), 180U);  // and not more than are needed
     for (const auto& each : others) static_cast<void>(each->client.close_write());
     for (auto& each : waiting) {
-      const room got = co_await each.join();
-      EXPECT_EQ(got, room::taken);
+      co_await expect(each, room::taken);
     }
     co_await silent.end();
   });
@@ -315,8 +309,7 @@ TEST(HeldMemory, OneThatHoldsSomethingIsNotOvertakenForEver) {
     goes_on = false;
     some.memory.holds(0);
     static_cast<void>(some.client.close_write());
-    const room got = co_await waiting.join();
-    EXPECT_EQ(got, room::taken);
+    co_await expect(waiting, room::taken);
     co_await one.join();
     co_await other.join();
     EXPECT_EQ(all.closed(), 0U);
@@ -370,8 +363,7 @@ TEST(HeldMemory, NobodyIsClosedForOneThatCannotBeHelped) {
     EXPECT_FALSE(waiting.done());
     EXPECT_EQ(all.closed(), 0U);
     busy.memory.holds(megabyte / 2);  // the others would hold at most half of the bound
-    const room got = co_await waiting.join();
-    EXPECT_EQ(got, room::taken);
+    co_await expect(waiting, room::taken);
     EXPECT_EQ(all.closed(), 3U);
     co_await silent.end();
   });
@@ -423,8 +415,7 @@ TEST(HeldMemory, OneThatHasJustBegunIsNotClosedForWhatItHeldLongAgo) {
       EXPECT_EQ(all.waiting(), 1U);
       EXPECT_FALSE(reads.memory.is_closed());
       reads.memory.holds(0);
-      const room got = co_await waiting.join();
-      EXPECT_EQ(got, room::taken);
+      co_await expect(waiting, room::taken);
       waits.memory.holds(0);
       co_await runtime::sleep(60s);
     }
@@ -445,16 +436,13 @@ TEST(HeldMemory, IfAllWaitTheLargestIsClosedAndTold) {
     co_await runtime::sleep(1ms);
     auto second = runtime::spawn(wait_for(middle, megabyte / 2), "middle");
     auto third = runtime::spawn(wait_for(small, megabyte / 2), "small");
-    const room of_large = co_await first.join();
-    EXPECT_EQ(of_large, room::closed);
+    co_await expect(first, room::closed);
     EXPECT_FALSE(third.done());  // until the memory is there
     large.memory.holds(0);
-    const room of_small = co_await third.join();
-    EXPECT_EQ(of_small, room::taken);
+    co_await expect(third, room::taken);
     EXPECT_FALSE(second.done());
     small.memory.holds(0);
-    const room of_middle = co_await second.join();
-    EXPECT_EQ(of_middle, room::taken);
+    co_await expect(second, room::taken);
     const room again = co_await large.memory.wait(megabyte);
     EXPECT_EQ(again, room::closed);
     EXPECT_EQ(all.closed(), 1U);
@@ -535,8 +523,7 @@ TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomBeforeThem) {
     const room got = co_await large.memory.wait(4 * megabyte);
     EXPECT_EQ(got, room::taken);
     large.memory.holds(0);
-    const room of_other = co_await waiting.join();
-    EXPECT_EQ(of_other, room::taken);
+    co_await expect(waiting, room::taken);
     EXPECT_EQ(all.closed(), 0U);
   });
 }
@@ -562,8 +549,7 @@ TEST(HeldMemory, TheOneForWhichAllOthersWaitGetsRoomWhereverItStands) {
     other.memory.holds(megabyte / 2);  // room for the large one, and for neither of the others
     EXPECT_EQ(all.waiting(), 2U);
     for (auto* each : {&waiting, &waits_before, &waits_behind}) {
-      const room got = co_await each->join();
-      EXPECT_EQ(got, room::taken);
+      co_await expect(*each, room::taken);
     }
     EXPECT_EQ(all.closed(), 0U);
   });
@@ -587,10 +573,8 @@ TEST(HeldMemory, ConnectionsThatHoldLeastGetRoomFirst) {
     EXPECT_TRUE(second.done());
     EXPECT_FALSE(first.done());
     holds.memory.holds(0);
-    const room got = co_await first.join();
-    EXPECT_EQ(got, room::taken);
-    const room before = co_await second.join();
-    EXPECT_EQ(before, room::taken);
+    co_await expect(first, room::taken);
+    co_await expect(second, room::taken);
   });
 }
 
@@ -615,8 +599,7 @@ TEST(HeldMemory, OneThatHasWaitedIsNotClosedForThat) {
     EXPECT_EQ(all.closed(), 0U);
     shrinks.memory.holds(megabyte / 16);
     EXPECT_EQ(all.waiting(), 1U);
-    const room got = co_await waiting.join();
-    EXPECT_EQ(got, room::taken);
+    co_await expect(waiting, room::taken);
     for (int i = 0; i < 15; ++i) {  // its client goes on when the server reads again
       co_await runtime::sleep(200ms);
       waits.memory.moved(held_memory::least_progress / 4);
@@ -624,8 +607,7 @@ TEST(HeldMemory, OneThatHasWaitedIsNotClosedForThat) {
     EXPECT_FALSE(waits.memory.is_closed());
     EXPECT_EQ(all.closed(), 0U);
     for (connection* each : {&stays, &shrinks, &waits}) each->memory.holds(0);
-    const room of_next = co_await next.join();
-    EXPECT_EQ(of_next, room::taken);
+    co_await expect(next, room::taken);
   });
 }
 
@@ -643,10 +625,8 @@ TEST(HeldMemory, AClientThatGoesEndsTheWait) {
     co_await runtime::sleep(1ms);
     EXPECT_FALSE(next.done());
     static_cast<void>(waits.client.close_write());
-    const room got = co_await waiting.join();
-    EXPECT_EQ(got, room::left);
-    const room got_next = co_await next.join();
-    EXPECT_EQ(got_next, room::taken);
+    co_await expect(waiting, room::left);
+    co_await expect(next, room::taken);
     EXPECT_EQ(all.waiting(), 0U);
   });
 }
@@ -661,15 +641,13 @@ TEST(HeldMemory, AWaitCanBeStoppedAlsoBeforeItBegins) {
     auto waiting = runtime::spawn(wait_for(waits, megabyte), "waits");
     co_await runtime::sleep(1ms);
     waits.memory.stop_waiting();
-    const room got = co_await waiting.join();
-    EXPECT_EQ(got, room::stopped);
+    co_await expect(waiting, room::stopped);
     const room again = co_await waits.memory.wait(megabyte);
     EXPECT_EQ(again, room::stopped);
     waits.memory.allow_waiting();
     auto third = runtime::spawn(wait_for(waits, megabyte), "waits again");
     holds.memory.holds(0);
-    const room got_third = co_await third.join();
-    EXPECT_EQ(got_third, room::taken);
+    co_await expect(third, room::taken);
   });
 }
 
@@ -737,8 +715,7 @@ TEST(HeldMemory, ATextCountsOnceAndItsReadersAreClosedTogether) {
     const room got = co_await waits.memory.wait(megabyte * 5 / 8);
     EXPECT_EQ(got, room::taken);
     for (auto& each : reading) {
-      const room how = co_await each.join();
-      EXPECT_EQ(how, room::closed);
+      co_await expect(each, room::closed);
     }
     EXPECT_EQ(all.closed(), 50U);
   });

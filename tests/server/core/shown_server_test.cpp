@@ -7,8 +7,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -17,8 +15,8 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "jobs/broker/simulated_nodes.hpp"
-#include "jobs/broker/world.hpp"
+#include "jobs/kit/broker_world.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 #include "server/core/watched_store.hpp"
 
 namespace foliot::program {
@@ -46,19 +44,6 @@ task<std::string> look(std::string path) {
   co_return text;
 }
 
-/// A folder of its own, until the end of the test.
-class own_folder {
- public:
-  own_folder() : name_(testing::TempDir() + "shownXXXXXX") { EXPECT_NE(::mkdtemp(name_.data()), nullptr); }
-  own_folder(const own_folder&) = delete;
-  own_folder& operator=(const own_folder&) = delete;
-  ~own_folder() { std::filesystem::remove_all(name_); }
-  [[nodiscard]] std::string path() const { return name_ + "/top"; }
-
- private:
-  std::string name_;
-};
-
 task<> look_before_and_after(jobs::broker& broker, const watched_store& store, std::string path) {
   shown_server shown(broker, store, path);
   const std::string before = co_await look(path);
@@ -75,11 +60,10 @@ task<> look_before_and_after(jobs::broker& broker, const watched_store& store, s
 }
 
 TEST(ShownServer, ALookAsksForTheJobsOnlyWhileTheBrokerRuns) {
-  const own_folder here;
-  test::simulated_nodes nodes;
-  test::broker_world world({}, &nodes);
+  const foliot_test::temporary_folder folder;
+  test::broker_world world({}, test::shared::yes);
   watched_store watched(world.store, [](const std::string&) {});
-  runtime::run(look_before_and_after(world.jobs, watched, here.path()));
+  runtime::run(look_before_and_after(world.jobs, watched, folder.path() + "/top"));
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 #include <gtest/gtest.h>
 
 #include <foliot/core/virtual_clock.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
@@ -26,6 +25,7 @@
 #include "server/core/serve_options.hpp"
 #include "server/core/server_log.hpp"
 #include "server/core/service_manager.hpp"
+#include "support/virtual_time.hpp"
 
 namespace foliot::program {
 namespace {
@@ -117,62 +117,52 @@ TEST(Watchdog, HearsAsLongAsEachTaskGoesOn) {
   all.dog.expect([&first] { return first; });
   all.dog.expect([&second] { return second; });
   virtual_clock clock;
-  runtime::run_options options;
-  options.processors = 1;
-  options.clock = &clock;
-  runtime::run(
-      [&]() -> task<> {
-        all.brokers.start();
-        static_cast<void>(runtime::spawn(all.dog.feed(), "feeds the watchdog"));
-        co_await runtime::sleep(1s);  // from here on, once in ten seconds in the middle between two looks
-        for (int i = 0; i < 3; ++i) {
-          ++first;
-          ++second;
-          co_await runtime::sleep(10s);
-          EXPECT_EQ(manager.heard("WATCHDOG=1"), 1) << i;
-        }
-        ++first;
-        co_await runtime::sleep(10s);
-        EXPECT_EQ(manager.heard("WATCHDOG=1"), 0) << "the second task has stopped";
-        ++second;
-        co_await runtime::sleep(10s);
-        EXPECT_EQ(manager.heard("WATCHDOG=1"), 0) << "the first one has stopped, the second one goes on";
-        ++first;
-        ++second;
-        co_await runtime::sleep(10s);
-        EXPECT_EQ(manager.heard("WATCHDOG=1"), 1) << "both go on again";
-        static_cast<void>(co_await all.brokers.end());
-      },
-      options);
+  test::on_virtual_time(clock, [&]() -> task<> {
+    all.brokers.start();
+    static_cast<void>(runtime::spawn(all.dog.feed(), "feeds the watchdog"));
+    co_await runtime::sleep(1s);  // from here on, once in ten seconds in the middle between two looks
+    for (int i = 0; i < 3; ++i) {
+      ++first;
+      ++second;
+      co_await runtime::sleep(10s);
+      EXPECT_EQ(manager.heard("WATCHDOG=1"), 1) << i;
+    }
+    ++first;
+    co_await runtime::sleep(10s);
+    EXPECT_EQ(manager.heard("WATCHDOG=1"), 0) << "the second task has stopped";
+    ++second;
+    co_await runtime::sleep(10s);
+    EXPECT_EQ(manager.heard("WATCHDOG=1"), 0) << "the first one has stopped, the second one goes on";
+    ++first;
+    ++second;
+    co_await runtime::sleep(10s);
+    EXPECT_EQ(manager.heard("WATCHDOG=1"), 1) << "both go on again";
+    static_cast<void>(co_await all.brokers.end());
+  });
 }
 
 TEST(ReadinessNotice, IsToldAgainUntilTheManagerTakesIt) {
   std::string name;
   virtual_clock clock;
-  runtime::run_options options;
-  options.processors = 1;
-  options.clock = &clock;
   {
     const manager_socket gone;
     name = gone.name();
   }
   const variable socket("NOTIFY_SOCKET", name);
   const service_manager to;
-  runtime::run(
-      [&]() -> task<> {
-        readiness_notice notice(to);
-        notice.try_to_tell();
-        EXPECT_NE(notice.next(), instant::never()) << "nobody is there";
-        manager_socket manager;
-        notice.try_to_tell();
-        EXPECT_EQ(manager.heard("READY=1"), 0) << "not before its time";
-        co_await runtime::sleep(100ms);
-        notice.try_to_tell();
-        EXPECT_EQ(notice.next(), instant::never());
-        notice.try_to_tell();
-        EXPECT_EQ(manager.heard("READY=1"), 1);
-      },
-      options);
+  test::on_virtual_time(clock, [&]() -> task<> {
+    readiness_notice notice(to);
+    notice.try_to_tell();
+    EXPECT_NE(notice.next(), instant::never()) << "nobody is there";
+    manager_socket manager;
+    notice.try_to_tell();
+    EXPECT_EQ(manager.heard("READY=1"), 0) << "not before its time";
+    co_await runtime::sleep(100ms);
+    notice.try_to_tell();
+    EXPECT_EQ(notice.next(), instant::never());
+    notice.try_to_tell();
+    EXPECT_EQ(manager.heard("READY=1"), 1);
+  });
 }
 
 }  // namespace

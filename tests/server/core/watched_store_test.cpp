@@ -14,25 +14,22 @@
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/memory_store.hpp>
 
+#include "jobs/kit/simulated_nodes.hpp"
+#include "jobs/kit/spy_store.hpp"
+
 namespace foliot::program {
 namespace {
 
 using namespace std::chrono_literals;
 
-class slow_store final : public jobs::job_store {
- public:
-  explicit slow_store(std::function<void()> wait) : wait_(std::move(wait)) {}
-
-  jobs::execution execute(std::span<jobs::operation> batch) override {
-    wait_();
-    return inner_.execute(batch);
+/// A store in memory, in front of which a test lets time pass.
+struct slow_store {
+  explicit slow_store(std::function<void()> wait, jobs::other_nodes* nodes = nullptr) : spy(memory, nodes) {
+    spy.before = [wait = std::move(wait)](std::span<jobs::operation>) { wait(); };
   }
-  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
-  [[nodiscard]] check_result check() override { return inner_.check(); }
 
- private:
-  std::function<void()> wait_;
-  jobs::memory_store inner_;
+  jobs::memory_store memory;
+  test::spy_store spy;
 };
 
 TEST(WatchedStore, ASlowBatchIsReportedAndAQuickOneIsNot) {
@@ -40,7 +37,7 @@ TEST(WatchedStore, ASlowBatchIsReportedAndAQuickOneIsNot) {
   std::function<void()> wait;
   slow_store slow([&] { wait(); });
   std::vector<std::string> warnings;
-  watched_store store(slow, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
+  watched_store store(slow.spy, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
   wait = [&] {
     EXPECT_EQ(store.busy_for(), duration::zero());
     time.advance(1s);
@@ -70,52 +67,27 @@ TEST(WatchedStore, ABatchThatFailsAfterAStallIsReported) {
     throw jobs::store_failure("the disk is gone");
   });
   std::vector<std::string> warnings;
-  watched_store store(slow, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
+  watched_store store(slow.spy, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
   EXPECT_THROW(store.execute({}), jobs::store_failure);
   EXPECT_EQ(warnings.size(), 1U);
   EXPECT_EQ(store.busy_for(), duration::zero());
 }
 
-/// Other nodes that say nothing.
-class silent_nodes final : public jobs::other_nodes {
- public:
-  void tell(std::span<const std::string>) noexcept override {}
-  [[nodiscard]] int descriptor() const noexcept override { return -1; }
-  [[nodiscard]] jobs::news take_news() override { return {}; }
-  [[nodiscard]] duration scan_every() const noexcept override { return 1s; }
-};
-
-class shared_store final : public jobs::job_store {
- public:
-  explicit shared_store(std::function<void()> before) : before_(std::move(before)) {}
-
-  jobs::execution execute(std::span<jobs::operation> batch) override {
-    before_();
-    return inner_.execute(batch);
-  }
-  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
-  [[nodiscard]] check_result check() override { return inner_.check(); }
-  [[nodiscard]] jobs::other_nodes* others() noexcept override { return &others_; }
-
- private:
-  std::function<void()> before_;
-  silent_nodes others_;
-  jobs::memory_store inner_;
-};
-
 TEST(WatchedStore, TheOtherNodesAreThoseOfTheStore) {
-  shared_store shared([] {});
-  watched_store store(shared, [](const std::string&) {});
-  EXPECT_EQ(store.others(), shared.others());
+  test::simulated_nodes nodes;
+  slow_store shared([] {}, &nodes);
+  watched_store store(shared.spy, [](const std::string&) {});
+  EXPECT_EQ(store.others(), &nodes);
   slow_store alone([] {});
-  EXPECT_EQ(watched_store(alone, [](const std::string&) {}).others(), nullptr);
+  EXPECT_EQ(watched_store(alone.spy, [](const std::string&) {}).others(), nullptr);
 }
 
 TEST(WatchedStore, ASlowDatabaseIsNoSlowDisk) {
   virtual_clock time;
-  shared_store shared([&] { time.advance(2s); });
+  test::simulated_nodes nodes;
+  slow_store shared([&] { time.advance(2s); }, &nodes);
   std::vector<std::string> warnings;
-  watched_store store(shared, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
+  watched_store store(shared.spy, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
   store.execute({});
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_NE(warnings[0].find("the database is slow or stalls"), std::string::npos) << warnings[0];
@@ -124,12 +96,15 @@ TEST(WatchedStore, ASlowDatabaseIsNoSlowDisk) {
 TEST(WatchedStore, AnOutageIsReportedAtItsBeginningAndAtItsEnd) {
   virtual_clock time;
   bool is_away = false;
-  shared_store shared([&] {
-    time.advance(is_away ? 5s : 10ms);
-    if (is_away) throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "nobody is there");
-  });
+  test::simulated_nodes nodes;
+  slow_store shared(
+      [&] {
+        time.advance(is_away ? 5s : 10ms);
+        if (is_away) throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "nobody is there");
+      },
+      &nodes);
   std::vector<std::string> warnings;
-  watched_store store(shared, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
+  watched_store store(shared.spy, [&](std::string sentence) { warnings.push_back(std::move(sentence)); }, time);
   store.execute({});
   EXPECT_TRUE(warnings.empty());
   for (int outage = 1; outage <= 2; ++outage) {
@@ -149,7 +124,7 @@ TEST(WatchedStore, AnOutageIsReportedAtItsBeginningAndAtItsEnd) {
 
 TEST(WatchedStore, KnowsWhenTheNextJobIsDue) {
   slow_store inner([] {});
-  watched_store store(inner, [](const std::string&) {});
+  watched_store store(inner.spy, [](const std::string&) {});
   EXPECT_EQ(store.next_due(), jobs::utc_time::max()) << "no batch was executed";
   const jobs::utc_time far(std::chrono::milliseconds(9'000'000'000'000));
   jobs::execute_one(store, jobs::put{.tube = "a", .body = "x", .due = far});

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "explore.hpp"
-#include "jobs/broker/journal_store.hpp"
+#include "jobs/conformance/journal_store.hpp"
 
 namespace foliot::program::worlds {
 namespace {

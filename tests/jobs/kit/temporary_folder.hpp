@@ -11,7 +11,7 @@ namespace foliot_test {
 class temporary_folder {
  public:
   temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "foliot_embedded_XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "foliot_test_XXXXXX").string();
     path_ = mkdtemp(name.data());
   }
   temporary_folder(const temporary_folder&) = delete;

@@ -3,12 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -17,52 +13,41 @@
 #include <foliot/jobs/memory_store.hpp>
 #include <foliot/jobs/store_clocks.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
+#include "simulated_nodes.hpp"
+#include "spy_store.hpp"
+#include "support/virtual_time.hpp"
+
 namespace foliot::test {
 
-/// Counts the batches that reach a store, keeps their sizes, and fails the n-th.
-class spy_store final : public jobs::job_store {
- public:
-  explicit spy_store(jobs::job_store& inner, jobs::other_nodes* nodes = nullptr) noexcept
-      : inner_(inner), nodes_(nodes) {}
+// For `using namespace test` in the tests of brokers.
+using runtime::now;
+using runtime::sleep;
+using runtime::spawn;
+using runtime::wait_idle;
 
-  jobs::execution execute(std::span<jobs::operation> batch) override {
-    sizes.push_back(batch.size());
-    if (before) before(batch);
-    if (fails_from && sizes.size() > *fails_from) throw jobs::store_failure("the disk is gone");
-    jobs::execution done = inner_.execute(batch);
-    if (after) after(done);
-    return done;
-  }
-  [[nodiscard]] jobs::next_change next() const noexcept override { return inner_.next(); }
-  [[nodiscard]] check_result check() override { return inner_.check(); }
-  [[nodiscard]] jobs::other_nodes* others() noexcept override { return nodes_; }
-
-  std::vector<std::size_t> sizes;
-  std::function<void(std::span<jobs::operation>)> before;
-  std::function<void(jobs::execution&)> after;
-  /// Every batch after this many fails.
-  std::optional<std::size_t> fails_from;
-
- private:
-  jobs::job_store& inner_;
-  jobs::other_nodes* const nodes_;
-};
+/// Whether other nodes use a store as well.
+enum class shared : bool { no, yes };
 
 /// A store, and the broker over it.
 struct broker_world {
   explicit broker_world(const virtual_clock& time, const jobs::broker_limits& limits = {},
-                        jobs::other_nodes* nodes = nullptr)
-      : wall(time), memory(jobs::store_clocks{&wall, &time}), store(memory, nodes), jobs(store, limits) {}
+                        shared with_nodes = shared::no)
+      : wall(time),
+        memory(jobs::store_clocks{&wall, &time}),
+        store(memory, with_nodes == shared::yes ? &nodes : nullptr),
+        jobs(store, limits) {}
   /// On the system's clocks.
-  explicit broker_world(const jobs::broker_limits& limits = {}, jobs::other_nodes* nodes = nullptr)
-      : wall(unused), store(memory, nodes), jobs(store, limits) {}
+  explicit broker_world(const jobs::broker_limits& limits = {}, shared with_nodes = shared::no)
+      : wall(unused), store(memory, with_nodes == shared::yes ? &nodes : nullptr), jobs(store, limits) {}
 
   virtual_clock unused;
   jobs::virtual_wall_clock wall;
   jobs::memory_store memory;
+  simulated_nodes nodes;
   spy_store store;
   jobs::broker jobs;
 };
@@ -95,11 +80,7 @@ void in_broker_worlds(Body body, const jobs::broker_limits& limits = {}) {
       SCOPED_TRACE("processors " + std::to_string(processors) + ", seed " + std::to_string(seed));
       virtual_clock clock;
       broker_world world(clock, limits);
-      runtime::run_options options;
-      options.processors = processors;
-      options.seed = seed;
-      options.clock = &clock;
-      runtime::run(with_running_broker(world, body), options);
+      on_virtual_time(clock, with_running_broker(world, body), {.processors = processors, .seed = seed});
       const check_result broker = world.jobs.check();
       EXPECT_TRUE(broker) << broker.error();
       const check_result store = world.memory.check();

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -11,18 +10,19 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/memory_store.hpp>
-#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/virtual_time.hpp>
 
-#include "jobs/broker/simulated_nodes.hpp"
-#include "jobs/broker/world.hpp"
+#include "broker_world.hpp"
+#include "simulated_nodes.hpp"
+#include "spy_store.hpp"
+#include "support/virtual_time.hpp"
 
 namespace foliot::test {
 
 /// One store, and two nodes that share it.
 struct two_nodes {
-  explicit two_nodes(const virtual_clock& time, duration gathering)
+  explicit two_nodes(const virtual_clock& time, duration gathering = jobs::broker_limits{}.gathering)
       : wall(time),
         memory(jobs::store_clocks{&wall, &time}),
         here_store(memory, &here_nodes),
@@ -35,20 +35,10 @@ struct two_nodes {
 
   /// From now on the store refuses the batches of `here` before they are executed, or in doubt after that.
   void refuse(jobs::store_unavailable::kind known = jobs::store_unavailable::kind::not_executed, bool executes = true) {
-    if (known == jobs::store_unavailable::kind::in_doubt && executes) {
-      here_store.after = [](jobs::execution&) {
-        throw jobs::store_unavailable(jobs::store_unavailable::kind::in_doubt, "the line is cut");
-      };
-    } else {
-      here_store.before = [known](std::span<jobs::operation>) {
-        throw jobs::store_unavailable(known, "the line is dead");
-      };
-    }
+    if (known == jobs::store_unavailable::kind::in_doubt && executes) return here_store.lose_answers();
+    here_store.refuse(known);
   }
-  void accept() {
-    here_store.before = nullptr;
-    here_store.after = nullptr;
-  }
+  void accept() { here_store.accept(); }
   [[nodiscard]] std::size_t batches() const { return here_store.sizes.size(); }
 
   jobs::virtual_wall_clock wall;
@@ -81,11 +71,7 @@ void in_node_worlds(Body body, duration gathering = duration::zero()) {
       SCOPED_TRACE("processors " + std::to_string(processors) + ", seed " + std::to_string(seed));
       virtual_clock clock;
       two_nodes world(clock, gathering);
-      runtime::run_options options;
-      options.processors = processors;
-      options.seed = seed;
-      options.clock = &clock;
-      runtime::run(with_running_nodes(world, body), options);
+      on_virtual_time(clock, with_running_nodes(world, body), {.processors = processors, .seed = seed});
       for (const check_result& each : {world.here.check(), world.there.check(), world.memory.check()}) {
         EXPECT_TRUE(each) << each.error();
       }
