@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "connection.hpp"
+
 namespace foliot_test {
 
 class postgresql_server {
@@ -27,9 +29,10 @@ class postgresql_server {
 
   /// The connection string of a new database.
   [[nodiscard]] std::string new_database() {
+    const std::string at = "host=" + folder_ + " user=postgres dbname=";
     const std::string name = "test" + std::to_string(++databases_);
-    command("create " + folder_ + " " + name);
-    return "host=" + folder_ + " user=postgres dbname=" + name;
+    postgresql_connection(at + "postgres").sql("CREATE DATABASE " + name);
+    return at + name;
   }
   /// Where its socket is.
   [[nodiscard]] const std::string& folder() const { return folder_; }
