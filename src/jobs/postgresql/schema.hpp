@@ -12,6 +12,8 @@ namespace foliot::jobs::detail {
 
 /// The tables of version 1.
 [[nodiscard]] std::string_view schema_tables() noexcept;
+/// The step from version 1 to version 2.
+[[nodiscard]] std::string_view schema_step_2() noexcept;
 /// The functions, which every migration makes anew, file by file: a compiler need not take a literal of them all.
 [[nodiscard]] std::span<const std::string_view> schema_functions() noexcept;
 
