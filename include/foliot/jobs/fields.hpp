@@ -81,6 +81,7 @@ class FOLIOT_EXPORT job_fields {
   /// missing, or there are more than most_field_bytes. Throws std::bad_alloc alone. O(bytes).
   [[nodiscard]] static std::optional<job_fields> parse(std::string_view encoding);
 
+  /// Whether there are none.
   [[nodiscard]] bool empty() const noexcept { return bytes_ == nullptr; }
   /// The encoding, valid until the next change.
   [[nodiscard]] std::string_view bytes() const noexcept {
@@ -95,8 +96,9 @@ class FOLIOT_EXPORT job_fields {
   /// Removes a field. False: there is none. O(bytes).
   bool erase(field_tag tag) noexcept;
 
-  /// The fields in ascending order of their tags. The iterators are valid until the next change.
+  /// The first of the fields, which are in ascending order of their tags. Valid until the next change.
   [[nodiscard]] iterator begin() const noexcept;
+  /// Behind the last one.
   [[nodiscard]] iterator end() const noexcept;
 
   /// Whether they have the same encoding. O(bytes).
@@ -124,8 +126,11 @@ class FOLIOT_EXPORT job_fields::iterator {
 
   iterator() noexcept = default;
 
+  /// The field. Its value is valid as long as the iterator.
   [[nodiscard]] entry operator*() const noexcept;
+  /// Goes on to the next field.
   iterator& operator++() noexcept;
+  /// The same, and returns where it was.
   iterator operator++(int) noexcept {
     iterator before = *this;
     ++*this;
