@@ -185,8 +185,8 @@ def fields_facts(ask, ids):
     """[fields, history] of each of these jobs that has any, in hexadecimal digits."""
     found = {}
     for job in ids:
-        seen = ask("SELECT encode((shown).fields[1], 'hex') || ' ' || encode((shown).fields[2], 'hex') "
-                   f"FROM foliot.show({job}, '', '')").split(" ")
+        seen = ask("SELECT encode((shown).fields[1], 'hex') || '/' || encode((shown).fields[2], 'hex') "
+                   f"FROM foliot.show({job}, '', '')").split("/")
         if len(seen) == 2:
             found[job] = seen
     return found

@@ -163,6 +163,8 @@ class EarlierSchemas(SchemaCase):
                 held = self.sql("SELECT sum(value) FROM foliot.metrics() WHERE name = 'jobs_reserved'")
                 self.assertEqual(int(held), len(facts["held"]), "until a node starts, what was held is reserved")
                 self.expect_store(lambda: self.start_node(WRITER), self.check, facts)
+                left = {number: fields for number, fields in facts["fields"].items() if number in facts["jobs"]}
+                self.assertEqual(fields_facts(self.sql, facts["jobs"]), left)
 
 
 # The statements of a node of version 1, by the names of its connection: the types of the arguments, and the text.
