@@ -3,6 +3,7 @@
 
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/calls.hpp>
+#include <foliot/jobs/fields.hpp>
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/limits.hpp>

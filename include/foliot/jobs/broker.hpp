@@ -88,7 +88,7 @@ class client;
 /// The limits of a broker.
 struct broker_limits {
   std::size_t operations = 65'536;                    ///< operations that are queued
-  std::size_t queued_bytes = std::size_t{256} << 20;  ///< of their bodies; one operation is queued in any case
+  std::size_t queued_bytes = std::size_t{256} << 20;  ///< that they bring; one operation is queued in any case
   std::size_t clients = 65'536;
   std::size_t tubes = 65'536;    ///< tubes that a client uses or watches
   std::size_t waiting = 65'536;  ///< clients that wait for a job
@@ -135,7 +135,7 @@ struct broker_counters {
   std::uint64_t expired = 0;      ///< reservations whose time was over
   bool is_unavailable = false;    ///< whether a shared store has refused the latest batch
   std::size_t queued = 0;         ///< operations that wait for the next batch
-  std::size_t queued_bytes = 0;   ///< of their bodies
+  std::size_t queued_bytes = 0;   ///< that they bring: bodies, fields and histories
   std::size_t clients = 0;
   std::size_t waiting = 0;       ///< clients that wait for a job
   std::size_t reservations = 0;  ///< jobs that clients hold
@@ -342,11 +342,15 @@ class FOLIOT_EXPORT client {
 
   /// Ends a job that the client holds: it is done.
   [[nodiscard]] in_flight<jobs::finish> finish(job_id id);
-  /// Gives back a job that the client holds. Without an urgency its priority stays as it is.
+  /// Gives back a job that the client holds. Without an urgency its priority stays as it is, and without a history its
+  /// history does.
   [[nodiscard]] in_flight<jobs::release> release(job_id id, std::optional<priority> urgency = std::nullopt,
-                                                 due_at due = milliseconds(0));
-  /// Sets aside a job that the client holds. Without an urgency its priority stays as it is.
-  [[nodiscard]] in_flight<jobs::bury> bury(job_id id, std::optional<priority> urgency = std::nullopt);
+                                                 due_at due = milliseconds(0),
+                                                 std::optional<job_fields> history = std::nullopt);
+  /// Sets aside a job that the client holds. Without an urgency its priority stays as it is, and without a history its
+  /// history does.
+  [[nodiscard]] in_flight<jobs::bury> bury(job_id id, std::optional<priority> urgency = std::nullopt,
+                                           std::optional<job_fields> history = std::nullopt);
   /// Begins the TTR of a job that the client holds again.
   [[nodiscard]] in_flight<jobs::touch> touch(job_id id);
   /// Ends a job: finishes it if this client holds it, cancels it if no client does.

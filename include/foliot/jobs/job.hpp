@@ -18,6 +18,7 @@
 #include <string>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/jobs/fields.hpp>
 
 namespace foliot::jobs {
 
@@ -86,9 +87,19 @@ struct job {
   /// Only where it is reserved: when the reservation ends, by the store's monotonic clock; never() elsewhere.
   instant expires = instant::never();
   job_counters counters{};
+  /// What its put brought besides the body. It never changes.
+  job_fields fields{};
+  /// What has become of it: as the last release or bury that brought a history has left it, or as its put brought it.
+  job_fields history{};
 
   friend bool operator==(const job&, const job&) = default;
 };
+
+/// What a job brings to its worker, or a put to its store, in bytes: the body, the fields and the history.
+template <class Job>
+[[nodiscard]] std::uint64_t content_bytes(const Job& it) noexcept {
+  return it.body.size() + it.fields.bytes().size() + it.history.bytes().size();
+}
 
 /// A job that a worker has got, with what the worker needs to end it.
 struct claimed_job {

@@ -35,10 +35,11 @@
 
 namespace foliot::jobs {
 
-/// How much a memory_store holds at most. A put beyond it is answered with `no_space`.
+/// How much a memory_store holds at most. A put beyond it is answered with `no_space`, and so is a release or a bury
+/// whose longer history is beyond it.
 struct memory_bounds {
   std::uint64_t jobs = std::numeric_limits<std::uint64_t>::max();
-  /// Of bodies, keys and names of tubes, and job_overhead for each job.
+  /// Of bodies, fields, histories, keys and names of tubes, and job_overhead for each job.
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 };
 

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include <foliot/jobs/fields.hpp>
 #include <foliot/jobs/job.hpp>
 
 namespace foliot::jobs {
@@ -50,6 +51,10 @@ struct put {
   due_at due = milliseconds(0);
   milliseconds ttr = std::chrono::minutes(1);
   on_existing existing = on_existing::keep;
+  /// What the job has besides its body; it never changes.
+  job_fields fields = {};
+  /// For programs that move a job from one store to another: what has become of it there. A new job has none.
+  job_fields history = {};
 
   friend bool operator==(const put&, const put&) = default;
 };
@@ -58,9 +63,9 @@ struct put {
 struct claim {
   std::vector<std::string> tubes;
   std::uint32_t count = 1;
-  /// Once the bounded claims of a batch have brought bodies of so many bytes, they bring no further job: the answer is
-  /// cut short. So the first job of a batch is always brought, and the last one may exceed the bound. Claims with the
-  /// greatest number as their bound have none.
+  /// Once the bounded claims of a batch have brought so many bytes (content_bytes() of the jobs), they bring no further
+  /// job: the answer is cut short. So the first job of a batch is always brought, and the last one may exceed the
+  /// bound. Claims with the greatest number as their bound have none.
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 
   friend bool operator==(const claim&, const claim&) = default;
@@ -91,6 +96,8 @@ struct release {
   /// None: as before.
   std::optional<jobs::priority> priority = std::nullopt;
   due_at due = milliseconds(0);
+  /// Replaces the job's history as a whole; none: as before.
+  std::optional<job_fields> history = std::nullopt;
 
   friend bool operator==(const release&, const release&) = default;
 };
@@ -106,6 +113,8 @@ struct abandon {
 struct bury {
   reservation token;
   std::optional<jobs::priority> priority = std::nullopt;  ///< none: as before
+  /// Replaces the job's history as a whole; none: as before.
+  std::optional<job_fields> history = std::nullopt;
 
   friend bool operator==(const bury&, const bury&) = default;
 };
@@ -168,7 +177,7 @@ struct pause {
 /// Shows a job, whatever state it is in.
 struct peek {
   job_name name;
-  /// Whether the answer has the job's body; else that is empty there.
+  /// Whether the answer has the job's body; else that is empty there. It has the fields and the history in any case.
   bool with_body = true;
 
   friend bool operator==(const peek&, const peek&) = default;

@@ -139,11 +139,12 @@ in_flight<Operation> client::by_holder(job_id id, Operation what) {
 }
 
 in_flight<finish> client::finish(job_id id) { return by_holder(id, jobs::finish{}); }
-in_flight<release> client::release(job_id id, std::optional<priority> urgency, due_at due) {
-  return by_holder(id, jobs::release{{}, urgency, due});
+in_flight<release> client::release(job_id id, std::optional<priority> urgency, due_at due,
+                                   std::optional<job_fields> history) {
+  return by_holder(id, jobs::release{{}, urgency, due, std::move(history)});
 }
-in_flight<bury> client::bury(job_id id, std::optional<priority> urgency) {
-  return by_holder(id, jobs::bury{{}, urgency});
+in_flight<bury> client::bury(job_id id, std::optional<priority> urgency, std::optional<job_fields> history) {
+  return by_holder(id, jobs::bury{{}, urgency, std::move(history)});
 }
 in_flight<touch> client::touch(job_id id) { return by_holder(id, jobs::touch{}); }
 

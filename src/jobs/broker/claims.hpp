@@ -21,7 +21,7 @@
 
 namespace foliot::jobs::detail {
 
-/// Of bodies that the claims of a batch bring; the last one may exceed it.
+/// Of the jobs that the claims of a batch bring; the last one may exceed it.
 inline constexpr std::uint64_t most_claimed_bytes = 16U << 20;
 
 class claims {

@@ -29,8 +29,8 @@ using waits_for_event = runtime::detail::operation_awaiter<event_wait>;
 
 // The most that one batch has, so that its tasks have their answers soon; and most_given_back.
 constexpr std::size_t most_requests = 1024;
-constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of bodies; the last may exceed it
-// Of bodies that other requests than claims may bring; the last one may exceed it.
+constexpr std::size_t most_bytes = std::size_t{1} << 20;  // that it brings to the store; the last may exceed it
+// Of the jobs that the answers to other requests than claims may bring; the last one may exceed it.
 constexpr std::uint64_t most_asked_bytes = most_claimed_bytes;
 
 /// A batch is a round trip to another machine and a sync there, and a turn of the tasks some µs. So run() waits for
@@ -219,8 +219,8 @@ void broker_core::gather_requests() {
   std::uint64_t asked_bytes = 0;  // at most
   while (broker_request* const one = queue_.front()) {
     if (entries_.size() == most_requests || bytes >= most_bytes || asked_bytes >= most_asked_bytes) break;
-    bytes += body_size(one->operation_);
-    if (brings_body(one->operation_)) asked_bytes += limits_.job.max_body;
+    bytes += brought_bytes(one->operation_);
+    if (brings_body(one->operation_)) asked_bytes += limits_.job.max_body + 2 * most_field_bytes;
     if (const std::string* const name = tube_with_news(one->operation_)) {
       if (tube_record* const tube = tubes_.find(*name)) tubes_.note_news(*tube);
     }

@@ -12,26 +12,29 @@
 
 namespace foliot::jobs::detail {
 
-/// The size of the body that the operation brings.
-[[nodiscard]] inline std::size_t body_size(const operation& it) {
-  const put* const what = std::get_if<put>(&it);
-  return what == nullptr ? 0 : what->body.size();
+/// The bytes that the operation brings: of a body, fields and a history.
+[[nodiscard]] inline std::size_t brought_bytes(const operation& it) {
+  if (const put* const what = std::get_if<put>(&it)) return content_bytes(*what);
+  const auto size_of = [](const auto& what) { return what.history ? what.history->bytes().size() : 0; };
+  if (const release* const what = std::get_if<release>(&it)) return size_of(*what);
+  if (const bury* const what = std::get_if<bury>(&it)) return size_of(*what);
+  return 0;
 }
 
 class request_queue {
  public:
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  // of the bodies
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  // that they bring
   [[nodiscard]] broker_request* front() noexcept { return all_.front(); }
 
-  /// Throws broker_full if the limits have no room. A body that is alone may exceed queued_bytes.
+  /// Throws broker_full if the limits have no room. What is alone may exceed queued_bytes.
   void push(broker_request& one, const broker_limits& limits) {
     if (size_ >= limits.operations) {
       throw broker_full("the broker has " + std::to_string(size_) +
                         " operations in its queue, which is its limit: try again later");
     }
-    const std::size_t bytes = body_size(one.operation_);
+    const std::size_t bytes = brought_bytes(one.operation_);
     if (bytes != 0 && bytes_ != 0 && bytes + bytes_ > limits.queued_bytes) {
       throw broker_full("the operations in the broker's queue have bodies of " + std::to_string(bytes_) +
                         " bytes, and their limit is " + std::to_string(limits.queued_bytes) + ": try again later");
@@ -44,7 +47,7 @@ class request_queue {
   void erase(broker_request& one) noexcept {
     all_.erase(one);
     --size_;
-    bytes_ -= body_size(one.operation_);
+    bytes_ -= brought_bytes(one.operation_);
   }
 
  private:

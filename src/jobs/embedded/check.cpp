@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "opening.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -105,6 +106,9 @@ check_result embedded_core::check_jobs(std::map<tube_number, found_jobs>& found,
     record it;
     if (!decode(id, records.value(), it, false)) return wrong(job + ": its record cannot be read");
     if (id == 0 || id >= next_id_) return wrong(job + ": its id was not given yet");
+    if (it.has_fields() && format_version_ < format_with_fields) {
+      return wrong(job + ": it has fields, and the folder's format has none");
+    }
     tube* home = tubes_.find(it.tube);
     if (home == nullptr) return wrong(job + ": its tube is not known");
     found_jobs& sum = found[it.tube];

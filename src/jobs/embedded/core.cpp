@@ -76,6 +76,7 @@ void embedded_core::stop_timers() noexcept {
 void embedded_core::open() {
   const opened_format format = open_format(disk_);
   opening_ = format.opening;
+  format_version_ = format.version;
   next_id_ = id_limit_ = format.next_id;
   tubes_.open(disk_);
   disk_.write(true);

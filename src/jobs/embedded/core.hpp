@@ -13,6 +13,8 @@
 //   2. `stored` of a tube counts the entries of its indexes. It is written with them.
 //   3. The windows of a tube have what window.hpp says; the window of due jobs is empty only if no job is delayed.
 //   4. Nothing in an index sorts below the floor in its tube's row: the row is written with what lowers the floor.
+//   5. If a record has fields or a history, the folder has the version of the format that goes with them: it is written
+//      with the first such record.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -200,6 +202,7 @@ class embedded_core {
   std::deque<tube*> overdue_;  ///< the tubes that had due jobs when advance() looked, in the order of their turns
   quad_heap pause_timers_;     ///< by the monotonic clock
   std::uint64_t opening_ = 0;
+  std::uint64_t format_version_ = 0;  ///< the folder's: see opening.hpp
   job_id next_id_ = 1;
   job_id id_limit_ = 1;    ///< ids below it may be given: the stored limit is not below it
   bool is_usable_ = true;  ///< false: no batch may be executed any more, nothing may be written
@@ -218,7 +221,7 @@ class embedded_core {
   utc_time utc_up_{};  ///< and rounded up: from here a delay counts, so that it is not a fraction too short
   instant now_;
   bool must_sync_ = false;           ///< an answer of this batch depends on what was written
-  std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that its claims have brought
+  std::uint64_t claimed_bytes_ = 0;  ///< of the jobs that its claims have brought
   std::vector<tube*> ready_tubes_;
   std::vector<tube*> due_changed_;
   std::vector<const tube*> emptied_tubes_;  ///< paused ones; they may have got a job again since

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "opening.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -33,6 +34,10 @@ void embedded_core::load_known(job_id id, record& it, bool with_body) {
 }
 
 void embedded_core::save(const record& it) {
+  if (it.has_fields() && format_version_ < format_with_fields) {
+    format_version_ = format_with_fields;
+    disk_.put(family::meta, "version", view(number_key(format_version_)));
+  }
   encode(it, value_);
   disk_.put(family::jobs, view(number_key(it.id)), value_);
   records_.save(it.id, value_, it.place == index_of::ready);
@@ -178,8 +183,12 @@ claimed_job embedded_core::reserve(record it, tube& home) {
   home.reserve(it.as_ready());
   records_.forget(it.id);
   std::string body = std::exchange(it.body, {});
+  job_fields fields = std::exchange(it.fields, {});
+  job_fields history = std::exchange(it.history, {});
   record kept = it;
   it.body = std::move(body);
+  it.fields = std::move(fields);
+  it.history = std::move(history);
   held_.add(std::move(kept), home, token, expires);
   return {token, shown(std::move(it), home, job_state::reserved, expires, true)};
 }
@@ -196,7 +205,9 @@ job embedded_core::shown(record it, tube& home, job_state state, instant expires
           .delay = milliseconds(it.delay),
           .ttr = milliseconds(it.ttr),
           .expires = expires,
-          .counters = it.counters};
+          .counters = it.counters,
+          .fields = std::move(it.fields),
+          .history = std::move(it.history)};
 }
 
 }  // namespace foliot::jobs::detail

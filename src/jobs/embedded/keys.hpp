@@ -2,7 +2,7 @@
 // the order of the bytes is the order of the numbers.
 //
 //   family    key                      value
-//   meta      "version"                the format's number
+//   meta      "version"                the format's number (opening.hpp)
 //             "opening"                the number of the latest opening
 //             "ids"                    the first id that may be new
 //             't', tube                the tube's row (tube.hpp)

@@ -17,7 +17,6 @@
 namespace foliot::jobs::detail {
 namespace {
 
-constexpr std::uint64_t format_version = 2;
 /// More ids and openings than the lost part of a log can have given: none of them may be given again.
 constexpr std::uint64_t skipped_by_salvage = 10'000'000;
 
@@ -132,12 +131,14 @@ opened_format open_format(disk& of) {
     if (disk::scan any(of, family::meta, "", ""); any.valid()) {
       refuse(of.folder(), "it is the database of another program: name another folder");
     }
-    of.put(family::meta, "version", view(number_key(format_version)));
-  } else if (*version != format_version) {
-    refuse(of.folder(), "its format has version " + std::to_string(*version) + ", and this program reads version " +
-                            std::to_string(format_version) + ": use the program that wrote it");
+    of.put(family::meta, "version", view(number_key(format_without_fields)));
+  } else if (*version != format_without_fields && *version != format_with_fields) {
+    refuse(of.folder(), "its format has version " + std::to_string(*version) +
+                            ", and this program reads the versions " + std::to_string(format_without_fields) + " and " +
+                            std::to_string(format_with_fields) + ": use the program that wrote it");
   }
   opened_format found;
+  found.version = version.value_or(format_without_fields);
   const std::uint64_t skipped = of.damage().empty() ? 0 : skipped_by_salvage;
   found.opening = read_number(of, "opening").value_or(0) + skipped + 1;
   found.next_id = std::max<job_id>(read_number(of, "ids").value_or(1), 1) + skipped;

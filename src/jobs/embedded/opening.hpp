@@ -21,13 +21,20 @@ namespace foliot::jobs::detail {
 /// everything that was synced in it.
 rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on);
 
+/// The versions of the format that this program reads. A new folder has the first one, and gets the second one with its
+/// first record that has fields or a history: so an earlier program, which cannot read such a record, opens the folder
+/// as long as there is none, and refuses it from then on.
+inline constexpr std::uint64_t format_without_fields = 2;
+inline constexpr std::uint64_t format_with_fields = 3;
+
 struct opened_format {
+  std::uint64_t version = format_without_fields;
   std::uint64_t opening = 0;  ///< higher than that of every earlier opening
   job_id next_id = 1;         ///< higher than every id that was given
 };
 
 /// Reads the format of the database, or gathers the writes that make a new one. Gathers the number of this opening.
-/// Throws store_failure if the database is not a store of this version.
+/// Throws store_failure if the database is not a store of these versions.
 [[nodiscard]] opened_format open_format(disk& of);
 
 }  // namespace foliot::jobs::detail

@@ -43,6 +43,8 @@ put_answer embedded_core::step(put& what) {
   it.made = now_ms();
   it.ttr = what.ttr.count();
   it.key = std::move(what.key);
+  it.fields = std::move(what.fields);
+  it.history = std::move(what.history);
   set_due(it, what.due);
   insert(it, std::move(what.body), home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
   must_sync_ = true;

@@ -41,7 +41,7 @@ claim_answer embedded_core::step(claim& what) {
     record it;
     load_known(first->id, it, true);
     answer.jobs.push_back(reserve(std::move(it), *best));
-    if (is_bounded(what)) claimed_bytes_ += answer.jobs.back().job.body.size();
+    if (is_bounded(what)) claimed_bytes_ += content_bytes(answer.jobs.back().job);
   }
   return answer;
 }
@@ -90,6 +90,7 @@ holder_answer embedded_core::step(release& what) {
   leave(*held);
   ++it.counters.releases;
   it.priority = what.priority.value_or(it.priority);
+  if (what.history) it.history = *std::move(what.history);
   set_due(it, what.due);
   link(it, home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
   save(it);
@@ -116,6 +117,7 @@ holder_answer embedded_core::step(bury& what) {
   leave(*held);
   ++it.counters.buries;
   it.priority = what.priority.value_or(it.priority);
+  if (what.history) it.history = *std::move(what.history);
   link(it, home, job_state::buried);
   save(it);
   must_sync_ = true;

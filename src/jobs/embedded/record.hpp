@@ -1,4 +1,15 @@
 // A job as the embedded store keeps it: all but the tube's name.
+//
+//   1 byte     the index
+//   1 byte     what follows: 1 is added if the body is kept apart, 2 if there are fields, 4 if there is a history
+//   1 byte     the length of the key
+//   72 bytes   numbers, in the order of each_number() in record.cpp
+//              the key
+//              if there are fields: 2 bytes of their length, and the fields (fields.hpp)
+//              if there is a history: 2 bytes of its length, and the history
+//              the body, unless it is kept apart
+//
+// A record with fields or a history is of version 3 of the format, any other one of version 2 (opening.hpp).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +28,7 @@ namespace foliot::jobs::detail {
 enum class index_of : std::uint8_t { due, ready, buried };
 
 /// Bodies up to this size are part of the record. Longer ones are kept apart, so that a release or a bury does not
-/// write them again.
+/// write them again. Fields and histories are part of it in any case: there are few of them, and they are short.
 inline constexpr std::size_t longest_inline_body = 1024;
 
 struct record {
@@ -34,7 +45,11 @@ struct record {
   bool body_apart = false;     ///< the body is in the family `bodies`
   std::string key;
   std::string body;  ///< empty if it is kept apart
+  job_fields fields;
+  job_fields history;
 
+  /// Whether it needs version 3 of the format.
+  [[nodiscard]] bool has_fields() const noexcept { return !fields.empty() || !history.empty(); }
   [[nodiscard]] ready_entry as_ready() const noexcept { return {priority, id}; }
   [[nodiscard]] due_entry as_due() const noexcept { return {due, id, priority}; }
 };

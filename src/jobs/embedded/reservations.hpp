@@ -23,7 +23,7 @@ namespace foliot::jobs::detail {
 
 /// A reserved job. Its deadline is one nanosecond after `expires`: at that instant itself the reservation is alive.
 struct held_job : timer_node {
-  record data;  ///< without an inline body
+  record data;  ///< without an inline body, fields and history
   tube* home = nullptr;
   reservation token;
   instant expires;

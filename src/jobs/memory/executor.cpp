@@ -181,7 +181,9 @@ put_answer memory_store::executor::operator()(put& what) {
             .body = std::move(what.body),
             .priority = what.priority,
             .made = utc_,
-            .ttr = what.ttr};
+            .ttr = what.ttr,
+            .fields = std::move(what.fields),
+            .history = std::move(what.history)};
   set_due(it.job, what.due);
   it.job.state = waiting_state(it.job.due, utc_);
   store_.bytes_ += memory_bytes_of(it.job);
@@ -195,6 +197,19 @@ bool memory_store::executor::has_room(const put& what, const record* old) const 
   const std::uint64_t bytes = store_.bytes_ - (old != nullptr ? memory_bytes_of(old->job) : 0);
   const memory_bounds& bounds = store_.bounds_;
   return jobs < bounds.jobs && bytes <= bounds.bytes && memory_bytes_of(what) <= bounds.bytes - bytes;
+}
+
+bool memory_store::executor::has_room(const std::optional<job_fields>& history, const record& it) const noexcept {
+  if (!history || history->bytes().size() <= it.job.history.bytes().size()) return true;
+  const std::uint64_t more = history->bytes().size() - it.job.history.bytes().size();
+  return store_.bytes_ <= store_.bounds_.bytes && more <= store_.bounds_.bytes - store_.bytes_;
+}
+
+void memory_store::executor::set_history(record& it, std::optional<job_fields>& history) {
+  if (!history) return;
+  store_.bytes_ -= memory_bytes_of(it.job);
+  it.job.history = std::move(*history);
+  store_.bytes_ += memory_bytes_of(it.job);
 }
 
 claim_answer memory_store::executor::operator()(claim& what) {
@@ -213,7 +228,7 @@ claim_answer memory_store::executor::operator()(claim& what) {
     }
     const tube* best = *std::ranges::min_element(open, {}, [](const tube* each) { return *each->ready.begin(); });
     result.jobs.push_back(reserve(store_.jobs_.at(best->ready.begin()->second), job_event::claim));
-    if (is_bounded(what)) claimed_bytes_ += result.jobs.back().job.body.size();
+    if (is_bounded(what)) claimed_bytes_ += content_bytes(result.jobs.back().job);
   }
   return result;
 }
@@ -230,9 +245,12 @@ holder_answer memory_store::executor::operator()(finish& what) {
 }
 
 holder_answer memory_store::executor::operator()(release& what) {
+  const record* const old = held(what.token);
+  if (old != nullptr && !has_room(what.history, *old)) return {holder_answer::kind::no_space};
   return change_held(what.token, job_event::release, [&](record& it) {
     ++it.job.counters.releases;
     it.job.priority = what.priority.value_or(it.job.priority);
+    set_history(it, what.history);
     set_due(it.job, what.due);
   });
 }
@@ -242,9 +260,12 @@ holder_answer memory_store::executor::operator()(abandon& what) {
 }
 
 holder_answer memory_store::executor::operator()(bury& what) {
+  const record* const old = held(what.token);
+  if (old != nullptr && !has_room(what.history, *old)) return {holder_answer::kind::no_space};
   return change_held(what.token, job_event::bury, [&](record& it) {
     ++it.job.counters.buries;
     it.job.priority = what.priority.value_or(it.job.priority);
+    set_history(it, what.history);
     it.burial = store_.next_burial_++;
   });
 }

@@ -18,7 +18,7 @@ namespace foliot::jobs {
 /// What a job, or the put that makes it, counts for memory_bounds.
 template <class Texts>
 [[nodiscard]] std::uint64_t memory_bytes_of(const Texts& what) noexcept {
-  return memory_store::job_overhead + what.tube.size() + what.key.size() + what.body.size();
+  return memory_store::job_overhead + what.tube.size() + what.key.size() + content_bytes(what);
 }
 
 /// Adds `step`, which is 1 or -1, to what a job counts for.
@@ -72,6 +72,10 @@ class memory_store::executor {
  private:
   /// Whether there is room for this put, which replaces `old` unless that is null.
   [[nodiscard]] bool has_room(const put& what, const record* old) const noexcept;
+  /// Whether there is room for this history in place of that of the job.
+  [[nodiscard]] bool has_room(const std::optional<job_fields>& history, const record& it) const noexcept;
+  /// Replaces the history of a job, unless there is none to replace it by.
+  void set_history(record& it, std::optional<job_fields>& history);
   [[nodiscard]] static reservation token_of(const record& it);
   /// Ends a reservation whose time is over.
   void expire(record& it);
@@ -115,7 +119,7 @@ class memory_store::executor {
   const std::chrono::sys_time<std::chrono::nanoseconds> wall_;
   const utc_time utc_ = std::chrono::floor<milliseconds>(wall_);
   const instant now_;
-  std::uint64_t claimed_bytes_ = 0;  ///< of the bodies that the claims of the batch have brought
+  std::uint64_t claimed_bytes_ = 0;  ///< of the jobs that the claims of the batch have brought
   std::set<std::string> ready_tubes_;
   std::set<std::string> emptied_tubes_;  ///< they may have got a job again since
   std::vector<reservation> expired_;

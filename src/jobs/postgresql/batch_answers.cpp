@@ -1,11 +1,15 @@
 // What the replies to a batch say: see batch_plan.hpp.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "batch_plan.hpp"
+#include "database_connection.hpp"
 #include "database_integers.hpp"
 #include "sql_constants.hpp"
 #include "statements.hpp"
@@ -24,7 +28,17 @@ constexpr std::int64_t passed_over = sql_constants::answer_passed_over;
 constexpr std::int64_t no_room = sql_constants::answer_no_room;
 constexpr std::int64_t elsewhere = sql_constants::put_elsewhere;
 
-/// A row of the type foliot.claimed, whose first column is `at`.
+[[noreturn]] void fail_for_fields(job_id id) {
+  throw database_failure(std::string(damaged_data), "the fields of the job " + std::to_string(id) + " are damaged");
+}
+
+job_fields parse_fields(std::string_view encoding, job_id id) {
+  std::optional<job_fields> parsed = job_fields::parse(encoding);
+  if (!parsed) fail_for_fields(id);
+  return std::move(*parsed);
+}
+
+/// A row of the type foliot.shown_job, whose first column is `at`.
 job read_job(const reply& from, int row, int at, job_state state, const batch_time& time) {
   const auto number = [&](int column) { return from.integer(row, at + column); };
   job it;
@@ -44,6 +58,12 @@ job read_job(const reply& from, int row, int at, job_state state, const batch_ti
                  .releases = counter_of(number(12)),
                  .buries = counter_of(number(13)),
                  .kicks = counter_of(number(14))};
+  if (!from.is_null(row, at + 15)) {
+    const std::vector<std::string> texts = from.texts(row, at + 15);
+    if (texts.size() != 2) fail_for_fields(it.id);
+    it.fields = parse_fields(texts[0], it.id);
+    it.history = parse_fields(texts[1], it.id);
+  }
   return it;
 }
 
@@ -211,7 +231,9 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
   answer_reader reader(opening_, time);
   result.done.answers.reserve(batch_.size());
   for (std::size_t i = 0; i < batch_.size(); ++i) {
-    reader.take(replies[places_[i].call], places_[i].index, &calls_[places_[i].call].what() == &statements::put_plain);
+    const sql_statement* const what = &calls_[places_[i].call].what();
+    const bool is_plain = what == &statements::put_plain || what == &statements::put_plain_with_fields;
+    reader.take(replies[places_[i].call], places_[i].index, is_plain);
     result.done.answers.push_back(std::visit(reader, batch_[i]));
     if (reader.was_elsewhere()) result.map.elsewhere.push_back(i);
   }

@@ -52,14 +52,14 @@ class batch_plan::builder {
   void give_back_unwanted();
   void operator()(const put& what);
   void operator()(const finish& what);
-  void operator()(const release& what) { change_held(sql_constants::to_release, what.token, what.priority, what.due); }
-  void operator()(const abandon& what) {
-    change_held(sql_constants::to_abandon, what.token, std::nullopt, milliseconds(0));
+  void operator()(const release& what) {
+    change_held(sql_constants::to_release, what.token, what.priority, what.due, what.history);
   }
-  void operator()(const bury& what) { change_held(sql_constants::to_bury, what.token, what.priority, milliseconds(0)); }
-  void operator()(const touch& what) {
-    change_held(sql_constants::to_touch, what.token, std::nullopt, milliseconds(0));
+  void operator()(const abandon& what) { change_held(sql_constants::to_abandon, what.token); }
+  void operator()(const bury& what) {
+    change_held(sql_constants::to_bury, what.token, what.priority, milliseconds(0), what.history);
   }
+  void operator()(const touch& what) { change_held(sql_constants::to_touch, what.token); }
   void operator()(const cancel& what) { change_waiting(sql_constants::to_cancel, what.name, milliseconds(0)); }
   void operator()(const reschedule& what) { change_waiting(sql_constants::to_reschedule, what.name, what.due); }
   void operator()(const fire_now& what) { change_waiting(sql_constants::to_fire_now, what.name, milliseconds(0)); }
@@ -92,7 +92,8 @@ class batch_plan::builder {
   void close_keyed();
   void close_held();
   void close_waiting();
-  void change_held(std::int64_t what, const reservation& token, std::optional<priority> urgency, const due_at& due);
+  void change_held(std::int64_t what, const reservation& token, std::optional<priority> urgency = std::nullopt,
+                   const due_at& due = milliseconds(0), const std::optional<job_fields>& history = std::nullopt);
   void change_waiting(std::int64_t what, const job_name& name, const due_at& due);
   /// The operation is the next one of this list of operations, whose call is yet to be added.
   void join(std::vector<std::size_t>& list) { list.push_back(next_++); }
@@ -118,6 +119,9 @@ class batch_plan::builder {
   sql_integers priorities_;
   sql_integers ttrs_;
   sql_integers existing_;
+  sql_texts fields_;
+  sql_texts histories_;
+  bool has_fields_ = false;  // one of them has fields or a history
   // Of the open finishes, or the open changes of one kind.
   std::vector<std::size_t> finishes_;
   std::set<job_id> finished_;
@@ -125,6 +129,8 @@ class batch_plan::builder {
   sql_integers whats_;
   token_columns tokens_;
   due_columns dues_;
+  sql_optional_texts new_histories_;
+  bool has_histories_ = false;  // one of them has a history
 };
 
 void batch_plan::builder::finish_call(call&& made, std::vector<std::size_t>& list) {
@@ -195,16 +201,22 @@ void batch_plan::builder::close() {
   priorities_.clear();
   ttrs_.clear();
   existing_.clear();
+  fields_.clear();
+  histories_.clear();
+  has_fields_ = false;
   finished_.clear();
   whats_.clear();
   tokens_ = {};
   dues_ = {};
+  new_histories_.clear();
+  has_histories_ = false;
 }
 
 void batch_plan::builder::close_plain() {
   if (!puts_.empty()) {
-    call made = new_call(statements::put_plain);
+    call made = new_call(has_fields_ ? statements::put_plain_with_fields : statements::put_plain);
     made.add(tubes_).add(bodies_).add(priorities_).add(dues_.ats).add(dues_.dues).add(ttrs_);
+    if (has_fields_) made.add(fields_).add(histories_);
     finish_call(std::move(made), puts_);
   }
   if (!finishes_.empty()) {
@@ -215,15 +227,23 @@ void batch_plan::builder::close_plain() {
 }
 
 void batch_plan::builder::close_keyed() {
-  call made = new_call(frame_.passes_over ? statements::put_or_pass : statements::put_keyed);
+  const sql_statement& without = frame_.passes_over ? statements::put_or_pass : statements::put_keyed;
+  const sql_statement& with =
+      frame_.passes_over ? statements::put_or_pass_with_fields : statements::put_keyed_with_fields;
+  call made = new_call(has_fields_ ? with : without);
   made.add(tubes_).add(keys_).add(bodies_).add(priorities_).add(dues_.ats).add(dues_.dues).add(ttrs_).add(existing_);
+  if (has_fields_) made.add(fields_).add(histories_);
   finish_call(std::move(made), puts_);
 }
 
 void batch_plan::builder::close_held() {
-  call made = new_call(frame_.lacks_room ? statements::change_held_or_pass : statements::change_held);
+  const sql_statement& without = frame_.lacks_room ? statements::change_held_or_pass : statements::change_held;
+  const sql_statement& with =
+      frame_.lacks_room ? statements::change_held_with_histories_or_pass : statements::change_held_with_histories;
+  call made = new_call(has_histories_ ? with : without);
   made.add(whats_).add(tokens_.ids).add(tokens_.openings).add(tokens_.attempts);
   made.add(priorities_).add(dues_.ats).add(dues_.dues);
+  if (has_histories_) made.add(new_histories_);
   finish_call(std::move(made), changes_);
 }
 
@@ -239,6 +259,9 @@ void batch_plan::builder::push_put(const put& what) {
   priorities_.emplace_back(what.priority);
   dues_.push(what.due);
   ttrs_.emplace_back(what.ttr.count());
+  fields_.emplace_back(what.fields.bytes());
+  histories_.emplace_back(what.history.bytes());
+  has_fields_ = has_fields_ || !what.fields.empty() || !what.history.empty();
   join(puts_);
 }
 
@@ -267,12 +290,14 @@ void batch_plan::builder::operator()(const finish& what) {
 }
 
 void batch_plan::builder::change_held(std::int64_t what, const reservation& token, std::optional<priority> urgency,
-                                      const due_at& due) {
+                                      const due_at& due, const std::optional<job_fields>& history) {
   open(kind::held);
   whats_.emplace_back(what);
   tokens_.push(token);
   priorities_.push_back(urgency ? std::optional<std::int64_t>(*urgency) : std::nullopt);
   dues_.push(due);
+  new_histories_.push_back(history ? std::optional(history->bytes()) : std::nullopt);
+  has_histories_ = has_histories_ || history;
   join(changes_);
 }
 
@@ -289,7 +314,7 @@ void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name
 
 void batch_plan::builder::operator()(const claim& what) {
   close();
-  call made(frame_.lacks_room ? statements::claim_or_pass : statements::claim);
+  call made(frame_.lacks_room ? statements::claim_best_or_pass : statements::claim_best);
   made.add(frame_.registration).add(frame_.opening).add(frame_.time);
   made.add(sql_texts(what.tubes.begin(), what.tubes.end())).add(std::int64_t{what.count});
   if (is_bounded(what)) {
@@ -302,7 +327,7 @@ void batch_plan::builder::operator()(const claim& what) {
 
 void batch_plan::builder::operator()(const claim_job& what) {
   close();
-  call made(frame_.passes_over ? statements::claim_job_or_pass : statements::claim_job);
+  call made(frame_.passes_over ? statements::claim_named_or_pass : statements::claim_named);
   made.add(frame_.registration).add(frame_.opening).add(frame_.time).add(to_database(what.id));
   alone(std::move(made));
 }
@@ -336,7 +361,7 @@ void batch_plan::builder::operator()(const pause& what) {
 void batch_plan::builder::operator()(const peek& what) {
   close();
   const job_key* const by_key = std::get_if<job_key>(&what.name);
-  call made(statements::peek);
+  call made(statements::show);
   made.add(by_key == nullptr ? to_database(std::get<job_id>(what.name)) : 0);
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->tube));
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->key));
@@ -345,7 +370,7 @@ void batch_plan::builder::operator()(const peek& what) {
 
 void batch_plan::builder::operator()(const peek_first& what) {
   close();
-  alone(std::move(call(statements::peek_first).add(what.tube).add(static_cast<std::int64_t>(what.state))));
+  alone(std::move(call(statements::show_first).add(what.tube).add(static_cast<std::int64_t>(what.state))));
 }
 
 void batch_plan::builder::operator()(const count_tube& what) {

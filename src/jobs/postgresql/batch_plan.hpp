@@ -98,6 +98,7 @@ class batch_plan {
     /// There was no room for the number, so nobody can find out whether the batch was committed.
     static constexpr std::int64_t no_partition = sql_constants::no_partition;
   };
+  /// Throws database_failure if the fields of a job are damaged.
   [[nodiscard]] outcome read(std::span<const reply> replies, batch_time& time) const;
 
  private:

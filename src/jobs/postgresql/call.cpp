@@ -57,6 +57,17 @@ call& call::add(const sql_texts& values) {
   return push(type_bytea_array, std::move(out));
 }
 
+call& call::add(const sql_optional_texts& values) {
+  bool has_nulls = false;
+  for (const auto& each : values) has_nulls = has_nulls || !each;
+  std::string out = array_of(type_bytea, values.size(), has_nulls);
+  for (const auto& each : values) {
+    put_u32(out, each ? static_cast<std::uint32_t>(each->size()) : null_length);
+    if (each) out += *each;
+  }
+  return push(type_bytea_array, std::move(out));
+}
+
 call& call::add(const std::optional<std::vector<std::int64_t>>& values) {
   if (!values) return push(type_int8_array, std::nullopt);
   return add(sql_integers(values->begin(), values->end()));

@@ -24,6 +24,7 @@ struct sql_statement {
 
 using sql_integers = std::vector<std::optional<std::int64_t>>;
 using sql_texts = std::vector<std::string_view>;
+using sql_optional_texts = std::vector<std::optional<std::string_view>>;
 
 class call {
  public:
@@ -33,6 +34,7 @@ class call {
   call& add(std::string_view bytes);
   call& add(const sql_integers& values);
   call& add(const sql_texts& values);
+  call& add(const sql_optional_texts& values);
   call& add(const std::optional<std::vector<std::int64_t>>& values);
   call& add_null_integer();
   call& add_null_bytes();

@@ -31,6 +31,8 @@ namespace foliot::jobs::detail {
 
 /// The SQLSTATE of an error because the role lacks a right.
 inline constexpr std::string_view lacks_rights = "42501";
+/// The SQLSTATE of an error because a row is damaged.
+inline constexpr std::string_view damaged_data = "XX001";
 
 /// A statement has failed, or the connection.
 class database_failure : public std::runtime_error {

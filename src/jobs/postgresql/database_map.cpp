@@ -34,19 +34,23 @@ constexpr std::int64_t most_bytes = std::int64_t{4} << 20;
 /// The pause between two looks at jobs that cannot be moved now.
 constexpr duration pause_between_looks = std::chrono::milliseconds(100);
 
-/// The jobs of a piece, as sent_piece() gives them, in the form of take_piece().
+/// The jobs of a piece, as sent_jobs() gives them, in the form of take_piece().
 struct piece_columns {
   explicit piece_columns(const reply& sent) {
     for (int row = 0; row < sent.rows(); ++row) {
       keys.push_back(sent.bytes(row, 1));
       bodies.push_back(sent.bytes(row, 2));
       for (const std::int64_t each : sent.integers(row, 3)) numbers.emplace_back(each);
+      fields.push_back(sent.bytes(row, 4));
+      histories.push_back(sent.bytes(row, 5));
     }
   }
 
   detail::sql_texts keys;
   detail::sql_texts bodies;
   detail::sql_integers numbers;
+  detail::sql_texts fields;
+  detail::sql_texts histories;
 };
 
 /// Pieces of other tubes on their way from the same database, which sends one piece at a time: while another process
@@ -77,7 +81,7 @@ class other_moves {
 /// Moves the piece that is on its way, if it is one of this tube; returns how many jobs it had.
 std::uint64_t carry(retrying_connection& from, retrying_connection& to, int number, std::int64_t piece,
                     const std::string& tube, other_moves& others) {
-  const reply sent = from.run(call(statements::sent_piece));
+  const reply sent = from.run(call(statements::sent_jobs));
   if (sent.rows() > 0 && sent.bytes(0, 0) != tube) {
     others.wait_for(piece, sent.bytes(0, 0), from);
     return 0;
@@ -87,7 +91,8 @@ std::uint64_t carry(retrying_connection& from, retrying_connection& to, int numb
     call taking(statements::take_piece);
     taking.add(std::int64_t{number}).add(piece).add(tube);
     try {
-      to.run(taking.add(columns.keys).add(columns.bodies).add(columns.numbers));
+      taking.add(columns.keys).add(columns.bodies).add(columns.numbers);
+      to.run(taking.add(columns.fields).add(columns.histories));
     } catch (const store_failure& error) {
       throw store_failure(std::string(error.what()) + ". " + std::to_string(sent.rows()) + " jobs of the tube '" +
                           tube + "' are on their way: nobody gets them until the move is repeated");

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/jobs/job_store.hpp>
 
 #include "primary.hpp"
+#include "schema.hpp"
 #include "sleep_for.hpp"
 
 namespace foliot::jobs::detail {
@@ -45,14 +47,16 @@ reply retrying_connection::run(const call& what) {
   for (;;) {
     try {
       if (connection_ == nullptr) {
-        connection_ = connect_to_primary(target_, no_step_).over;
+        auto made = connect_to_primary(target_, no_step_).over;
         has_connected_ = true;
-        connection_->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
-        if (connection_->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
+        made->execute_text(std::string(durable_commits) + settings, time.now() + begin_patience);
+        if (made->execute_text("SELECT to_regclass('foliot.map') IS NOT NULL", time.now() + begin_patience)
                 .bytes(0, 0) != "t") {
           throw store_failure("the database " + target_.to_string() +
                               " has no schema of foliot: make it with `foliot serve --migrate`");
         }
+        expect_admitted(*made, time.now() + begin_patience);
+        connection_ = std::move(made);
       }
       auto replies = connection_->run(std::span(&what, 1), time.now() + patience_);
       connection_->commit(time.now() + patience_);

@@ -17,6 +17,8 @@ class database_connection;
 
 /// The tables of version 1.
 [[nodiscard]] std::string_view schema_tables() noexcept;
+/// The step from version 1 to version 2.
+[[nodiscard]] std::string_view schema_step_2() noexcept;
 /// The functions, which every migration makes anew, file by file: a compiler need not take a literal of them all.
 [[nodiscard]] std::span<const std::string_view> schema_functions() noexcept;
 

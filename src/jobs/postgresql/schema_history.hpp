@@ -1,8 +1,9 @@
 // The versions of the schema, and which programs each one admits.
 //
 // A program knows one version. It works over a schema of this version, and over a newer one that still admits it: so
-// nodes of two versions share a database while an upgrade replaces them one by one. For that, a newer version leaves
-// the functions that an older admitted program calls as they are; what differs gets a new name.
+// nodes of two versions share a database while an upgrade replaces them one by one. For that, the calls of an older
+// admitted program mean the same over a newer version: a function may get more arguments, at the end and with defaults;
+// one whose result has other columns gets a new name (sql/earlier_programs.sql).
 #pragma once
 
 #include <span>

@@ -28,8 +28,8 @@ inline constexpr sql_statement put_plain{"put_plain", "SELECT foliot.put_plain($
 inline constexpr sql_statement put_keyed{"put_keyed", "SELECT foliot.put_keyed($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 inline constexpr sql_statement make_tubes_before{"make_tubes_before",
                                                  "SELECT 0::bigint FROM foliot.make_tubes_before($1)"};
-inline constexpr sql_statement claim{"claim", "SELECT * FROM foliot.claim($1, $2, $3, $4, $5, $6)"};
-inline constexpr sql_statement claim_job{"claim_job", "SELECT * FROM foliot.claim_job($1, $2, $3, $4)"};
+inline constexpr sql_statement claim_best{"claim_best", "SELECT * FROM foliot.claim_best($1, $2, $3, $4, $5, $6)"};
+inline constexpr sql_statement claim_named{"claim_named", "SELECT * FROM foliot.claim_named($1, $2, $3, $4)"};
 inline constexpr sql_statement finish{"finish", "SELECT foliot.finish($1, $2, $3, $4)"};
 inline constexpr sql_statement change_held{"change_held", "SELECT foliot.change_held($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement change_waiting{"change_waiting",
@@ -40,19 +40,30 @@ inline constexpr sql_statement pause{"pause", "SELECT 0::bigint FROM foliot.paus
 // The same in a batch that passes over locked jobs (sql/patient.sql).
 inline constexpr sql_statement put_or_pass{"put_or_pass",
                                            "SELECT foliot.put_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
-inline constexpr sql_statement claim_job_or_pass{"claim_job_or_pass",
-                                                 "SELECT * FROM foliot.claim_job_or_pass($1, $2, $3, $4)"};
+inline constexpr sql_statement claim_named_or_pass{"claim_named_or_pass",
+                                                   "SELECT * FROM foliot.claim_named_or_pass($1, $2, $3, $4)"};
 inline constexpr sql_statement change_waiting_or_pass{
     "change_waiting_or_pass", "SELECT foliot.change_waiting_or_pass($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement pause_or_pass{"pause_or_pass", "SELECT foliot.pause_or_pass($1, $2, $3, $4)"};
 // And if the database has no room.
-inline constexpr sql_statement claim_or_pass{"claim_or_pass",
-                                             "SELECT * FROM foliot.claim_or_pass($1, $2, $3, $4, $5, $6)"};
+inline constexpr sql_statement claim_best_or_pass{"claim_best_or_pass",
+                                                  "SELECT * FROM foliot.claim_best_or_pass($1, $2, $3, $4, $5, $6)"};
 inline constexpr sql_statement change_held_or_pass{"change_held_or_pass",
                                                    "SELECT foliot.change_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement kick_or_pass{"kick_or_pass", "SELECT foliot.kick_or_pass($1, $2, $3, $4)"};
-inline constexpr sql_statement peek{"peek", "SELECT state, (shown).* FROM foliot.peek($1, $2, $3, $4 <> 0)"};
-inline constexpr sql_statement peek_first{"peek_first", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"};
+// With the fields and histories of jobs, if one of the call has any.
+inline constexpr sql_statement put_plain_with_fields{"put_plain_with_fields",
+                                                     "SELECT foliot.put_plain($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr sql_statement put_keyed_with_fields{
+    "put_keyed_with_fields", "SELECT foliot.put_keyed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"};
+inline constexpr sql_statement put_or_pass_with_fields{
+    "put_or_pass_with_fields", "SELECT foliot.put_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"};
+inline constexpr sql_statement change_held_with_histories{
+    "change_held_with_histories", "SELECT foliot.change_held($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr sql_statement change_held_with_histories_or_pass{
+    "change_held_with_histories_or_pass", "SELECT foliot.change_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr sql_statement show{"show", "SELECT state, (shown).* FROM foliot.show($1, $2, $3, $4 <> 0)"};
+inline constexpr sql_statement show_first{"show_first", "SELECT state, (shown).* FROM foliot.show_first($1, $2)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
 inline constexpr sql_statement list_due{"list_due", "SELECT * FROM foliot.list_due($1, $2, $3, $4)"};
@@ -83,11 +94,11 @@ inline constexpr sql_statement plan_move{"plan_move", "SELECT foliot.plan_move($
 inline constexpr sql_statement leave{"leave", "SELECT foliot.leave($1)"};
 inline constexpr sql_statement join{"join", "SELECT 0::bigint FROM foliot.join($1, $2)"};
 inline constexpr sql_statement refuses_puts{"refuses_puts", "SELECT foliot.refuses_puts()::integer::bigint"};
-inline constexpr sql_statement send_piece{"send_piece",
-                                          "SELECT piece, is_left::integer::bigint FROM foliot.send_piece($1, $2, $3)"};
-inline constexpr sql_statement sent_piece{"sent_piece", "SELECT * FROM foliot.sent_piece()"};
+inline constexpr sql_statement send_piece{
+    "send_piece", "SELECT piece, is_left::integer::bigint FROM foliot.send_piece($1, $2, $3, true)"};
+inline constexpr sql_statement sent_jobs{"sent_jobs", "SELECT * FROM foliot.sent_jobs()"};
 inline constexpr sql_statement take_piece{"take_piece",
-                                          "SELECT 0::bigint FROM foliot.take_piece($1, $2, $3, $4, $5, $6)"};
+                                          "SELECT 0::bigint FROM foliot.take_piece($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement forget_piece{"forget_piece", "SELECT 0::bigint FROM foliot.forget_piece($1)"};
 inline constexpr sql_statement tell_of{"tell_of", "SELECT 0::bigint FROM pg_notify('foliot', encode($1, 'hex'))"};
 inline constexpr sql_statement has_left{"has_left", "SELECT 0::bigint FROM foliot.has_left($1)"};

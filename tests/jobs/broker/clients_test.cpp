@@ -174,6 +174,34 @@ TEST(BrokerClients, TheHolderChangesAReservationByItsId) {
   });
 }
 
+TEST(BrokerClients, AReleaseAndABuryMayBringAHistory) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    job_fields fields;
+    job_fields history;
+    EXPECT_TRUE(fields.set(1, "fields"));
+    EXPECT_TRUE(history.set(2, "history"));
+    put what = mail("x");
+    what.fields = fields;
+    const job_id id = co_await put_job(world.jobs, std::move(what));
+    client worker(world.jobs);
+    const claim_answer first = co_await worker.reserve_job(id);
+    EXPECT_EQ(first.jobs.at(0).job.fields, fields);
+    EXPECT_EQ(first.jobs.at(0).job.history, job_fields());
+    in_flight<release> releasing = worker.release(id, std::nullopt, 0ms, history);
+    const holder_answer released = co_await releasing;
+    EXPECT_EQ(released.what, holder_answer::kind::done);
+    const claim_answer second = co_await worker.reserve_job(id);
+    EXPECT_EQ(second.jobs.at(0).job.history, history);
+    in_flight<bury> burying = worker.bury(id, std::nullopt, fields);
+    const holder_answer buried = co_await burying;
+    EXPECT_EQ(buried.what, holder_answer::kind::done);
+    const claim_answer third = co_await worker.reserve_job(id);
+    EXPECT_EQ(third.jobs.at(0).job.fields, fields);
+    EXPECT_EQ(third.jobs.at(0).job.history, fields);
+    co_await worker.finish(id);
+  });
+}
+
 TEST(BrokerClients, RemoveFinishesWhatTheClientHoldsAndCancelsTheRest) {
   in_broker_worlds([](broker_world& world) -> task<> {
     client worker(world.jobs);

@@ -212,5 +212,24 @@ TEST(BrokerMany, TheQueueHasALimitOfBytes) {
       limits);
 }
 
+TEST(BrokerMany, FieldsAndHistoriesCountForTheLimitOfBytes) {
+  test::in_broker_worlds([](broker_world& world) -> task<> {
+    job_fields seven_bytes;
+    EXPECT_TRUE(seven_bytes.set(first_own_tag, "123"));
+    put with_both = mail("x");
+    with_both.fields = seven_bytes;
+    with_both.history = seven_bytes;
+    const in_flight<put> first(world.jobs, with_both);
+    EXPECT_EQ(world.jobs.counters().queued_bytes, 15U);
+    const in_flight<release> second(world.jobs, release{{1, 1, 1}, std::nullopt, milliseconds(0), seven_bytes});
+    EXPECT_EQ(world.jobs.counters().queued_bytes, 22U);
+    const in_flight<bury> third(world.jobs, bury{{1, 1, 1}, std::nullopt, seven_bytes});
+    EXPECT_EQ(world.jobs.counters().queued_bytes, 29U);
+    const in_flight<release> without(world.jobs, release{{1, 1, 1}});
+    EXPECT_EQ(world.jobs.counters().queued_bytes, 29U);
+    co_return;
+  });
+}
+
 }  // namespace
 }  // namespace foliot::jobs

@@ -52,6 +52,8 @@ class store_under_test {
 struct store_kind {
   std::string name;
   std::function<std::unique_ptr<store_under_test>()> make;
+  /// Whether its jobs have fields and histories.
+  bool keeps_fields = true;
 
   friend void PrintTo(const store_kind& kind, std::ostream* out) { *out << kind.name; }
 };
@@ -142,12 +144,27 @@ class AnyStore : public ::testing::TestWithParam<store_kind> {
 class JobStore : public AnyStore {};
 /// Case by case, over several openings: for durable stores (reopen.cpp).
 class ReopenedJobStore : public AnyStore {};
+/// Fields and histories case by case, in one opening and over several (fields.cpp).
+class FieldsOfJobs : public AnyStore {
+ protected:
+  job_fields fields_of(job_id id) { return run(peek{id}).job.value().fields; }
+  job_fields history_of(job_id id) { return run(peek{id, false}).job.value().history; }
+  reservation claimed(job_id id) { return run(claim_job{id}).jobs.at(0).token; }
+};
+class ReopenedFieldsOfJobs : public FieldsOfJobs {};
 /// At random (random.cpp).
 class RandomJobs : public AnyStore {};
 
 /// The parameters of ReopenedJobStore.
 inline std::vector<store_kind> if_durable(store_kind kind) {
   return kind.make()->durable() ? std::vector{std::move(kind)} : std::vector<store_kind>{};
+}
+/// The parameters of FieldsOfJobs, and of ReopenedFieldsOfJobs.
+inline std::vector<store_kind> if_it_keeps_fields(store_kind kind) {
+  return kind.keeps_fields ? std::vector{std::move(kind)} : std::vector<store_kind>{};
+}
+inline std::vector<store_kind> if_it_keeps_fields_durably(store_kind kind) {
+  return kind.keeps_fields ? if_durable(std::move(kind)) : std::vector<store_kind>{};
 }
 
 }  // namespace foliot::jobs::conformance
@@ -158,6 +175,12 @@ inline std::vector<store_kind> if_durable(store_kind kind) {
   INSTANTIATE_TEST_SUITE_P(label, JobStore, ::testing::Values(store_kind{#label, __VA_ARGS__}),                       \
                            [](const auto&) { return std::string(#label); });                                          \
   INSTANTIATE_TEST_SUITE_P(label, ReopenedJobStore, ::testing::ValuesIn(if_durable(store_kind{#label, __VA_ARGS__})), \
+                           [](const auto&) { return std::string(#label); });                                          \
+  INSTANTIATE_TEST_SUITE_P(label, FieldsOfJobs,                                                                       \
+                           ::testing::ValuesIn(if_it_keeps_fields(store_kind{#label, __VA_ARGS__})),                  \
+                           [](const auto&) { return std::string(#label); });                                          \
+  INSTANTIATE_TEST_SUITE_P(label, ReopenedFieldsOfJobs,                                                               \
+                           ::testing::ValuesIn(if_it_keeps_fields_durably(store_kind{#label, __VA_ARGS__})),          \
                            [](const auto&) { return std::string(#label); });                                          \
   INSTANTIATE_TEST_SUITE_P(label, RandomJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}),                     \
                            [](const auto&) { return std::string(#label); })

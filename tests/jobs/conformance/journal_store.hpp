@@ -38,6 +38,8 @@ enum class flaw : std::uint8_t {
   lies_about_cancels,        ///< answers `done`, and makes the job ready instead
   gives_an_id_twice,
   says_due_too_late,
+  drops_fields,     ///< of puts
+  drops_histories,  ///< of buries
 };
 
 struct journal_entry {
@@ -168,6 +170,8 @@ class journal_store final : public job_store {
     if (auto* const it = std::get_if<cancel>(&what); it != nullptr && flaw_ == flaw::lies_about_cancels) {
       what = fire_now{std::move(it->name)};
     }
+    if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::drops_fields) it->fields = {};
+    if (auto* const it = std::get_if<bury>(&what); it != nullptr && flaw_ == flaw::drops_histories) it->history = {};
   }
   void show_token(reservation& token) {
     token.opening = journal_.openings;

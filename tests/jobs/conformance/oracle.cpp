@@ -260,6 +260,8 @@ answer oracle::perform(const put& what) {
   it.job.priority = what.priority;
   it.job.made = utc_;
   it.job.ttr = what.ttr;
+  it.job.fields = what.fields;
+  it.job.history = what.history;
   set_due(it, what.due);
   it.job.state = it.job.due <= utc_ ? job_state::ready : job_state::delayed;
   if (it.job.state == job_state::ready) made_ready_.push_back(last_id_);
@@ -304,6 +306,7 @@ answer oracle::perform(const release& what) {
   it->job.counters.releases += 1;
   it->written = it->job.counters;
   if (what.priority) it->job.priority = *what.priority;
+  if (what.history) it->job.history = *what.history;
   set_due(*it, what.due);
   move(*it, job_event::release);
   return holder_answer{};
@@ -322,6 +325,7 @@ answer oracle::perform(const bury& what) {
   it->job.counters.buries += 1;
   it->written = it->job.counters;
   if (what.priority) it->job.priority = *what.priority;
+  if (what.history) it->job.history = *what.history;
   it->burial = ++burials_;
   move(*it, job_event::bury);
   return holder_answer{};

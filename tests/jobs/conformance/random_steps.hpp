@@ -52,9 +52,10 @@ inline rc::Gen<request> arbitrary_request() {
   const auto ahead = rc::gen::weightedElement<std::int64_t>(
       {{6, 0}, {3, 1}, {3, 2}, {2, 3}, {2, 5}, {1, 1000}, {1, 90'000'000}, {1, -1}, {1, -5}, {1, -90'000'000}});
   const auto sometimes = [](std::size_t of) { return rc::gen::weightedElement<bool>({{of - 1, false}, {1, true}}); };
+  const auto fields = rc::gen::weightedElement<unsigned>({{12, 0U}, {2, 1U}, {2, 2U}, {1, 3U}, {1, 4U}});
   return rc::gen::build<request>(
-      set(&request::what, what), set(&request::tube, rc::gen::inRange(0U, 3U)),
-      set(&request::other_tube, rc::gen::inRange(0U, 3U)),
+      set(&request::what, what), set(&request::fields, fields), set(&request::history, fields),
+      set(&request::tube, rc::gen::inRange(0U, 3U)), set(&request::other_tube, rc::gen::inRange(0U, 3U)),
       set(&request::key, rc::gen::weightedElement<unsigned>({{6, 0U}, {2, 1U}, {1, 2U}, {1, 3U}})),
       set(&request::by_key, sometimes(3)), set(&request::back, back), set(&request::forged, sometimes(20)),
       set(&request::priority, urgency), set(&request::with_priority, sometimes(2)), set(&request::ahead, ahead),

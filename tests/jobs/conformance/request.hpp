@@ -24,6 +24,9 @@ struct request {
   unsigned back = 0;
   /// A token that was never given.
   bool forged = false;
+  /// Which fields a put has, and which history a put, release or bury: see fields_of(); 0: none, or as before.
+  unsigned fields = 0;
+  unsigned history = 0;
   jobs::priority priority = 0;
   bool with_priority = false;
   /// The delay, or with `utc` the difference to the present time, in milliseconds; the length of a pause, too.

@@ -48,6 +48,15 @@ std::string show(const job_counters& counters) {
          to_string(counters.kicks);
 }
 
+std::string show(const job_fields& fields) {
+  std::string text = "(";
+  for (const job_fields::entry each : fields) {
+    text += (text.size() > 1 ? ", " : "") + to_string(each.tag) + ": " + to_string(each.value.size()) + " bytes '";
+    text += std::string(each.value.substr(0, 20)) + "'";
+  }
+  return text + ")";
+}
+
 std::string show(const job_counts& counts) {
   return "urgent " + to_string(counts.urgent) + ", ready " + to_string(counts.ready) + ", reserved " +
          to_string(counts.reserved) + ", delayed " + to_string(counts.delayed) + ", buried " + to_string(counts.buried);
@@ -57,7 +66,8 @@ std::string show(const job& it) {
   return "{id " + to_string(it.id) + ", tube " + it.tube + ", key '" + it.key + "', body '" + it.body + "', priority " +
          to_string(it.priority) + ", " + show(it.state) + ", made " + show(it.made) + ", due " + show(it.due) +
          ", delay " + to_string(it.delay.count()) + " ms, ttr " + to_string(it.ttr.count()) + " ms, expires " +
-         show(it.expires) + ", " + show(it.counters) + "}";
+         show(it.expires) + ", " + show(it.counters) + ", fields " + show(it.fields) + ", history " + show(it.history) +
+         "}";
 }
 
 std::string show(const put_answer& it) { return named(name_of(it.what, put_names), it.id); }
@@ -121,6 +131,8 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
   if ((of_job && !it.by_key) || among({"claim_job", "kick_job"})) out << " job " << it.back << " back";
   if (of_token) out << (it.forged ? " forged" : "") << " token " << it.back << " back";
   if (name == "put" || (it.with_priority && among({"release", "bury"}))) out << " priority " << it.priority;
+  if (name == "put" && it.fields != 0) out << " fields " << it.fields;
+  if (it.history != 0 && among({"put", "release", "bury"})) out << " history " << it.history;
   if (among({"put", "release", "reschedule", "pause"}))
     out << " at " << it.ahead << " ms" << (it.utc ? " from now" : "");
   if (name == "peek_first") out << " " << show(it.state);

@@ -16,6 +16,7 @@ std::string show(job_state state);
 std::string show(utc_time when);
 std::string show(instant when);
 std::string show(const job_counters& counters);
+std::string show(const job_fields& fields);
 std::string show(const job_counts& counts);
 std::string show(const job& it);
 std::string show(const put_answer& it);

@@ -159,6 +159,8 @@ twin::pair_of_operations twin::address(const request& it) const {
     return it.by_key ? job_name(job_key{tube, key_name(1 + it.key)}) : job_name(id);
   };
   const auto for_both = [](operation both) { return pair_of_operations{both, both}; };
+  const std::optional<job_fields> history =
+      has_fields_ && it.history != 0 ? std::optional(fields_of(it.history)) : std::nullopt;
   switch (it.what) {
     case 0:
       return for_both(put{.tube = tube,
@@ -167,13 +169,15 @@ twin::pair_of_operations twin::address(const request& it) const {
                           .priority = it.priority,
                           .due = due(it),
                           .ttr = milliseconds(it.ttr),
-                          .existing = it.existing});
+                          .existing = it.existing,
+                          .fields = has_fields_ ? fields_of(it.fields) : job_fields(),
+                          .history = history.value_or(job_fields())});
     case 1: return for_both(claim{{tube, tube_name(it.other_tube)}, it.count});
     case 2: return {claim_job{job}, claim_job{store_id(job)}};
     case 3: return {finish{token.first}, finish{token.second}};
-    case 4: return {release{token.first, urgency, due(it)}, release{token.second, urgency, due(it)}};
+    case 4: return {release{token.first, urgency, due(it), history}, release{token.second, urgency, due(it), history}};
     case 5: return {abandon{token.first}, abandon{token.second}};
-    case 6: return {bury{token.first, urgency}, bury{token.second, urgency}};
+    case 6: return {bury{token.first, urgency, history}, bury{token.second, urgency, history}};
     case 7: return {touch{token.first}, touch{token.second}};
     case 8: {
       const bool is_limited = it.state == job_state::buried || it.state == job_state::delayed;
@@ -205,6 +209,20 @@ twin::pair_of_operations twin::address(const request& it) const {
     }
     default: return for_both(clear_tube{tube, it.count});
   }
+}
+
+job_fields twin::fields_of(unsigned kind) const {
+  job_fields made;
+  const auto add = [&made](field_tag tag, std::string value) { static_cast<void>(made.set(tag, value)); };
+  const std::string unique = std::to_string(bodies_);
+  if (kind >= 1 && kind <= 3) add(first_own_tag, unique);
+  if (kind == 2) {
+    add(1, "");
+    add(0xffff, std::string("zero \0 and \xff", 12));
+    add(static_cast<field_tag>(2 + bodies_ % 1000), "of a later version");
+  }
+  if (kind == 3) add(0x100, std::string(most_field_bytes - made.bytes().size() - 4, 'x'));
+  return made;
 }
 
 // ---- comparing ----

@@ -23,7 +23,7 @@ namespace foliot::jobs::conformance {
 
 class twin {
  public:
-  explicit twin(const store_kind& kind) : store_(kind) {}
+  explicit twin(const store_kind& kind) : store_(kind), has_fields_(kind.keeps_fields) {}
 
   /// Does nothing after a failure.
   void perform(const step& it);
@@ -49,6 +49,9 @@ class twin {
   [[nodiscard]] job_id store_id(job_id oracles) const;
   [[nodiscard]] std::pair<reservation, reservation> recent_token(const request& it) const;
   [[nodiscard]] due_at due(const request& it) const;
+  /// Those of this kind, of which no two puts have the same: 1 has one field, 2 some, 3 as much as there may be, 4
+  /// none.
+  [[nodiscard]] job_fields fields_of(unsigned kind) const;
 
   // Each compares what the oracle and the store say, and returns the difference, if there is one.
   using difference = std::optional<std::string>;
@@ -71,6 +74,7 @@ class twin {
   void look_for_unacknowledged();
 
   open_store store_;
+  const bool has_fields_;
   oracle oracle_;
   std::map<job_id, job_id> store_ids_;   // by the oracle's
   std::map<job_id, job_id> oracle_ids_;  // by the store's

@@ -34,6 +34,8 @@ struct durable_job {
   jobs::priority priority = 0;
   jobs::utc_time due{};
   bool buried = false;
+  jobs::job_fields fields{};
+  jobs::job_fields history{};
   friend bool operator==(const durable_job&, const durable_job&) = default;
 };
 /// By the keys of the jobs.
@@ -102,7 +104,8 @@ class crashing_store {
         const auto peeked = run(jobs::peek{jobs::job_key{tube, key}}).job;
         if (!peeked) continue;
         if (peeked->body != "body of " + key) wrong_ = key + " has another body";
-        found[key] = {peeked->priority, peeked->due, peeked->state == jobs::job_state::buried};
+        const bool is_buried = peeked->state == jobs::job_state::buried;
+        found[key] = {peeked->priority, peeked->due, is_buried, peeked->fields, peeked->history};
       }
       if (run(jobs::count_all{}).counts.all() != found.size()) wrong_ = "there is a job from nowhere";
       const auto right = store_->check();
@@ -160,19 +163,31 @@ class crashing_store {
     if (choice < 3 || state.empty()) {
       const std::string key = "k" + std::to_string(++last_key_);
       keys_.push_back(key);
-      state[key] = {priority, due, false};
-      return jobs::put{tube, key, "body of " + key, priority, delay, 24h};
+      const jobs::job_fields fields = any_fields();
+      state[key] = {priority, due, false, fields, {}};
+      return jobs::put{.tube = tube,
+                       .key = key,
+                       .body = "body of " + key,
+                       .priority = priority,
+                       .due = delay,
+                       .ttr = 24h,
+                       .fields = fields};
     }
     if (!held_.empty() && choice < 6) {
       const auto [key, token] = *held_.begin();
       held_.erase(held_.begin());
+      durable_job& it = state.at(key);
+      const auto history = random_() % 2 == 0 ? std::optional(any_fields()) : std::nullopt;
+      if (choice < 5) it.history = history.value_or(it.history);
       if (choice == 3) {
-        state[key] = {priority, due, false};
-        return jobs::release{token, priority, delay};
+        it.priority = priority;
+        it.due = due;
+        it.buried = false;
+        return jobs::release{token, priority, delay, history};
       }
       if (choice == 4) {
-        state[key].buried = true;
-        return jobs::bury{token};
+        it.buried = true;
+        return jobs::bury{token, std::nullopt, history};
       }
       state.erase(key);
       return jobs::finish{token};
@@ -184,8 +199,20 @@ class crashing_store {
       if (!held) state.erase(any);
       return jobs::cancel{jobs::job_key{tube, key}};
     }
-    if (!held) any->second = {any->second.priority, due, false};
+    if (!held) {
+      any->second.due = due;
+      any->second.buried = false;
+    }
     return jobs::reschedule{jobs::job_key{tube, key}, delay};
+  }
+
+  /// None in half of the cases.
+  jobs::job_fields any_fields() {
+    jobs::job_fields made;
+    if (random_() % 2 == 0) {
+      EXPECT_TRUE(made.set(static_cast<jobs::field_tag>(1 + random_() % 0xffff), std::string(random_() % 3000, 'x')));
+    }
+    return made;
   }
 
   std::mt19937_64 random_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,37 @@ TEST(MemoryStore, RefusesPutsBeyondItsBounds) {
   EXPECT_EQ(execute_one(small, put{.tube = "a", .key = "k", .body = "xyz", .existing = on_existing::replace}).what,
             no_space);
   EXPECT_EQ(execute_one(small, count_all{}).counts.all(), 2U) << "the job that was to be replaced is there";
+}
+
+TEST(MemoryStore, CountsFieldsAndHistoriesForItsBounds) {
+  using holder = holder_answer::kind;
+  job_fields two_bytes;
+  ASSERT_TRUE(two_bytes.set(first_own_tag, "12"));
+  constexpr std::uint64_t one = memory_store::job_overhead + 1 + 2 * 6;  // the tube, the fields and the history
+  const put both{.tube = "a", .key = {}, .body = "", .fields = two_bytes, .history = two_bytes};
+  memory_store small({}, {.bytes = 2 * one});
+  EXPECT_EQ(execute_one(small, both).what, put_answer::kind::inserted);
+  EXPECT_EQ(execute_one(small, put{.tube = "a", .body = "", .fields = two_bytes}).what, put_answer::kind::inserted);
+  EXPECT_EQ(execute_one(small, both).what, put_answer::kind::no_space);
+
+  const reservation held = execute_one(small, claim_job{2}).jobs.at(0).token;
+  job_fields too_many = two_bytes;
+  ASSERT_TRUE(too_many.set(first_own_tag, "123"));
+  EXPECT_EQ(execute_one(small, release{held, std::nullopt, 0ms, too_many}).what, holder::no_space);
+  EXPECT_EQ(execute_one(small, bury{held, std::nullopt, too_many}).what, holder::no_space);
+  const job unchanged = execute_one(small, peek{job_id{2}}).job.value();
+  EXPECT_EQ(unchanged.state, job_state::reserved);
+  EXPECT_EQ(unchanged.history, job_fields());
+  EXPECT_EQ(execute_one(small, bury{held, std::nullopt, two_bytes}).what, holder::done);
+  EXPECT_TRUE(small.check());
+
+  const reservation again = execute_one(small, claim_job{2}).jobs.at(0).token;
+  EXPECT_EQ(execute_one(small, release{again, std::nullopt, 0ms, job_fields()}).what, holder::done) << "a shorter one";
+  EXPECT_EQ(execute_one(small, put{.tube = "b", .body = ""}).what, put_answer::kind::no_space) << "6 bytes are free";
+  EXPECT_TRUE(small.check());
+  EXPECT_EQ(execute_one(small, cancel{job_id{1}}).what, change_answer::kind::done);
+  EXPECT_EQ(execute_one(small, both).what, put_answer::kind::inserted);
+  EXPECT_TRUE(small.check());
 }
 
 /// A store whose next() were too early would be asked again and again.

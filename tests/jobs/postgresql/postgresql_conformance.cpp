@@ -7,7 +7,7 @@
 namespace foliot::jobs::conformance {
 namespace {
 
-FOLIOT_CONFORMING_STORE(postgresql, [] { return std::make_unique<postgresql_under_test>(); });
+FOLIOT_CONFORMING_STORE(postgresql, [] { return std::make_unique<postgresql_under_test>(); }, false);
 
 }  // namespace
 }  // namespace foliot::jobs::conformance

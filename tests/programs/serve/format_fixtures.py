@@ -142,13 +142,64 @@ class Filling:
                 "buried": self.buried, "pauses": pauses}
 
 
+# As lists of SQL: two fields, of which one has an empty value, and one; in the encoding of fields.hpp.
+TWO_FIELDS = r"\x8000000568656c6c6f80010000"
+ONE_FIELD = r"\xffff0001ff"
+
+
+class FieldsInDatabase:
+    """Puts jobs with fields and histories as a node does, for no protocol of clients has them."""
+
+    def __init__(self, ask, filling):
+        """`ask` executes a statement, and returns the answer."""
+        self.ask, self.filling = ask, filling
+        self.put(b"with fields", TWO_FIELDS)
+        self.put(b"with a history", "", ONE_FIELD)
+        self.put(b"with both, and far", ONE_FIELD, TWO_FIELDS, delay=LONGEST * 1000)
+        changed = self.put(b"with a new history", ONE_FIELD, ONE_FIELD)
+        self.change(changed, 1, TWO_FIELDS)
+        self.change(self.put(b"with no history any more", ONE_FIELD, TWO_FIELDS), 1, "")
+        self.change(self.put(b"buried with a history", TWO_FIELDS), 2, ONE_FIELD)
+        self.held = self.put(b"was held with both", ONE_FIELD, TWO_FIELDS)
+        self.filling.reserve(self.held)
+        self.filling.held.append(self.held)
+
+    def put(self, body, fields, history="", delay=0):
+        job = int(self.ask(f"SELECT (foliot.put_plain(NULL, '{{mail}}', ARRAY['{body.decode()}']::bytea[], '{{5}}', '{{0}}', "
+                           f"'{{{delay}}}', '{{3600000}}', ARRAY['{fields}']::bytea[], ARRAY['{history}']::bytea[]))[1]"))
+        self.filling.ids.append(job)
+        return job
+
+    def change(self, job, what, history):
+        """Releases (1) or buries (2) the job, with this history."""
+        done = self.ask(f"SELECT count(*) FROM foliot.claim_named((SELECT max(session) FROM foliot.node), 1, NULL, {job})")
+        done += self.ask(f"SELECT foliot.change_held(NULL, '{{{what}}}', '{{{job}}}', '{{1}}', '{{1}}', '{{NULL}}', '{{0}}', "
+                         f"'{{0}}', ARRAY['{history}']::bytea[])")
+        if done != "1{0}":
+            raise RuntimeError(f"job {job} was not changed: {done}")
+        if what == 2:
+            self.filling.buried.append(job)
+
+
+def fields_facts(ask, ids):
+    """[fields, history] of each of these jobs that has any, in hexadecimal digits."""
+    found = {}
+    for job in ids:
+        seen = ask("SELECT encode((shown).fields[1], 'hex') || '/' || encode((shown).fields[2], 'hex') "
+                   f"FROM foliot.show({job}, '', '')").split("/")
+        if len(seen) == 2:
+            found[job] = seen
+    return found
+
+
 def write_facts(path, facts):
     path.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 def read_facts(path):
     facts = json.loads(path.read_text())
-    facts["jobs"] = {int(number): job for number, job in facts["jobs"].items()}
+    for name in ["jobs", "fields"]:
+        facts[name] = {int(number): fact for number, fact in facts.get(name, {}).items()}
     return facts
 
 

@@ -1,8 +1,10 @@
 """Stores that earlier versions have written: this version opens each, finds every job as it was, and works with it."""
+import subprocess
 import time
 import unittest
 
-from format_fixtures import FORMATS, TUBES, WRITER, job_facts, read_facts, restore_schema, statistics, unpack_folder
+from format_fixtures import (FORMATS, TUBES, WRITER, fields_facts, job_facts, read_facts, restore_schema, statistics,
+                             unpack_folder)
 from kit import beanstalk_client, postgresql_server
 from kit.program_case import main
 from kit.serve_case import ServeCase, put
@@ -131,7 +133,7 @@ class EarlierFolders(FormatCase):
 
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
-class EarlierSchemas(FormatCase, NodesCase):
+class SchemaCase(FormatCase, NodesCase):
     def make_database(self):
         self.database = postgresql_server.PostgresqlServer()
         self.addCleanup(self.database.remove)
@@ -143,6 +145,11 @@ class EarlierSchemas(FormatCase, NodesCase):
     def check(self):
         self.assertIn("no damage found", self.expect_done("serve", "--store", self.database.database, "--check"))
 
+    def migrate(self):
+        self.expect_done("serve", "--store", self.database.database, "--migrate")
+
+
+class EarlierSchemas(SchemaCase):
     def test_each_schema_is_migrated_and_works(self):
         for number, archive in enumerate(fixtures(".sql.xz")):
             name = archive.name.removesuffix(".sql.xz")
@@ -150,11 +157,147 @@ class EarlierSchemas(FormatCase, NodesCase):
                 self.database.sql(self.database.folder, f"CREATE DATABASE earlier_{number}")
                 self.database.database = self.jobs.replace("dbname=jobs", f"dbname=earlier_{number}")
                 restore_schema(archive, self.database.database)
-                self.expect_done("serve", "--store", self.database.database, "--migrate")
+                self.migrate()
                 facts = read_facts(archive.with_name(f"{name}.json"))
+                self.assertEqual(fields_facts(self.sql, facts["jobs"]), facts["fields"])
                 held = self.sql("SELECT sum(value) FROM foliot.metrics() WHERE name = 'jobs_reserved'")
                 self.assertEqual(int(held), len(facts["held"]), "until a node starts, what was held is reserved")
                 self.expect_store(lambda: self.start_node(WRITER), self.check, facts)
+                left = {number: fields for number, fields in facts["fields"].items() if number in facts["jobs"]}
+                self.assertEqual(fields_facts(self.sql, facts["jobs"]), left)
+
+
+# The statements of a node of version 1, by the names of its connection: the types of the arguments, and the text.
+VERSION_1 = {
+    "put_plain": ("int8[],bytea[],bytea[],int8[],int8[],int8[],int8[]", "SELECT foliot.put_plain($1, $2, $3, $4, $5, $6, $7)"),
+    "put_keyed": ("int8[],bytea[],bytea[],bytea[],int8[],int8[],int8[],int8[],int8[]",
+                  "SELECT foliot.put_keyed($1, $2, $3, $4, $5, $6, $7, $8, $9)"),
+    "put_or_pass": ("int8[],bytea[],bytea[],bytea[],int8[],int8[],int8[],int8[],int8[]",
+                    "SELECT foliot.put_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"),
+    "claim": ("int8,int8,int8[],bytea[],int8,int8", "SELECT * FROM foliot.claim($1, $2, $3, $4, $5, $6)"),
+    "claim_or_pass": ("int8,int8,int8[],bytea[],int8,int8", "SELECT * FROM foliot.claim_or_pass($1, $2, $3, $4, $5, $6)"),
+    "claim_job": ("int8,int8,int8[],int8", "SELECT * FROM foliot.claim_job($1, $2, $3, $4)"),
+    "claim_job_or_pass": ("int8,int8,int8[],int8", "SELECT * FROM foliot.claim_job_or_pass($1, $2, $3, $4)"),
+    "change_held": ("int8[],int8[],int8[],int8[],int8[],int8[],int8[],int8[]",
+                    "SELECT foliot.change_held($1, $2, $3, $4, $5, $6, $7, $8)"),
+    "change_held_or_pass": ("int8[],int8[],int8[],int8[],int8[],int8[],int8[],int8[]",
+                            "SELECT foliot.change_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"),
+    "peek": ("int8,bytea,bytea,int8", "SELECT state, (shown).* FROM foliot.peek($1, $2, $3, $4 <> 0)"),
+    "peek_first": ("bytea,int8", "SELECT state, (shown).* FROM foliot.peek_first($1, $2)"),
+    "send_piece": ("bytea,int8,int8", "SELECT piece, is_left::integer::bigint FROM foliot.send_piece($1, $2, $3)"),
+    "sent_piece": ("", "SELECT * FROM foliot.sent_piece()"),
+    "take_piece": ("int8,int8,bytea,bytea[],bytea[],int8[]",
+                   "SELECT 0::bigint FROM foliot.take_piece($1, $2, $3, $4, $5, $6)"),
+}
+OF_SCHEMA_1 = FORMATS / "5e22f583-schema.sql.xz"
+
+
+class Psql:
+    """A connection that stays open."""
+
+    def __init__(self, case, database):
+        self.process = subprocess.Popen(["psql", "-qXAt", "-d", database], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        case.addCleanup(self.process.wait)
+        case.addCleanup(self.process.stdout.close)
+        case.addCleanup(self.process.stdin.close)
+
+    def ask(self, statement):
+        """All that it prints."""
+        self.process.stdin.write(f"{statement};\n\\echo THE END\n")
+        self.process.stdin.flush()
+        said = ""
+        while (line := self.process.stdout.readline()) != "THE END\n":
+            if not line:
+                raise RuntimeError(f"psql has ended: {said}")
+            said += line
+        return said.rstrip("\n")
+
+
+class MigratedSchema(SchemaCase):
+    def setUp(self):
+        super().setUp()
+        restore_schema(OF_SCHEMA_1, self.database.database)
+        self.facts = read_facts(FORMATS / "5e22f583-schema.json")
+
+    # Its statements are prepared before the migration, and executed behind it.
+    def test_a_connection_of_version_1_goes_on(self):
+        node = Psql(self, self.database.database)
+        for name, (types, text) in VERSION_1.items():
+            self.assertEqual(node.ask(f"PREPARE {name}{f'({types})' if types else ''} AS {text}"), "")
+        session = node.ask("SELECT max(session) FROM foliot.node")
+        put = "EXECUTE put_plain(NULL, '{late}', '{hello}', '{1}', '{0}', '{0}', '{60000}')"
+        before = node.ask(put).strip("{}")
+        claimed = rf"{before}|\x6c617465||\x68656c6c6f|1|"
+        answer = node.ask(f"EXECUTE claim({session}, 1, NULL, '{{late}}', 1, NULL)")
+        self.assertTrue(answer.startswith(claimed), answer)
+        release = f"NULL, '{{1}}', '{{{before}}}', '{{1}}', '{{%d}}', '{{NULL}}', '{{0}}', '{{0}}'"
+        self.assertEqual(node.ask(f"EXECUTE change_held({release % 1})"), "{0}")
+        self.migrate()
+        number = 1
+        for claim in [f"claim({session}, 1, NULL, '{{late}}', 1, NULL)", f"claim_job({session}, 1, NULL, {before})",
+                      f"claim_or_pass({session}, 1, NULL, '{{late}}', 1, 100)",
+                      f"claim_job_or_pass({session}, 1, NULL, {before})"]:
+            number += 1
+            answer = node.ask(f"EXECUTE {claim}")
+            self.assertTrue(answer.startswith(claimed), f"{claim}: {answer}")
+            self.assertEqual(answer.count("|"), 14)
+            change = ["change_held", "change_held_or_pass"][number % 2]
+            self.assertEqual(node.ask(f"EXECUTE {change}({release % number})"), "{0}")
+        for look in [f"peek({before}, '', '', 1)", "peek_first('late', 1)"]:
+            answer = node.ask(f"EXECUTE {look}")
+            self.assertTrue(answer.startswith(f"1|{claimed}"), f"{look}: {answer}")
+            self.assertEqual(answer.count("|"), 15)
+        after = node.ask(put).strip("{}")
+        self.assertGreater(int(after), int(before))
+        for name in ["put_keyed", "put_or_pass"]:
+            answer = node.ask(f"EXECUTE {name}(NULL, '{{late}}', '{{{name}}}', '{{x}}', '{{1}}', '{{0}}', '{{0}}', '{{9}}', "
+                              "'{0}')")
+            self.assertRegex(answer, r"\A\{0,\d+\}\Z")
+        piece = node.ask("EXECUTE send_piece('late', 1, 1000)")
+        self.assertRegex(piece, r"\A\d+\|1\Z")
+        self.assertRegex(node.ask("EXECUTE sent_piece"), rf"\A\\x6c617465\|\\x\|\\x68656c6c6f\|\{{{before},")
+        self.assertEqual(node.ask("EXECUTE take_piece(0, 1, 'late', '{}', '{}', '{}')"), "0")
+
+    # Its last statements wait for a transaction that has changed a function, and the server crashes meanwhile.
+    def test_a_migration_that_is_killed_has_changed_nothing(self):
+        beside, other = (Psql(self, self.database.database) for _ in range(2))
+        columns = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'foliot.job'::regclass AND attnum > 0"
+        self.assertEqual(beside.ask(columns), "7")
+        other.ask("BEGIN; ALTER FUNCTION foliot.tell(text) COST 101")
+        migration = self.begin_migration()
+        halfway = ("SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid WHERE a.wait_event_type = 'Lock' "
+                   "AND l.relation = 'foliot.job'::regclass AND l.mode = 'AccessExclusiveLock' AND l.granted")
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while beside.ask(halfway) == "0":
+            self.assertLess(time.monotonic(), until)
+            if migration.poll() is not None:  # it waits for ten seconds
+                migration = self.begin_migration()
+            time.sleep(0.01)
+        self.database.kill()
+        self.assertNotEqual(migration.wait(beanstalk_client.PATIENCE), 0)
+        self.database.start()
+        self.assertEqual(self.sql("SELECT foliot.schema_version()"), "1")
+        self.assertEqual(self.sql(columns), "7")
+        self.assertEqual(self.sql("SELECT count(*) FROM foliot.job"), str(len(self.facts["jobs"])))
+        self.assertIn("has version 1, and this program needs version 2", self.refusal())
+        self.migrate()
+        self.assertEqual(self.sql("SELECT foliot.schema_version()"), "2")
+        self.assertEqual(self.sql(columns), "8")
+        self.expect_store(lambda: self.start_node(WRITER), self.check, self.facts)
+
+    def begin_migration(self):
+        begun = subprocess.Popen([beanstalk_client.FOLIOT, "serve", "--store", self.database.database, "--migrate"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(begun.wait)
+        return begun
+
+    def refusal(self):
+        done = subprocess.run([beanstalk_client.FOLIOT, "serve", "--beanstalk", "off", "--store", self.database.database,
+                               "--node", "n"], text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=beanstalk_client.PATIENCE)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stdout
 
 
 # Those of the other file run there.

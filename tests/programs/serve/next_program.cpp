@@ -7,16 +7,18 @@
 #include <fmt/format.h>
 
 #include "commands.hpp"
+#include "jobs/postgresql/schema.hpp"
 #include "jobs/postgresql/schema_history.hpp"
 
 namespace foliot::jobs::detail {
 
 schema_history history_of_schema() noexcept {
-  static constexpr schema_step steps[] = {
-      {2,
+  static const schema_step steps[] = {
+      {2, schema_step_2()},
+      {3,
        "ALTER TABLE foliot.tube ADD COLUMN note text; ALTER TABLE foliot.job ADD COLUMN origin text; "
        "ALTER TABLE foliot.node ADD COLUMN place text; CREATE INDEX job_made ON foliot.job (made)"}};
-  return {.version = 2, .oldest_program = std::getenv("FOLIOT_NEXT_ADMITS_NONE") == nullptr ? 1 : 2, .steps = steps};
+  return {.version = 3, .oldest_program = std::getenv("FOLIOT_NEXT_ADMITS_NONE") == nullptr ? 1 : 3, .steps = steps};
 }
 
 }  // namespace foliot::jobs::detail

@@ -38,19 +38,29 @@ def write_folder(program, end, fixture):
 
 def write_schema(program, fixture):
     database = postgresql_server.PostgresqlServer()
+
+    def ask(statement):
+        return database.ask(database.database, statement)
+
     try:
         def node(of):
             return serve(program, "--store", of, "--node", format_fixtures.WRITER)
         subprocess.run([program, "serve", "--store", database.database, "--migrate"], check=True)
         server = node(database.database)
         filling = format_fixtures.Filling(server)
+        has_fields = ask("SELECT to_regproc('foliot.show') IS NOT NULL") == "t"
+        if has_fields:  # since version 2
+            format_fixtures.FieldsInDatabase(ask, filling)
         format_fixtures.dump_schema(database.database, fixture.with_suffix(".sql.xz"))
         server.kill()
         database.sql(database.folder, "CREATE DATABASE copy")
         copy = database.database.replace("dbname=jobs", "dbname=copy")
         format_fixtures.restore_schema(fixture.with_suffix(".sql.xz"), copy)
         reopened = node(copy)
-        format_fixtures.write_facts(fixture.with_suffix(".json"), filling.facts(reopened))
+        facts = filling.facts(reopened)
+        if has_fields:
+            facts["fields"] = format_fixtures.fields_facts(ask, filling.ids)
+        format_fixtures.write_facts(fixture.with_suffix(".json"), facts)
         reopened.kill()
     finally:
         database.remove()

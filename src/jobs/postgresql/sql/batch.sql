@@ -14,7 +14,7 @@
 --   foliot.next_due             when the first delayed job is due, `none`, or empty if end_batch() has to look: note_delayed()
 --   foliot.is_behind            whether due jobs are left over for the next batch: make_due_ready()
 --   foliot.ready, foliot.lost   the tubes in which jobs became ready, and paused ones in which jobs ended: note()
---   foliot.claimed_bytes        the size of the bodies that its claims have brought: claim()
+--   foliot.claimed_bytes        the bytes of the jobs that its claims have brought: claim_best()
 --   foliot.has_counted          for how long its counts have gone on: end_count()
 --   foliot.has_waited_for_tube  it has timed out on the lock of a tube: wait_for_tube()
 -- One more setting, foliot.last_due_tube, lasts as long as the connection: the tube at which lock_due() has stopped.

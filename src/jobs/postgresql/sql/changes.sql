@@ -2,7 +2,7 @@
 --
 -- The arrays of a function have one element for each operation, in the order of the batch.
 --
--- Tables: deletes a job's row of one state and inserts its row of the next one (tables.sql).
+-- Tables: deletes a job's row of one state and inserts its row of the next one (tables.sql); a new history updates `job`.
 -- Called by: batches of nodes; change_held_or_pass() and change_waiting_or_pass() (patient.sql).
 -- Locks: the row of each job in `job`, then the job's row of its state, until the batch ends. finish() locks the row in
 -- `reserved` first: nothing else waits for a job with its row in `reserved` locked.
@@ -59,10 +59,11 @@ BEGIN
 END $$;
 
 -- Abandons, releases, buries or touches reserved jobs; `whats` has to_abandon() and the others. A priority of null leaves
--- the job's priority. Returns for each null if its token did not hold it, for a touch the end of the reservation in ns, else
--- change_done().
+-- the job's priority, and a history of null its history; `histories` is null if no change has one. Returns for each null if
+-- its token did not hold it, for a touch the end of the reservation in ns, else change_done().
 CREATE OR REPLACE FUNCTION foliot.change_held(given bigint[], whats bigint[], ids bigint[], openings bigint[],
-                                              attempts bigint[], pris bigint[], ats bigint[], dues bigint[])
+                                              attempts bigint[], pris bigint[], ats bigint[], dues bigint[],
+                                              histories bytea[] DEFAULT NULL)
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
@@ -81,6 +82,9 @@ BEGIN
         RETURNING r.id, r.tube, coalesce(pris[i], r.pri), r.due, r.delay, r.reserves, r.timeouts,
           r.releases + (whats[i] = foliot.to_release())::integer, r.buries + (whats[i] = foliot.to_bury())::integer,
           r.kicks INTO p;
+        IF histories[i] IS NOT NULL THEN
+          UPDATE foliot.job j SET fields = foliot.fields_of(j.fields[1], histories[i]) WHERE j.id = ids[i];
+        END IF;
         IF whats[i] = foliot.to_bury() THEN
           INSERT INTO foliot.buried VALUES (p.*, nextval('foliot.burial'));
         ELSIF whats[i] = foliot.to_release() THEN

@@ -11,7 +11,7 @@
 -- Errors that the functions raise for each other and for nodes have these codes:
 --   FL001  the node's registration has ended (begin_batch); the node announces itself again
 --   FL002  a worker has the job (take_waiting)
---   FL003  the schema does not admit programs of this version (admit)
+--   FL003  the schema does not admit programs of this version (admit), or this one job (refuse_fields)
 --   FL004  the partition is not empty (clear_part)
 --   FL005  another batch with keys takes long (wait_for_turn); the node's next attempt does not take its turn
 --   FL006  the job is there (demand_present)

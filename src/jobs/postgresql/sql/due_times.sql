@@ -11,7 +11,7 @@
 -- looks for rows before the floor, and lowers it to them.
 --
 -- Table: delayed; and ready, into which due jobs go. Sequences: due_floor, due_floor_checked. Called by: begin_batch() and
--- end_batch(), kick(), peek_first(), and turns of the rotation (raise_due_floor()). Locks: rows of `delayed`, with SKIP
+-- end_batch(), kick(), show_first(), and turns of the rotation (raise_due_floor()). Locks: rows of `delayed`, with SKIP
 -- LOCKED, until the batch ends. A job that becomes due goes without the lock of its row in `job` (tables.sql says why it
 -- may).
 

@@ -22,7 +22,7 @@
 --      look for its jobs in `before` first, and then in `database`, for jobs only go that way;
 --   2. leave() at `before`: no new jobs;
 --   3. join() at `database`: it takes new jobs, with higher ids than those that come;
---   4. the jobs that no worker has, in pieces: send_piece() and sent_piece() at `before`, take_piece() at `database`,
+--   4. the jobs that no worker has, in pieces: send_piece() and sent_jobs() at `before`, take_piece() at `database`,
 --      forget_piece() at `before`. A piece has a number, and is taken once. Meanwhile its jobs are in neither database;
 --   5. when no job is left at `before`: has_left() there, and end_move() at the first database.
 
@@ -216,11 +216,23 @@ BEGIN
   IF (SELECT s.last_value FROM foliot.job_id s) < above THEN PERFORM foliot.advance_ids(above); END IF;
 END $$;
 
--- Moves jobs that no worker has to `leaving`, as the next piece: up to `most` jobs, or up to `bytes` bytes of bodies, but at
--- least one job. If there is a piece already, of whichever tube, returns that one. `piece` is null if there was nothing to
--- move; then `is_left` says whether the tube still has a job.
-CREATE OR REPLACE FUNCTION foliot.send_piece(of_name bytea, most bigint, bytes bigint, OUT piece bigint,
-                                             OUT is_left boolean) LANGUAGE plpgsql AS $$
+-- Fails with FL003 if one of these jobs has fields, for a program that knows none (earlier_programs.sql).
+CREATE OR REPLACE FUNCTION foliot.refuse_fields(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  one bigint;
+BEGIN
+  SELECT j.id INTO one FROM unnest(ids) o (id), foliot.job_with(o.id) j WHERE j.fields IS NOT NULL LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the job % has fields, which this program would leave behind: move the tube with a newer program', one
+      USING ERRCODE = 'FL003';
+  END IF;
+END $$;
+
+-- Moves jobs that no worker has to `leaving`, as the next piece: up to `most` jobs, or up to `bytes` bytes of bodies and
+-- fields, but at least one job. If there is a piece already, of whichever tube, returns that one. `piece` is null if there was
+-- nothing to move; then `is_left` says whether the tube still has a job. Without `knows_fields` it moves no job with fields.
+CREATE OR REPLACE FUNCTION foliot.send_piece(of_name bytea, most bigint, bytes bigint, knows_fields boolean DEFAULT false,
+                                             OUT piece bigint, OUT is_left boolean) LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
   ids bigint[];
@@ -242,9 +254,10 @@ BEGIN
   END IF;
   ids := foliot.lock_some(ARRAY(
     SELECT s.id FROM (
-      SELECT o.id, o.n, sum(octet_length(j.body)) OVER (ORDER BY o.n) AS size
+      SELECT o.id, o.n, sum(foliot.content_bytes(j.body, j.fields)) OVER (ORDER BY o.n) AS size
       FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) s
     WHERE s.n = 1 OR s.size <= bytes));
+  IF NOT knows_fields THEN PERFORM foliot.refuse_fields(ids); END IF;
   PERFORM foliot.recognize();  -- after a restore no number of a piece is given again
   piece := nextval('foliot.piece');
   WITH gone AS (DELETE FROM foliot.delayed d WHERE d.id = ANY (ids) RETURNING d.*)
@@ -263,17 +276,20 @@ BEGIN
 END $$;
 
 -- The jobs of the piece, in the form of the arguments of take_piece().
-CREATE OR REPLACE FUNCTION foliot.sent_piece() RETURNS TABLE (tube bytea, key bytea, body bytea, numbers bigint[])
-LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION foliot.sent_jobs() RETURNS TABLE (tube bytea, key bytea, body bytea, numbers bigint[],
+                                                             fields bytea, history bytea) LANGUAGE sql STABLE AS $$
   SELECT t.name, coalesce(j.key, ''), j.body,
-         ARRAY[l.id, j.made, j.ttr, l.state, l.pri, l.due, l.delay, l.reserves, l.timeouts, l.releases, l.buries, l.kicks]
+         ARRAY[l.id, j.made, j.ttr, l.state, l.pri, l.due, l.delay, l.reserves, l.timeouts, l.releases, l.buries, l.kicks],
+         coalesce(j.fields[1], ''), coalesce(j.fields[2], '')
   FROM foliot.leaving l, foliot.job_with(l.id) j, foliot.tube_with(l.tube) t ORDER BY l.seq
 $$;
 
 -- Stores a piece that another database has sent, unless it has stored it before. `numbers` has 12 numbers for each job:
--- id, time made, TTR, state, priority, due time, delay, reserves, timeouts, releases, buries, kicks.
+-- id, time made, TTR, state, priority, due time, delay, reserves, timeouts, releases, buries, kicks. The last two arguments
+-- are those of put_plain().
 CREATE OR REPLACE FUNCTION foliot.take_piece(from_database bigint, of_piece bigint, of_name bytea, keys bytea[],
-                                             bodies bytea[], numbers bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+                                             bodies bytea[], numbers bigint[], all_fields bytea[] DEFAULT NULL,
+                                             histories bytea[] DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer;
   p foliot.place;
@@ -287,7 +303,9 @@ BEGIN
   of_tube := foliot.tube_id(of_name);
   FOR i IN 1 .. cardinality(keys) LOOP
     n := numbers[12 * i - 11 : 12 * i];
-    INSERT INTO foliot.job VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i], foliot.lasting_partition());
+    INSERT INTO foliot.job
+    VALUES (n[1], of_tube, nullif(keys[i], ''), n[2], n[3], bodies[i], foliot.lasting_partition(),
+            foliot.fields_of(all_fields[i], histories[i]));
     p := ROW(n[1], of_tube, n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]);
     IF n[4] = foliot.state_delayed() THEN
       INSERT INTO foliot.delayed

@@ -16,7 +16,8 @@ $$;
 
 -- As put_keyed(); answer_passed_over() for a put that was passed over, answer_no_room() for one without room.
 CREATE OR REPLACE FUNCTION foliot.put_or_pass(given bigint[], tubes bytea[], keys bytea[], bodies bytea[], pris bigint[],
-                                              ats bigint[], dues bigint[], ttrs bigint[], existing bigint[])
+                                              ats bigint[], dues bigint[], ttrs bigint[], existing bigint[],
+                                              all_fields bytea[] DEFAULT NULL, histories bytea[] DEFAULT NULL)
 RETURNS bigint[] LANGUAGE plpgsql SET lock_timeout = '25ms' AS $$
 DECLARE
   answers bigint[] := '{}';
@@ -26,7 +27,7 @@ BEGIN
     PERFORM foliot.wait_briefly(in_vain);
     BEGIN
       answers := answers || foliot.put_keyed(given, tubes[i:i], keys[i:i], bodies[i:i], pris[i:i], ats[i:i], dues[i:i],
-                                             ttrs[i:i], existing[i:i]);
+                                             ttrs[i:i], existing[i:i], all_fields[i:i], histories[i:i]);
     EXCEPTION WHEN lock_not_available THEN
       answers := answers || ARRAY[foliot.answer_passed_over(), foliot.no_id()];
       in_vain := in_vain + 1;
@@ -59,13 +60,13 @@ BEGIN
   RETURN answers;
 END $$;
 
--- As claim_job(); one row of nulls if it was passed over; the priority in that row is answer_no_room() if there was no room.
-CREATE OR REPLACE FUNCTION foliot.claim_job_or_pass(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
-RETURNS SETOF foliot.claimed LANGUAGE plpgsql SET lock_timeout = '25ms' AS $$
+-- As claim_named(); one row of nulls if it was passed over; the priority in that row is answer_no_room() if there was no room.
+CREATE OR REPLACE FUNCTION foliot.claim_named_or_pass(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
+RETURNS SETOF foliot.shown_job LANGUAGE plpgsql SET lock_timeout = '25ms' AS $$
 DECLARE
-  none foliot.claimed;
+  none foliot.shown_job;
 BEGIN
-  RETURN QUERY SELECT * FROM foliot.claim_job(of_session, of_opening, given, job_id);
+  RETURN QUERY SELECT * FROM foliot.claim_named(of_session, of_opening, given, job_id);
 EXCEPTION WHEN lock_not_available THEN
   RETURN NEXT none;
 WHEN insufficient_resources THEN
@@ -91,16 +92,16 @@ CREATE OR REPLACE FUNCTION foliot.attempts_with(most bigint) RETURNS bigint[] LA
   SELECT ARRAY(SELECT DISTINCT least(most, n) FROM unnest(ARRAY[1, 32, foliot.greatest_bigint()]) n ORDER BY 1 DESC)
 $$;
 
--- As claim(); fewer jobs, or none, if there was no room.
-CREATE OR REPLACE FUNCTION foliot.claim_or_pass(of_session bigint, of_opening bigint, given bigint[], names bytea[],
-                                                most bigint, bytes bigint)
-RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
+-- As claim_best(); fewer jobs, or none, if there was no room.
+CREATE OR REPLACE FUNCTION foliot.claim_best_or_pass(of_session bigint, of_opening bigint, given bigint[], names bytea[],
+                                                     most bigint, bytes bigint)
+RETURNS SETOF foliot.shown_job LANGUAGE plpgsql AS $$
 DECLARE
   fewer bigint;
 BEGIN
   FOREACH fewer IN ARRAY foliot.attempts_with(most) LOOP
     BEGIN
-      RETURN QUERY SELECT * FROM foliot.claim(of_session, of_opening, given, names, fewer, bytes);
+      RETURN QUERY SELECT * FROM foliot.claim_best(of_session, of_opening, given, names, fewer, bytes);
       RETURN;
     EXCEPTION WHEN insufficient_resources THEN
       NULL;
@@ -110,7 +111,8 @@ END $$;
 
 -- As change_held(); answer_no_room() for a change without room.
 CREATE OR REPLACE FUNCTION foliot.change_held_or_pass(given bigint[], whats bigint[], ids bigint[], openings bigint[],
-                                                      attempts bigint[], pris bigint[], ats bigint[], dues bigint[])
+                                                      attempts bigint[], pris bigint[], ats bigint[], dues bigint[],
+                                                      histories bytea[] DEFAULT NULL)
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   answers bigint[] := '{}';
@@ -118,7 +120,7 @@ BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     BEGIN
       answers := answers || foliot.change_held(given, whats[i:i], ids[i:i], openings[i:i], attempts[i:i], pris[i:i],
-                                               ats[i:i], dues[i:i]);
+                                               ats[i:i], dues[i:i], histories[i:i]);
     EXCEPTION WHEN insufficient_resources THEN
       answers := answers || foliot.answer_no_room();
     END;

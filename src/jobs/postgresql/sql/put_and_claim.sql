@@ -3,10 +3,10 @@
 -- The arrays of a function have one element for each operation, in the order of the batch.
 --
 -- Tables: tube, job, ready, delayed, reserved; lift() also deletes from buried. Called by: batches of nodes (put_plain(),
--- put_keyed(), make_tubes_before(), claim(), claim_job()); the functions of changes.sql and application.sql (lift(),
+-- put_keyed(), make_tubes_before(), claim_best(), claim_named()); the functions of changes.sql and application.sql (lift(),
 -- settle(), make_tubes()). Locks, until the transaction ends: a put has the row of a tube that it makes, and of a job with
 -- its key; a claim has the rows of the jobs in `ready`, with SKIP LOCKED, and goes without the lock of the rows in `job`
--- (tables.sql says why it may); claim_job() has the row in `job`, then the row of the job's state.
+-- (tables.sql says why it may); claim_named() has the row in `job`, then the row of the job's state.
 
 -- Rows by their keys, for joins. A join of tables could begin with the other table and read all of it, because the planner
 -- knows the number of live rows, and not that of the dead rows that a search passes over. OFFSET 0 prevents that. So does
@@ -58,10 +58,22 @@ BEGIN
   RETURN CASE WHEN due > now_ms + foliot.soon_ms() THEN foliot.lasting_partition() ELSE foliot.current_part('delayed') END;
 END $$;
 
--- Puts jobs without keys. Returns for each its id, or no_id() if its tube is in another database, or answer_no_room() if new
--- jobs are refused.
+-- What foliot.job.fields has for these fields and this history; none are empty, or null.
+CREATE OR REPLACE FUNCTION foliot.fields_of(fields bytea, history bytea) RETURNS bytea[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN fields <> '' OR history <> '' THEN ARRAY[coalesce(fields, ''), coalesce(history, '')] END
+$$;
+
+-- The bytes of a job's body, fields and history.
+CREATE OR REPLACE FUNCTION foliot.content_bytes(body bytea, fields bytea[]) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN fields IS NULL THEN octet_length(body)
+              ELSE octet_length(body) + octet_length(fields[1]) + octet_length(fields[2]) END
+$$;
+
+-- Puts jobs without keys; `all_fields` and `histories` are null if none of them has any. Returns for each its id, or no_id()
+-- if its tube is in another database, or answer_no_room() if new jobs are refused.
 CREATE OR REPLACE FUNCTION foliot.put_plain(given bigint[], tubes bytea[], bodies bytea[], pris bigint[], ats bigint[],
-                                            dues bigint[], ttrs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+                                            dues bigint[], ttrs bigint[], all_fields bytea[] DEFAULT NULL,
+                                            histories bytea[] DEFAULT NULL) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
   now_ms bigint := times[1];
@@ -78,7 +90,8 @@ BEGIN
   IF EXISTS (SELECT FROM foliot.away a WHERE a.tube = ANY (tubes)) THEN
     FOR i IN 1 .. cardinality(tubes) LOOP
       ids := ids || CASE WHEN foliot.is_away(tubes[i]) THEN foliot.no_id() ELSE (foliot.put_plain(
-        given, tubes[i:i], bodies[i:i], pris[i:i], ats[i:i], dues[i:i], ttrs[i:i]))[1] END;
+        given, tubes[i:i], bodies[i:i], pris[i:i], ats[i:i], dues[i:i], ttrs[i:i], all_fields[i:i],
+        histories[i:i]))[1] END;
     END LOOP;
     RETURN ids;
   END IF;
@@ -90,10 +103,19 @@ BEGIN
   END LOOP;
   due_times := ARRAY(SELECT foliot.due_of(p.at, p.due, times) FROM unnest(ats, dues) WITH ORDINALITY p (at, due, i)
                      ORDER BY p.i);
-  INSERT INTO foliot.job
-  SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body,
-         CASE WHEN p.due_time > now_ms + foliot.soon_ms() THEN foliot.lasting_partition() ELSE part_of_job END
-  FROM unnest(ids, tube_ids, ttrs, bodies, due_times) p (id, tube, ttr, body, due_time);
+  IF all_fields IS NULL THEN
+    INSERT INTO foliot.job
+    SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body,
+           CASE WHEN p.due_time > now_ms + foliot.soon_ms() THEN foliot.lasting_partition() ELSE part_of_job END
+    FROM unnest(ids, tube_ids, ttrs, bodies, due_times) p (id, tube, ttr, body, due_time);
+  ELSE
+    INSERT INTO foliot.job
+    SELECT p.id, p.tube, NULL, now_ms, p.ttr, p.body,
+           CASE WHEN p.due_time > now_ms + foliot.soon_ms() THEN foliot.lasting_partition() ELSE part_of_job END,
+           foliot.fields_of(p.fields, p.history)
+    FROM unnest(ids, tube_ids, ttrs, bodies, due_times, all_fields, histories)
+      p (id, tube, ttr, body, due_time, fields, history);
+  END IF;
   IF now_ms < ANY (due_times) THEN
     part_of_delayed := foliot.current_part('delayed');
     INSERT INTO foliot.delayed
@@ -116,9 +138,10 @@ END $$;
 
 -- Puts jobs of which some have keys, one by one; an empty key is none. `existing` has existing_keep() and the others.
 -- Returns pairs of an answer and an id: put_inserted() and the others, answer_no_room(), or answer_passed_over() if the job
--- with the key is on its way to another database.
+-- with the key is on its way to another database. The last two arguments are those of put_plain().
 CREATE OR REPLACE FUNCTION foliot.put_keyed(given bigint[], tubes bytea[], keys bytea[], bodies bytea[], pris bigint[],
-                                            ats bigint[], dues bigint[], ttrs bigint[], existing bigint[])
+                                            ats bigint[], dues bigint[], ttrs bigint[], existing bigint[],
+                                            all_fields bytea[] DEFAULT NULL, histories bytea[] DEFAULT NULL)
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
@@ -130,11 +153,13 @@ DECLARE
   old bigint;
   lifted record;
   placed foliot.place;
+  fields bytea[];
 BEGIN
   PERFORM foliot.make_tubes(tubes);
   FOR i IN 1 .. cardinality(tubes) LOOP
     SELECT t.id INTO in_tube FROM foliot.tube t WHERE t.name = tubes[i];
     job_key := nullif(keys[i], '');
+    IF all_fields IS NOT NULL THEN fields := foliot.fields_of(all_fields[i], histories[i]); END IF;
     LOOP
       what := foliot.put_inserted();
       old := NULL;
@@ -171,7 +196,7 @@ BEGIN
       made := nextval('foliot.job_id');
       INSERT INTO foliot.job
       VALUES (made, in_tube, job_key, times[1], ttrs[i], bodies[i],
-              foliot.part_for_job(job_key, foliot.due_of(ats[i], dues[i], times), times[1]))
+              foliot.part_for_job(job_key, foliot.due_of(ats[i], dues[i], times), times[1]), fields)
       ON CONFLICT (tube, key, part) WHERE key IS NOT NULL DO NOTHING;
       EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
     END LOOP;
@@ -244,20 +269,11 @@ BEGIN
   state := foliot.state_reserved();
 END $$;
 
--- A row of the answer of a claim, and of a look at a job.
-DO $$ BEGIN
-  IF to_regtype('foliot.claimed') IS NULL THEN
-    CREATE TYPE foliot.claimed AS (
-      id bigint, tube bytea, key bytea, body bytea, pri bigint, made bigint, due bigint, delay bigint, ttr bigint,
-      expires bigint, reserves bigint, timeouts bigint, releases bigint, buries bigint, kicks bigint);
-  END IF;
-END $$;
-
--- Claims the best ready jobs of these tubes, at most `most`, and none after the claims of the batch have brought bodies of
--- `bytes` bytes; if that has cut the claim short, the last row has only nulls. Passes over jobs that another transaction is
--- claiming.
-CREATE OR REPLACE FUNCTION foliot.claim(of_session bigint, of_opening bigint, given bigint[], names bytea[], most bigint,
-                                        bytes bigint) RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
+-- Claims the best ready jobs of these tubes, at most `most`, and none after the claims of the batch have brought `bytes`
+-- bytes of bodies, fields and histories; if that has cut the claim short, the last row has only nulls. Passes over jobs that
+-- another transaction is claiming.
+CREATE OR REPLACE FUNCTION foliot.claim_best(of_session bigint, of_opening bigint, given bigint[], names bytea[], most bigint,
+                                             bytes bigint) RETURNS SETOF foliot.shown_job LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
   tubes integer[] := ARRAY(
@@ -291,10 +307,10 @@ BEGIN
     SELECT count(*) FILTER (WHERE brought + s.before < bytes),
            coalesce(sum(s.size) FILTER (WHERE brought + s.before < bytes), 0)
     INTO fit, brought
-    FROM (SELECT octet_length(j.body) AS size,
-                 coalesce(sum(octet_length(j.body)) OVER (ORDER BY o.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
-                   AS before
-          FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) s;
+    FROM (SELECT c.size,
+                 coalesce(sum(c.size) OVER (ORDER BY c.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+          FROM (SELECT o.n, foliot.content_bytes(j.body, j.fields) AS size
+                FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) c) s;
     brought := brought + coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
     PERFORM set_config('foliot.claimed_bytes', brought::text, true);
   ELSE
@@ -309,7 +325,7 @@ BEGIN
   part_of_reserved := foliot.current_part('reserved');
   RETURN QUERY
   WITH found AS MATERIALIZED (
-      SELECT g.*, t.name, j.key, j.body, j.made, j.ttr, times[3] + j.ttr * 1000000 AS expires
+      SELECT g.*, t.name, j.key, j.body, j.made, j.ttr, times[3] + j.ttr * 1000000 AS expires, j.fields
       FROM unnest(gone) g, foliot.job_with(g.id) j, foliot.tube_with(g.tube) t),
     taken AS (
       INSERT INTO foliot.reserved
@@ -317,9 +333,9 @@ BEGIN
              of_session, of_opening, f.expires, part_of_reserved
       FROM found f)
   SELECT f.id, f.name, f.key, f.body, f.pri, f.made, f.due, f.delay, f.ttr, f.expires, f.reserves + 1, f.timeouts,
-         f.releases, f.buries, f.kicks
+         f.releases, f.buries, f.kicks, f.fields
   FROM found f ORDER BY f.pri, f.id;
-  IF fit < cardinality(ids) THEN RETURN NEXT NULL::foliot.claimed; END IF;
+  IF fit < cardinality(ids) THEN RETURN NEXT NULL::foliot.shown_job; END IF;
 END $$;
 
 -- The columns that all four tables of states have.
@@ -394,8 +410,8 @@ BEGIN
 END $$;
 
 -- Claims this job, in whatever state it waits. Returns a row of nulls if it is on its way to another database.
-CREATE OR REPLACE FUNCTION foliot.claim_job(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
-RETURNS SETOF foliot.claimed LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION foliot.claim_named(of_session bigint, of_opening bigint, given bigint[], job_id bigint)
+RETURNS SETOF foliot.shown_job LANGUAGE plpgsql AS $$
 DECLARE
   times bigint[] := foliot.time_of(given);
   lifted record;
@@ -406,7 +422,7 @@ BEGIN
   lifted := foliot.lift(job_id, times[3]);
   IF lifted.state = foliot.state_reserved() THEN RETURN; END IF;
   IF lifted.state = foliot.state_leaving() THEN
-    RETURN NEXT NULL::foliot.claimed;
+    RETURN NEXT NULL::foliot.shown_job;
     RETURN;
   END IF;
   p := lifted.placed;
@@ -417,6 +433,6 @@ BEGIN
            of_session, of_opening, times[3] + j.ttr * 1000000, foliot.current_part('reserved')
     FROM foliot.job j WHERE j.id = job_id RETURNING reserved.*)
   SELECT k.id, t.name, j.key, j.body, k.pri, j.made, k.due, k.delay, j.ttr, k.expires, k.reserves, k.timeouts, k.releases,
-         k.buries, k.kicks
+         k.buries, k.kicks, j.fields
   FROM taken k, foliot.job_with(k.id) j, foliot.tube_with(k.tube) t;
 END $$;

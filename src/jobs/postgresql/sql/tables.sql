@@ -1,8 +1,8 @@
 -- The tables of foliot's jobs, version 1 of the schema. A migration executes this file once, when it makes the schema; later
 -- versions change the tables by steps (schema_history.cpp), and this file stays as it is, except for its comments.
 --
--- The text of a job is in `job`: its row is written once, and deleted once. The state of the job is the table in which its
--- other row is: `delayed`, `ready`, `reserved` or `buried`. A change of state deletes the row in one table and inserts it
+-- The text of a job is in `job`: its row is written once, and deleted once; only a new history (step_2.sql) updates it. The
+-- state of the job is the table in which its other row is: `delayed`, `ready`, `reserved` or `buried`. A change of state deletes the row in one table and inserts it
 -- into another one. Besides, the rotation moves rows that rest to other partitions (rotation.sql).
 --
 -- Locks. A change takes the row lock of the job in `job` first. Then it looks for the job's other row, with one statement

@@ -1,6 +1,6 @@
 -- Operations on whole tubes, looks at jobs, and the check of all jobs.
 --
--- Functions: kick(), clear_tube(), pause(), peek(), peek_first(), check_jobs(), and tube_id() and lock_some() for other
+-- Functions: kick(), clear_tube(), pause(), show(), show_first(), check_jobs(), and tube_id() and lock_some() for other
 -- files. Called by: batches of nodes; `foliot serve --check` (check_jobs()). Locks, until the batch ends: kicks and
 -- clearings have lock_of_tube(), then rows of jobs in their states and in `job`, with SKIP LOCKED. Looks lock nothing.
 
@@ -166,10 +166,10 @@ END $$;
 -- Shows a job, by its id, or, if `of_name` is not empty, by tube and key. `state` is null if the job is on its way to
 -- another database, where it may have changed. The states are numbers here, in the order of state_delayed() to
 -- state_buried(): a call would become a number only after the planner has chosen how to read the branches.
-CREATE OR REPLACE FUNCTION foliot.peek(job_id bigint, of_name bytea, of_key bytea, with_body boolean DEFAULT true)
-RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION foliot.show(job_id bigint, of_name bytea, of_key bytea, with_body boolean DEFAULT true)
+RETURNS TABLE (state bigint, shown foliot.shown_job) LANGUAGE sql STABLE AS $$
   SELECT s.state, ROW(j.id, t.name, j.key, CASE WHEN with_body THEN j.body ELSE '' END, s.pri, j.made, s.due, s.delay,
-                      j.ttr, s.expires, s.reserves, s.timeouts, s.releases, s.buries, s.kicks)::foliot.claimed
+                      j.ttr, s.expires, s.reserves, s.timeouts, s.releases, s.buries, s.kicks, j.fields)::foliot.shown_job
   FROM foliot.job j JOIN foliot.tube t ON t.id = j.tube, LATERAL (
     SELECT 0::bigint AS state, NULL::bigint AS expires, d.id, d.tube, d.pri, d.due, d.delay, d.reserves, d.timeouts,
            d.releases, d.buries, d.kicks FROM foliot.delayed d WHERE d.id = j.id
@@ -188,8 +188,8 @@ RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE sql STABLE AS $$
 $$;
 
 -- Shows the first job of a tube in this state: delayed, ready or buried.
-CREATE OR REPLACE FUNCTION foliot.peek_first(of_name bytea, in_state bigint)
-RETURNS TABLE (state bigint, shown foliot.claimed) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION foliot.show_first(of_name bytea, in_state bigint)
+RETURNS TABLE (state bigint, shown foliot.shown_job) LANGUAGE plpgsql AS $$
 DECLARE
   of_tube integer := foliot.tube_id(of_name);
   due_floor bigint := foliot.due_floor(coalesce(nullif(current_setting('foliot.now', true), '')::bigint,
@@ -211,7 +211,7 @@ BEGIN
       SELECT b.id INTO first_id FROM foliot.buried b WHERE b.tube = of_tube ORDER BY b.seq LIMIT 1;
     END IF;
     EXIT WHEN first_id IS NULL;
-    RETURN QUERY SELECT p.* FROM foliot.peek(first_id, '', '') p WHERE p.state = in_state;
+    RETURN QUERY SELECT p.* FROM foliot.show(first_id, '', '') p WHERE p.state = in_state;
     EXIT WHEN FOUND;  -- else it has just changed
   END LOOP;
 END $$;
