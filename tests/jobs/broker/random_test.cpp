@@ -3,9 +3,11 @@
 // Held against a ledger of the answers that the clients have got:
 //   - no job is reserved for two clients, or before its due time, and each comes with the body that was put;
 //   - the holder of a living reservation is never refused;
+//   - pages of what is due next, one behind the other, have the delayed jobs in their order, each once;
 //   - when nothing can happen at an instant any more, no client waits at a tube with a ready job;
 //   - of two clients that wait for the same tubes the one that came first is served first;
 //   - at the end nothing is reserved, and no job was lost or came from nowhere.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -261,8 +263,45 @@ task<> lives(broker_world& world, ledger& known, std::uint64_t seed) {
   }
 }
 
+/// Pages of what is due next, one behind the other, against the jobs themselves. Precondition: nothing happens
+/// meanwhile.
+task<> compare_pages(broker_world& world, const ledger& known, std::mt19937_64& random) {
+  list_due page;
+  if (random() % 2 == 0) page.prefix = tube_name(random() % tubes);
+  page.count = static_cast<std::uint32_t>(1 + random() % 4);
+  std::vector<due_job> right;
+  for (const auto& each : known.bodies) {
+    const job_id id = each.first;
+    peek look{id, false};
+    const peek_answer seen = co_await world.jobs.execute(std::move(look));
+    const bool is_on_it = seen.job && seen.job->state == job_state::delayed && seen.job->tube.starts_with(page.prefix);
+    if (is_on_it) right.push_back({id, seen.job->tube, job_state::delayed, seen.job->due});
+  }
+  std::ranges::sort(right, {}, [](const due_job& each) { return std::pair(each.due, each.id); });
+  if (!right.empty() && random() % 2 == 0) {
+    const auto last = right.begin() + static_cast<std::ptrdiff_t>(random() % right.size());
+    page.from = last->due;
+    page.after = last->id;
+    right.erase(right.begin(), last + 1);
+  }
+  std::vector<due_job> listed;
+  for (bool is_last = false; !is_last;) {
+    list_due one = page;
+    const due_answer got = co_await world.jobs.execute(std::move(one));
+    EXPECT_LE(got.jobs.size(), page.count);
+    is_last = got.jobs.size() < page.count;
+    if (got.jobs.empty()) continue;
+    listed.insert(listed.end(), got.jobs.begin(), got.jobs.end());
+    page.from = got.jobs.back().due;
+    page.after = got.jobs.back().id;
+  }
+  // A client that was cancelled has not learned the id of its job.
+  std::erase_if(listed, [&](const due_job& each) { return !known.bodies.contains(each.id); });
+  EXPECT_EQ(listed, right) << "in tubes '" << page.prefix << "'";
+}
+
 /// Looks at the broker when nothing can happen any more at an instant.
-task<> watch_for_idleness(broker_world& world, std::uint64_t seed) {
+task<> watch_for_idleness(broker_world& world, const ledger& known, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (;;) {
     co_await sleep(duration::nanoseconds(static_cast<std::int64_t>(random() % 20'000'000)));
@@ -278,12 +317,13 @@ task<> watch_for_idleness(broker_world& world, std::uint64_t seed) {
       EXPECT_TRUE(found.counts.ready == 0 || world.jobs.clients_of(tube_name(i)).waiting == 0)
           << found.counts.ready << " jobs are ready, and a client waits for them";
     }
+    if (random() % 4 == 0) co_await compare_pages(world, known, random);
   }
 }
 
 task<> play(broker_world& world, ledger& known, std::uint64_t seed) {
   auto running = spawn(world.jobs.run(), "broker");
-  auto watching = spawn(watch_for_idleness(world, seed), "watch");
+  auto watching = spawn(watch_for_idleness(world, known, seed), "watch");
   std::mt19937_64 random(seed);
   std::vector<runtime::join_handle<>> all;
   for (int i = 0; i < 6; ++i) all.push_back(spawn(lives(world, known, random()), "lives"));

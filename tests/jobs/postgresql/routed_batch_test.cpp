@@ -1,16 +1,25 @@
 // The plan of a batch over several databases, without any database: random batches over models of databases between
-// which tubes move, of which some do not answer, and whose map the plan may know too late. The reference is the union
-// of all their jobs: what one database would answer.
+// which tubes move, of which some do not answer, and whose map the plan may know too late. A model is an oracle of the
+// conformance suite, and the reference is one oracle with the jobs of all of them: what one database would answer.
+//
+// The table of operations says which operations there are, what they may change, and how they are judged; their
+// arguments are chosen by the names of their members. An operation that the oracle lacks does not compile.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <bitset>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <set>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,21 +27,24 @@
 #include <foliot/core/seam/random.hpp>
 #include <foliot/jobs/operations.hpp>
 
+#include "jobs/conformance/oracle.hpp"
 #include "jobs/postgresql/routing/routed_batch.hpp"
 #include "jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {
 namespace {
 
-constexpr int database_count = 4;
-const std::vector<std::string> tubes{"a", "b", "c", "d", "e", "f"};
+using conformance::oracle;
 
-struct model_job {
-  std::string tube;
-  std::string key;
-  job_state state = job_state::ready;
+constexpr int database_count = 4;
+constexpr std::size_t operation_count = std::variant_size_v<operation>;
+const std::vector<std::string> tubes{"aa", "ab", "ba", "bb", "ca", "cb"};
+
+/// A moment by both clocks.
+struct moment {
+  utc_time wall{};
+  instant now;
 };
-using job_table = std::map<job_id, model_job>;
 
 /// What a database does with its share.
 enum class behaviour : std::uint8_t { answers, is_down, answer_is_lost };
@@ -40,122 +52,140 @@ enum class behaviour : std::uint8_t { answers, is_down, answer_is_lost };
 /// One database. It has jobs, and knows by `places` which tubes have left it.
 class model_database {
  public:
-  model_database(int number, const tube_map& places) : number_(number), places_(places) {}
+  model_database(int number, const tube_map& places) : number_(number), places_(places) {
+    jobs.give_ids(static_cast<job_id>(number), most_databases);
+  }
 
-  job_table jobs;
+  oracle jobs;
   std::int64_t version = 1;
   bool sends = false;
   behaviour does = behaviour::answers;
   bool was_elsewhere = false;  // the answer to the last put
 
-  answer operator()(const put& what) {
-    was_elsewhere = false;
-    if (const job_id id = find(job_key{what.tube, what.key}); !what.key.empty() && id != 0) {
-      return put_answer{put_answer::kind::kept, id};
-    }
-    if (places_.place_of(what.tube).database != number_) {
-      was_elsewhere = true;
-      return passed_over_answer{};
-    }
-    const job_id id = static_cast<job_id>(64 * ++last_ + number_);
-    jobs[id] = {what.tube, what.key};
-    return put_answer{put_answer::kind::inserted, id};
+  answer execute(operation what, const moment& at) {
+    const auto* const made = std::get_if<put>(&what);
+    was_elsewhere = made != nullptr && places_.place_of(made->tube).database != number_ && !has_key_of(*made);
+    if (was_elsewhere) return passed_over_answer{};
+    return jobs.execute_for(1, {}, {&what, 1}, at.wall, at.now).answers.front();
   }
-  answer operator()(const claim& what) {
-    claim_answer got;
-    for (auto& [id, it] : jobs) {
-      if (got.jobs.size() == what.count) break;
-      if (it.state != job_state::ready || std::ranges::find(what.tubes, it.tube) == what.tubes.end()) continue;
-      it.state = job_state::reserved;
-      claimed_job one;
-      one.job.id = id;
-      one.token = {id, 1, 1};
-      got.jobs.push_back(one);
-    }
-    return got;
+  /// Until when the tube is paused here.
+  instant paused_until(const std::string& tube, const moment& at) {
+    return std::get<count_answer>(execute(count_tube{tube}, at)).paused_until;
   }
-  answer operator()(const finish& what) {
-    return holder_answer{jobs.erase(what.token.id) != 0 ? holder_answer::kind::done : holder_answer::kind::not_held};
-  }
-  answer operator()(const bury& what) {
-    const auto found = jobs.find(what.token.id);
-    if (found == jobs.end()) return holder_answer{holder_answer::kind::not_held};
-    found->second.state = job_state::buried;
-    return holder_answer{};
-  }
-  answer operator()(const cancel& what) {
-    const job_id id = find(what.name);
-    if (id == 0) return change_answer{change_answer::kind::gone, 0};
-    if (jobs[id].state == job_state::reserved) return change_answer{change_answer::kind::reserved, id};
-    jobs.erase(id);
-    return change_answer{change_answer::kind::done, id};
-  }
-  answer operator()(const kick& what) {
-    bulk_answer got;
-    for (auto& [id, it] : jobs) {
-      if (got.changed == what.count) break;
-      if (it.tube != what.tube || it.state != job_state::buried) continue;
-      it.state = job_state::ready;
-      ++got.changed;
-    }
-    return got;
-  }
-  answer operator()(const clear_tube& what) {
-    const auto ends = [&, left = what.count](const auto& each) mutable {
-      if (left == 0 || each.second.tube != what.tube || each.second.state == job_state::reserved) return false;
-      --left;
-      return true;
-    };
-    return bulk_answer{std::erase_if(jobs, ends)};
-  }
-  answer operator()(const pause&) { return pause_answer{}; }
-  answer operator()(const peek& what) {
-    const job_id id = find(what.name);
-    return id == 0 ? peek_answer{} : shown(id);
-  }
-  answer operator()(const peek_first& what) {
-    for (const auto& [id, it] : jobs) {
-      if (it.tube == what.tube && it.state == what.state) return shown(id);
-    }
-    return peek_answer{};
-  }
-  answer operator()(const count_tube& what) const { return count(&what.tube); }
-  answer operator()(const count_all&) const { return count(nullptr); }
-  answer operator()(const list_tubes&) const {
-    std::set<std::string> all;
-    for (const auto& [id, it] : jobs) all.insert(it.tube);
-    return tubes_answer{{all.begin(), all.end()}};
-  }
-  answer operator()(const auto&) const { return passed_over_answer{}; }  // no batch of this test has it
 
  private:
-  [[nodiscard]] job_id find(const job_name& name) const {
-    if (const job_id* const id = std::get_if<job_id>(&name)) return jobs.contains(*id) ? *id : 0;
-    const job_key& key = std::get<job_key>(name);
-    for (const auto& [id, it] : jobs) {
-      if (it.tube == key.tube && it.key == key.key) return id;
-    }
-    return 0;
-  }
-  static peek_answer shown(job_id id) {
-    peek_answer got{job{}};
-    got.job->id = id;
-    return got;
-  }
-  [[nodiscard]] count_answer count(const std::string* tube) const {
-    count_answer got;
-    for (const auto& [id, it] : jobs) {
-      if (tube != nullptr && it.tube != *tube) continue;
-      if (it.state == job_state::ready) ++got.counts.ready;
-      if (it.state == job_state::reserved) ++got.counts.reserved;
-      if (it.state == job_state::buried) ++got.counts.buried;
-    }
-    return got;
+  [[nodiscard]] bool has_key_of(const put& what) const {
+    return !what.key.empty() && std::ranges::any_of(jobs.entries(), [&](const oracle::entry& each) {
+      return each.job.tube == what.tube && each.job.key == what.key;
+    });
   }
 
   int number_;
   const tube_map& places_;
-  std::int64_t last_ = 0;
+};
+
+/// The jobs of some databases.
+using job_table = std::map<job_id, oracle::entry>;
+
+/// An operation, and all tubes whose jobs it can change.
+struct asked_operation {
+  operation what;
+  std::set<std::string> tubes;
+};
+
+/// How many jobs the answer has, or says that it has changed.
+std::size_t jobs_in(const answer& got) {
+  if (const auto* const claimed = std::get_if<claim_answer>(&got)) return claimed->jobs.size();
+  if (const auto* const shown = std::get_if<peek_answer>(&got)) return shown->job ? 1 : 0;
+  return std::get<bulk_answer>(got).changed;
+}
+
+/// What the answers to a batch must be: those of one database that had all jobs.
+struct judge {
+  const job_table before;
+  const job_table expected;  ///< after the batch
+  const job_table after;
+  const bool is_certain;  ///< all databases have answered
+  const bool has_moved;   ///< a job has, meanwhile
+
+  [[nodiscard]] bool is_right(const asked_operation& it, const answer& got, const answer& right) const {
+    const auto* const unavailable = std::get_if<unavailable_answer>(&got);
+    if (unavailable != nullptr || std::holds_alternative<passed_over_answer>(got)) {
+      const bool may_have_happened = unavailable != nullptr && unavailable->is_in_doubt;
+      return !is_certain && (may_have_happened || is_as_in(before, it.tubes));
+    }
+    switch (facts_of(it.what).spread) {
+      case operation_spread::taken:
+      case operation_spread::found: return is_same(got, right) && is_as_in(expected, it.tubes);
+      // Its databases may have been asked in different rounds. A tube does not disappear between them.
+      case operation_spread::together: return got == right || (has_moved && !std::holds_alternative<tubes_answer>(got));
+      case operation_spread::filled: return is_right_part(it.tubes, got, right);
+    }
+    return false;
+  }
+
+ private:
+  /// Whether the jobs of these tubes are those of the table, whatever the ids of new jobs are.
+  [[nodiscard]] bool is_as_in(const job_table& table, const std::set<std::string>& its) const {
+    const auto list_of = [&](const job_table& of) {
+      std::vector<job> list;
+      for (const auto& [id, each] : of) {
+        if (!its.contains(each.job.tube)) continue;
+        list.push_back(each.job);
+        if (!before.contains(id)) list.back().id = 0;
+      }
+      std::ranges::sort(list, {}, &job::id);
+      return list;
+    };
+    return list_of(table) == list_of(after);
+  }
+  /// Whether the answers are equal but for the id of a new job.
+  [[nodiscard]] bool is_same(const answer& got, const answer& right) const {
+    const auto* const put_here = std::get_if<put_answer>(&got);
+    if (put_here == nullptr || before.contains(put_here->id)) return got == right;
+    return put_here->what == std::get<put_answer>(right).what && after.contains(put_here->id);
+  }
+  /// The state that each job of these tubes has in the table, if it has none or another one before; none: it is gone.
+  [[nodiscard]] std::map<job_id, std::optional<job_state>> changed_in(const job_table& table,
+                                                                      const std::set<std::string>& its) const {
+    std::map<job_id, std::optional<job_state>> changed;
+    for (const auto& [id, each] : before) {
+      if (!its.contains(each.job.tube)) continue;
+      const auto found = table.find(id);
+      if (found == table.end()) {
+        changed[id] = std::nullopt;
+      } else if (found->second.job.state != each.job.state) {
+        changed[id] = found->second.job.state;
+      }
+    }
+    return changed;
+  }
+  /// As many jobs as one database would have found, if maybe others; if some database did not answer, or jobs have
+  /// moved meanwhile, fewer are right, too.
+  [[nodiscard]] bool is_right_part(const std::set<std::string>& its, const answer& got, const answer& right) const {
+    if (jobs_in(got) > jobs_in(right)) return false;
+    if (jobs_in(got) < jobs_in(right) && is_certain && !has_moved) return false;
+    if (const auto* const shown = std::get_if<peek_answer>(&got)) return is_right_look(*shown, right);
+    const auto changed = changed_in(after, its);
+    if (is_certain && changed.size() != jobs_in(got)) return false;
+    std::set<std::optional<job_state>> right_states;
+    for (const auto& [id, state] : changed_in(expected, its)) right_states.insert(state);
+    const auto is_right_state = [&](const auto& each) { return right_states.contains(each.second); };
+    if (!std::ranges::all_of(changed, is_right_state)) return false;
+    const auto* const claimed = std::get_if<claim_answer>(&got);
+    if (claimed == nullptr) return true;
+    std::set<job_id> ids;
+    return std::ranges::all_of(claimed->jobs, [&](const claimed_job& each) {
+      const auto now = after.find(each.job.id);
+      return changed.contains(each.job.id) && ids.insert(each.job.id).second && each.job == now->second.job &&
+             each.token == reservation{each.job.id, 1, now->second.attempts};
+    });
+  }
+  [[nodiscard]] bool is_right_look(const peek_answer& got, const answer& right) const {
+    if (!got.job) return true;
+    const job& first = *std::get<peek_answer>(right).job;
+    return got.job->tube == first.tube && got.job->state == first.state && *got.job == before.at(got.job->id).job;
+  }
 };
 
 /// Several databases, and a plan that knows their map, if need be an older one.
@@ -171,38 +201,61 @@ class model_world {
 
   /// Executes a random batch. Returns what is wrong with the answers, if anything is.
   std::optional<std::string> step() {
+    pass_time();
     change_map();
     for (model_database& each : all_) {
       each.does = behaviour::answers;
       if (below(8) == 0) each.does = below(2) == 0 ? behaviour::is_down : behaviour::answer_is_lost;
     }
     const job_table before = union_of_all();
-    const std::vector<operation> batch = below(2) == 0 ? changes(before) : looks(before);
-    const std::vector<answer> answers = execute(batch);
+    const std::vector<asked_operation> batch = below(2) == 0 ? changes(before) : looks(before);
+    std::vector<operation> operations;
+    for (const asked_operation& each : batch) operations.push_back(each.what);
+    oracle one = as_one(before);
+    const std::vector<answer> right = one.execute_for(1, {}, operations, now_.wall, now_.now).answers;
+    const std::vector<answer> answers = execute(operations);
     if (!wrong_.empty()) return wrong_;
     if (answers.size() != batch.size()) return "not as many answers as operations";
-    const job_table after = union_of_all();
+    const bool is_certain = std::ranges::all_of(all_, [](const auto& each) { return each.does == behaviour::answers; });
+    const judge judging{before, table_of(one), union_of_all(), is_certain, has_moved_};
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      before_ = &before;
-      after_ = &after;
-      is_certain_ = is_certain(batch[i]);
-      const auto* const unavailable = std::get_if<unavailable_answer>(&answers[i]);
-      const bool is_right = unavailable == nullptr
-                                ? std::visit([&](const auto& it) { return is_right_answer(it, answers[i]); }, batch[i])
-                                : !is_certain_;
-      if (!is_right) return "operation " + std::to_string(i) + " of the kind " + std::to_string(batch[i].index());
+      if (!judging.is_right(batch[i], answers[i], right[i]) || (is_certain && !is_paused(batch[i].what))) {
+        return "operation " + std::to_string(i) + ": " + std::string(facts_of(batch[i].what).name);
+      }
+      if (is_certain) covered_.set(batch[i].what.index());
     }
     return std::nullopt;
   }
+  /// The operations that were answered while all databases were up, by their places in the table.
+  [[nodiscard]] const std::bitset<operation_count>& covered() const { return covered_; }
 
  private:
   int below(int n) { return static_cast<int>(random_.below(static_cast<std::uint64_t>(n))); }
-  const std::string& any_tube() { return tubes[random_.below(tubes.size())]; }
+  bool one_in(int n) { return below(n) == 0; }
 
+  /// A millisecond passes: delayed jobs become ready, and pauses end.
+  void pass_time() {
+    now_.wall += milliseconds(1);
+    now_.now += milliseconds(1);
+    for (model_database& each : all_) each.jobs.execute_for(1, {}, {}, now_.wall, now_.now);
+  }
+  static job_table table_of(const oracle& of) {
+    job_table all;
+    for (const oracle::entry& each : of.entries()) all[each.job.id] = each;
+    return all;
+  }
   [[nodiscard]] job_table union_of_all() const {
     job_table all;
-    for (const model_database& each : all_) all.insert(each.jobs.begin(), each.jobs.end());
+    for (const model_database& each : all_) all.merge(table_of(each.jobs));
     return all;
+  }
+  /// One database with all these jobs.
+  static oracle as_one(const job_table& jobs) {
+    oracle one;
+    const auto entries = std::views::values(jobs);
+    one.bring_in({entries.begin(), entries.end()});
+    one.give_ids(job_id{1} << 40U, 1);
+    return one;
   }
   void publish() {
     tube_map::database_list others;
@@ -229,8 +282,8 @@ class model_world {
       if (!place.before) {
         place = {below(database_count), place.database};
         if (place.before == place.database) place.before.reset();
-      } else if (std::ranges::none_of(jobs_of(*place.before), [&](const auto& each) {
-                   return each.second.tube == tube && each.second.state == job_state::reserved;
+      } else if (std::ranges::none_of(jobs_of(*place.before).entries(), [&](const oracle::entry& each) {
+                   return each.job.tube == tube && each.job.state == job_state::reserved;
                  })) {
         while (move_one(tube, place)) {
         }
@@ -248,15 +301,13 @@ class model_world {
     }
   }
   [[nodiscard]] model_database& at(int number) { return all_[static_cast<std::size_t>(number)]; }
-  [[nodiscard]] job_table& jobs_of(int number) { return at(number).jobs; }
+  [[nodiscard]] oracle& jobs_of(int number) { return at(number).jobs; }
   bool move_one(const std::string& tube, const tube_place& place) {
-    job_table& from = jobs_of(*place.before);
-    const auto moves = [&](const auto& each) {
-      return each.second.tube == tube && each.second.state != job_state::reserved;
-    };
-    const auto found = std::ranges::find_if(from, moves);
-    if (found == from.end()) return false;
-    jobs_of(place.database).insert(from.extract(found));
+    std::vector<oracle::entry> leaving = jobs_of(*place.before).take_out(tube);
+    if (leaving.empty()) return false;
+    jobs_of(place.database).bring_in({leaving.back()});
+    leaving.pop_back();
+    jobs_of(*place.before).bring_in(std::move(leaving));
     has_moved_ = true;
     return true;
   }
@@ -268,57 +319,103 @@ class model_world {
     }
   }
 
+  /// What an operation is about.
+  struct subject {
+    std::vector<std::string> tubes;  ///< at least one
+    job_id id = 0;                   ///< of a job in the first one, if it has any
+    reservation token;               ///< of a reserved job there, if it has any
+  };
+  [[nodiscard]] subject subject_of(std::vector<std::string> its, const job_table& before) {
+    subject made{std::move(its), 64'000'000, {64'000'000, 1, 1}};
+    for (const auto& [id, each] : before) {
+      if (each.job.tube != made.tubes.front()) continue;
+      if (made.id == 64'000'000 || one_in(3)) made.id = id;
+      if (each.job.state == job_state::reserved && !one_in(8)) made.token = {id, 1, each.attempts};
+    }
+    return made;
+  }
+
+  /// An operation with random arguments, by the names of its members.
+  template <class Operation>
+  Operation random_of(const subject& its) {
+    Operation made{};
+    const std::string& tube = its.tubes.front();
+    if constexpr (requires { made.tube = tube; }) made.tube = tube;
+    if constexpr (requires { made.tubes = its.tubes; }) made.tubes = its.tubes;
+    if constexpr (requires { made.token = its.token; }) made.token = its.token;
+    if constexpr (requires { made.id = its.id; }) made.id = its.id;
+    if constexpr (requires { made.name = job_name(its.id); }) {
+      made.name = one_in(2) ? job_name(its.id) : job_name(job_key{tube, any_key()});
+    }
+    if constexpr (requires { made.key = tube; }) made.key = one_in(2) ? "" : any_key();
+    if constexpr (requires { made.body = tube; }) made.body = std::to_string(random_.below(1000));
+    if constexpr (requires { made.priority = priority{1}; }) made.priority = static_cast<priority>(below(3));
+    if constexpr (requires { made.due = due_at(); }) {
+      made.due = one_in(2) ? due_at(milliseconds(below(4))) : due_at(now_.wall + milliseconds(below(5) - 1));
+    }
+    if constexpr (requires { made.ttr = milliseconds(1); }) made.ttr = std::chrono::hours(1);  // no reservation ends
+    if constexpr (requires { made.existing = on_existing::keep; }) made.existing = static_cast<on_existing>(below(3));
+    if constexpr (requires { made.count = 1; }) made.count = static_cast<decltype(made.count)>(1 + below(3));
+    if constexpr (requires { made.state = job_state::ready; }) made.state = any_waiting_state();
+    if constexpr (requires { made.with_body = true; }) made.with_body = one_in(2);
+    if constexpr (requires { made.length = milliseconds(1); }) made.length = milliseconds(below(2));
+    if constexpr (requires { made.prefix = tube; }) made.prefix = tube.substr(0, static_cast<std::size_t>(below(3)));
+    if constexpr (requires { made.from = now_.wall; })
+      made.from = one_in(3) ? utc_time{} : now_.wall + milliseconds(below(4));
+    if constexpr (requires { made.after = its.id; }) made.after = one_in(2) ? 0 : its.id;
+    // Each database kicks the buried jobs that it has, else its delayed ones: so a tube that moves is told which.
+    if constexpr (requires { made.only = job_state::buried; }) {
+      if (places_.at(tube).before || one_in(2)) made.only = one_in(2) ? job_state::buried : job_state::delayed;
+    }
+    return made;
+  }
+  std::string any_key() { return std::to_string(below(3)); }
+  job_state any_waiting_state() {
+    constexpr std::array all{job_state::delayed, job_state::ready, job_state::buried};
+    return all[random_.below(all.size())];
+  }
+  /// The operation at this place of the table.
+  operation operation_at(std::size_t place, const subject& its) {
+    operation made;
+    const auto make = [&]<std::size_t... Place>(std::index_sequence<Place...>) {
+      const auto make_at = [&]<std::size_t At>(std::integral_constant<std::size_t, At>) {
+        if (place == At) made = random_of<std::variant_alternative_t<At, operation>>(its);
+      };
+      (make_at(std::integral_constant<std::size_t, Place>()), ...);
+    };
+    make(std::make_index_sequence<operation_count>());
+    return made;
+  }
+  /// A place in the table that has this effect.
+  std::size_t any_place(operation_effect effect) {
+    if (effect == operation_effect::changes && one_in(3))
+      return one_in(2) ? operation_rows::place_of<put>() : operation_rows::place_of<claim>();
+    for (;;) {
+      const std::size_t place = random_.below(operation_count);
+      if (table::operations.at(place).effect == effect) return place;
+    }
+  }
+
   /// Each of its operations is about tubes of its own, so that their order does not matter.
-  std::vector<operation> changes(const job_table& before) {
+  std::vector<asked_operation> changes(const job_table& before) {
     std::vector<std::string> left = tubes;
-    std::vector<operation> batch;
-    while (!left.empty() && below(6) != 0) {
-      const std::string tube = left.back();
-      left.pop_back();
-      job_id some = 0;
-      for (const auto& [id, it] : before) {
-        if (it.tube == tube && (some == 0 || below(3) == 0)) some = id;
-      }
-      const bool is_held = some != 0 && before.at(some).state == job_state::reserved;
-      switch (below(9)) {
-        case 0: batch.emplace_back(put{.tube = tube, .body = "x"}); break;
-        case 1: batch.emplace_back(put{.tube = tube, .key = std::to_string(below(3)), .body = "x"}); break;
-        case 2: batch.emplace_back(cancel{some}); break;
-        case 3: batch.emplace_back(cancel{job_key{tube, std::to_string(below(3))}}); break;
-        case 4: batch.emplace_back(kick{.tube = tube, .count = static_cast<std::uint64_t>(1 + below(3))}); break;
-        case 5: batch.emplace_back(clear_tube{.tube = tube, .count = static_cast<std::uint64_t>(1 + below(3))}); break;
-        case 6: batch.emplace_back(pause{tube, milliseconds(1)}); break;
-        case 7:
-          if (is_held && below(2) == 0) {
-            batch.emplace_back(finish{{some, 1, 1}});
-          } else if (is_held) {
-            batch.emplace_back(bury{{some, 1, 1}});
-          }
-          break;
-        default: {
-          claim some_jobs{.tubes = {tube}, .count = static_cast<std::uint32_t>(1 + below(3))};
-          for (; !left.empty() && below(2) == 0; left.pop_back()) some_jobs.tubes.push_back(left.back());
-          batch.emplace_back(some_jobs);
-        }
-      }
+    std::vector<asked_operation> batch;
+    while (!left.empty() && !one_in(6)) {
+      const std::size_t place = any_place(operation_effect::changes);
+      std::vector<std::string> its;
+      do {
+        its.push_back(left.back());
+        left.pop_back();
+      } while (table::operations.at(place).target == operation_target::by_tubes && !left.empty() && one_in(2));
+      batch.push_back({operation_at(place, subject_of(its, before)), {its.begin(), its.end()}});
     }
     return batch;
   }
-  std::vector<operation> looks(const job_table& before) {
-    std::vector<operation> batch;
+  std::vector<asked_operation> looks(const job_table& before) {
+    std::vector<asked_operation> batch;
     for (int n = below(12); n > 0; --n) {
-      switch (below(6)) {
-        case 0: batch.emplace_back(count_all{}); break;
-        case 1: batch.emplace_back(count_tube{any_tube()}); break;
-        case 2: batch.emplace_back(list_tubes{}); break;
-        case 3: batch.emplace_back(peek_first{any_tube(), job_state::ready}); break;
-        case 4: batch.emplace_back(peek{job_key{any_tube(), std::to_string(below(3))}}); break;
-        default: {
-          const int place = below(static_cast<int>(before.size()) + 1);
-          batch.emplace_back(peek{place < static_cast<int>(before.size()) ? std::next(before.begin(), place)->first
-                                                                          : job_id{64'000'000}});
-        }
-      }
+      const subject its = subject_of({tubes[random_.below(tubes.size())]}, before);
+      batch.push_back({operation_at(any_place(operation_effect::looks), its), {}});
     }
     return batch;
   }
@@ -379,8 +476,7 @@ class model_world {
     map_state shown{.version = here.version, .sends = here.sends};
     if (here.does == behaviour::answers || (here.does == behaviour::answer_is_lost && below(2) == 0)) {
       for (std::size_t i = 0; i < its.operations.size(); ++i) {
-        here.was_elsewhere = false;
-        answers.push_back(std::visit([&](const auto& it) { return here(it); }, its.operations[i]));
+        answers.push_back(here.execute(its.operations[i], now_));
         if (here.was_elsewhere) shown.elsewhere.push_back(i);
       }
     }
@@ -391,113 +487,18 @@ class model_world {
     routed.take(database, its, answers, shown);
   }
 
-  /// Whether all databases answer that may have to do with it.
-  [[nodiscard]] bool is_certain(const operation&) const {
-    return std::ranges::all_of(all_, [](const auto& each) { return each.does == behaviour::answers; });
+  /// Unless this is a pause: whether each place of its tube is paused.
+  bool is_paused(const operation& what) {
+    const auto* const pausing = std::get_if<pause>(&what);
+    if (pausing == nullptr || pausing->length == milliseconds(0)) return true;
+    const tube_place& place = places_.at(pausing->tube);
+    const auto is_paused_at = [&](int number) { return !at(number).paused_until(pausing->tube, now_).is_never(); };
+    return is_paused_at(place.database) && (!place.before || is_paused_at(*place.before));
   }
-  [[nodiscard]] static std::size_t count_if(const job_table& in, const std::set<std::string>& of_tubes,
-                                            auto&& condition) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        in, [&](const auto& each) { return of_tubes.contains(each.second.tube) && condition(each.second.state); }));
-  }
-  static bool is_ready(job_state state) { return state == job_state::ready; }
-  static bool is_held(job_state state) { return state == job_state::reserved; }
-  static bool is_buried(job_state state) { return state == job_state::buried; }
-  static bool is_free(job_state state) { return state != job_state::reserved; }
-  static bool is_any(job_state) { return true; }
-  [[nodiscard]] job_id named(const job_name& name) const {
-    if (const job_id* const id = std::get_if<job_id>(&name)) return before_->contains(*id) ? *id : 0;
-    const job_key& key = std::get<job_key>(name);
-    for (const auto& [id, it] : *before_) {
-      if (it.tube == key.tube && it.key == key.key) return id;
-    }
-    return 0;
-  }
-  /// `changed` jobs of so many; if some database does not answer, or jobs have moved meanwhile, fewer are right, too.
-  [[nodiscard]] bool is_right_number(std::size_t changed, std::size_t most, std::size_t there) const {
-    const std::size_t all = std::min(most, there);
-    return changed <= all && (changed == all || !is_certain_ || has_moved_);
-  }
-
-  bool is_right_answer(const put& what, const answer& got) const {
-    const auto* const it = std::get_if<put_answer>(&got);
-    if (it == nullptr) return !is_certain_;
-    const job_id there = what.key.empty() ? 0 : named(job_key{what.tube, what.key});
-    const std::size_t more = count_if(*after_, {what.tube}, is_any) - count_if(*before_, {what.tube}, is_any);
-    if (there != 0) return it->what == put_answer::kind::kept && it->id == there && more == 0;
-    return it->what == put_answer::kind::inserted && more == 1 && after_->contains(it->id);
-  }
-  bool is_right_answer(const claim& what, const answer& got) const {
-    const std::set<std::string> its(what.tubes.begin(), what.tubes.end());
-    const auto& jobs = std::get<claim_answer>(got).jobs;
-    std::set<job_id> ids;
-    for (const claimed_job& each : jobs) {
-      const auto before = before_->find(each.job.id);
-      if (before == before_->end() || !is_ready(before->second.state) || !its.contains(before->second.tube))
-        return false;
-      if (!ids.insert(each.job.id).second || !is_held(after_->at(each.job.id).state)) return false;
-    }
-    const std::size_t held = count_if(*after_, its, is_held) - count_if(*before_, its, is_held);
-    return is_right_number(jobs.size(), what.count, count_if(*before_, its, is_ready)) &&
-           (held == jobs.size() || !is_certain_);
-  }
-  bool is_right_answer(const finish& what, const answer& got) const {
-    return std::get<holder_answer>(got).what == holder_answer::kind::done && !after_->contains(what.token.id);
-  }
-  bool is_right_answer(const bury& what, const answer& got) const {
-    return std::get<holder_answer>(got).what == holder_answer::kind::done && is_buried(after_->at(what.token.id).state);
-  }
-  bool is_right_answer(const cancel& what, const answer& got) const {
-    const auto& it = std::get<change_answer>(got);
-    const job_id there = named(what.name);
-    if (there == 0) return it.what == change_answer::kind::gone;
-    const bool is_kept = is_held(before_->at(there).state);
-    return it.id == there && it.what == (is_kept ? change_answer::kind::reserved : change_answer::kind::done) &&
-           after_->contains(there) == is_kept;
-  }
-  bool is_right_answer(const kick& what, const answer& got) const {
-    const std::size_t buried = count_if(*before_, {what.tube}, is_buried);
-    const std::size_t changed = std::get<bulk_answer>(got).changed;
-    return is_right_number(changed, what.count, buried) &&
-           (buried - count_if(*after_, {what.tube}, is_buried) == changed || !is_certain_);
-  }
-  bool is_right_answer(const clear_tube& what, const answer& got) const {
-    const std::size_t free = count_if(*before_, {what.tube}, is_free);
-    const std::size_t changed = std::get<bulk_answer>(got).changed;
-    return is_right_number(changed, what.count, free) &&
-           (free - count_if(*after_, {what.tube}, is_free) == changed || !is_certain_);
-  }
-  static bool is_right_answer(const pause&, const answer& got) { return std::holds_alternative<pause_answer>(got); }
-  bool is_right_answer(const peek& what, const answer& got) const {
-    const auto& job = std::get<peek_answer>(got).job;
-    return (job ? job->id : 0) == named(what.name);
-  }
-  bool is_right_answer(const peek_first& what, const answer& got) const {
-    const auto& job = std::get<peek_answer>(got).job;
-    if (!job) return count_if(*before_, {what.tube}, is_ready) == 0;
-    return before_->at(job->id).tube == what.tube && is_ready(before_->at(job->id).state);
-  }
-  bool is_right_answer(const count_tube& what, const answer& got) const {
-    return is_right_count(std::get<count_answer>(got), {what.tube});
-  }
-  bool is_right_answer(const count_all&, const answer& got) const {
-    return is_right_count(std::get<count_answer>(got), {tubes.begin(), tubes.end()});
-  }
-  [[nodiscard]] bool is_right_count(const count_answer& got, const std::set<std::string>& its) const {
-    if (has_moved_) return true;  // the places of a tube may have been asked in different rounds
-    return got.counts == job_counts{.ready = count_if(*before_, its, is_ready),
-                                    .reserved = count_if(*before_, its, is_held),
-                                    .buried = count_if(*before_, its, is_buried)};
-  }
-  bool is_right_answer(const list_tubes&, const answer& got) const {
-    std::set<std::string> all;
-    for (const auto& [id, it] : *before_) all.insert(it.tube);
-    return std::get<tubes_answer>(got).tubes == std::vector<std::string>(all.begin(), all.end());
-  }
-  static bool is_right_answer(const auto&, const answer&) { return false; }
 
   random_stream random_;
   const bool is_misled_;
+  moment now_{utc_time(std::chrono::hours(1)), instant::from_nanoseconds(1'000'000'000)};
   std::map<std::string, tube_place> places_;
   tube_map truth_;
   tube_map known_;
@@ -505,18 +506,16 @@ class model_world {
   std::vector<std::int64_t> read_versions_ = std::vector<std::int64_t>(database_count, 1);
   bool has_moved_ = false;  // a job, in the present step
   std::string wrong_;
-  // Of the operation that is judged:
-  const job_table* before_ = nullptr;
-  const job_table* after_ = nullptr;
-  bool is_certain_ = true;
+  std::bitset<operation_count> covered_;
 };
 
-/// What goes wrong first in a world with this seed.
-std::optional<std::string> first_wrong(std::uint64_t seed, bool is_misled) {
+/// What goes wrong first in a world with this seed. Adds to the operations that were answered.
+std::optional<std::string> first_wrong(std::uint64_t seed, bool is_misled, std::bitset<operation_count>& covered) {
   model_world world(seed, is_misled);
   for (int i = 0; i < 200; ++i) {
     if (const auto wrong = world.step()) return "step " + std::to_string(i) + ": " + *wrong;
   }
+  covered |= world.covered();
   return std::nullopt;
 }
 
@@ -524,17 +523,20 @@ constexpr std::uint64_t worlds = 100;
 
 TEST(RoutedBatch, AnswersAsOneDatabaseWould) {
   const std::uint64_t first = random_stream::entropy();
+  std::bitset<operation_count> covered;
   for (std::uint64_t i = 0; i < worlds; ++i) {
-    const auto wrong = first_wrong(first + i, false);
+    const auto wrong = first_wrong(first + i, false, covered);
     ASSERT_FALSE(wrong) << "seed " << first + i << ": " << *wrong;
   }
+  for (std::size_t i = 0; i < operation_count; ++i) EXPECT_TRUE(covered[i]) << table::operations.at(i).name;
 }
 
 // The canary: with the places of a tube in the wrong order, a key is given twice.
 TEST(RoutedBatch, APlanThatLooksInTheWrongOrderIsFoundOut) {
   const std::uint64_t first = random_stream::entropy();
+  std::bitset<operation_count> covered;
   std::uint64_t found = 0;
-  for (std::uint64_t i = 0; i < worlds; ++i) found += first_wrong(first + i, true) ? 1U : 0U;
+  for (std::uint64_t i = 0; i < worlds; ++i) found += first_wrong(first + i, true, covered) ? 1U : 0U;
   EXPECT_GT(found, 0U) << "seeds from " << first;
 }
 
@@ -549,7 +551,8 @@ TEST(RoutedBatch, OneDatabaseGetsTheWholeBatchInOneRound) {
   routed_batch routed(batch, std::make_shared<const tube_map>(), 5);
   auto round = routed.next_round();
   ASSERT_EQ(round.size(), 1U);
-  EXPECT_EQ(round.at(0).operations, whole);
+  EXPECT_TRUE(std::ranges::equal(round.at(0).operations, whole));
+  EXPECT_EQ(round.at(0).operations.data(), batch.data()) << "it executes the operations of the caller";
   std::vector<answer> answers{put_answer{put_answer::kind::inserted, 64},
                               claim_answer{},
                               change_answer{},
@@ -561,6 +564,35 @@ TEST(RoutedBatch, OneDatabaseGetsTheWholeBatchInOneRound) {
   routed.go_on();
   EXPECT_TRUE(routed.next_round().empty());
   EXPECT_EQ(routed.answers(), answers);
+}
+
+TEST(RoutedBatch, EachOperationIsBackOnceItsShareWasTakenOrRefused) {
+  std::vector<operation> batch{put{.tube = "a", .body = std::string(100, 'x')}, cancel{job_key{"b", "key"}},
+                               claim{.tubes = {"a", "b"}, .count = 2}, count_all{}};
+  const std::vector<operation> whole = batch;
+  const tube_map map{{{1, "db1"}}, {{"b", {1}}}};
+  routed_batch routed(batch, std::make_shared<const tube_map>(map), 0);
+  auto round = routed.next_round();
+  ASSERT_EQ(round.size(), 2U);
+  EXPECT_EQ(round.at(0).of, (std::vector<std::size_t>{0, 2, 3}));
+  EXPECT_EQ(round.at(1).of, (std::vector<std::size_t>{1, 3}));
+  std::vector<answer> answers{passed_over_answer{}, claim_answer{}, count_answer{}};
+  routed.take(0, round.at(0), answers, {.elsewhere = {0}});
+  routed.take_refusal(1, round.at(1), false, "no answer");
+  EXPECT_EQ(batch, whole);
+  for (std::size_t i = 0; i < batch.size(); ++i) EXPECT_EQ(&routed.at(i), &batch[i]);
+  routed.go_on();
+  ASSERT_TRUE(routed.has_unplaced());
+  round = routed.next_round();
+  ASSERT_EQ(round.size(), 1U);
+  EXPECT_EQ(round.at(1).operations.front(), operation(claim{.tubes = {"b"}, .count = 2}));
+  routed.take_refusal(1, round.at(1), false, "no answer");
+  EXPECT_EQ(batch, whole);
+  routed.go_on();
+  routed.begin_again(std::make_shared<const tube_map>(tube_map{{{1, "db1"}}, {{"a", {1}}, {"b", {1}}}}));
+  round = routed.next_round();
+  ASSERT_EQ(round.size(), 1U);
+  EXPECT_EQ(round.at(1).operations.front(), whole.front());
 }
 
 }  // namespace

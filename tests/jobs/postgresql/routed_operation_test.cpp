@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,13 +21,14 @@ using std::chrono::milliseconds;
 /// Three databases. The tube "one" is in 1, and "moving" moves from 1 to 2.
 class RoutedOperation : public ::testing::Test {
  protected:
-  [[nodiscard]] routed_operation of(operation what, std::size_t first = 0) const {
-    return {std::move(what), map_, first};
+  [[nodiscard]] routed_operation of(operation what, std::size_t first = 0) {
+    return {asked_.emplace_back(std::move(what)), map_, first};
   }
   static void refuse(routed_operation& it, int database, bool is_in_doubt) {
     it.take_refusal(database, is_in_doubt, "why");
   }
 
+  std::deque<operation> asked_;  // of the caller
   const tube_map map_{{{1, "db1"}, {2, "db2"}}, {{"one", {1}}, {"moving", {2, 1}}}};
 };
 
@@ -56,6 +58,21 @@ TEST_F(RoutedOperation, APutWithAKeyLooksWhereTheTubeWasFirst) {
   EXPECT_EQ(std::get<put_answer>(it.result()).id, 66U);
 }
 
+TEST_F(RoutedOperation, ADatabaseThatExecutesAllOfItNeedsNoShare) {
+  const routed_operation listing = of(count_all{});
+  EXPECT_FALSE(listing.is_whole_for(0, map_)) << "three databases execute it";
+  const routed_operation claiming = of(claim{.tubes = {"other", "one"}});
+  EXPECT_FALSE(claiming.is_whole_for(0, map_)) << "the database 0 has one of its tubes";
+  routed_operation kicking = of(kick{.tube = "moving", .count = 5});
+  EXPECT_TRUE(kicking.is_whole_for(1, map_));
+  EXPECT_FALSE(kicking.is_whole_for(2, map_));
+  kicking.take(1, bulk_answer{2}, true);
+  kicking.go_on();
+  EXPECT_TRUE(kicking.is_whole_for(2, map_));
+  kicking.reduce();
+  EXPECT_EQ(std::get<kick>(asked_.back()).count, 3U);
+}
+
 TEST_F(RoutedOperation, APutThatNoDatabaseTakesBeginsAgain) {
   routed_operation it = of(put{.tube = "other", .body = ""});
   it.take_elsewhere(0);
@@ -68,7 +85,7 @@ TEST_F(RoutedOperation, APutThatNoDatabaseTakesBeginsAgain) {
 
 TEST_F(RoutedOperation, AJobIsLookedForInAllDatabases) {
   routed_operation it = of(cancel{job_id{65}});
-  for (const int each : {1, 0, 2}) {  // its id is one of database 1
+  for (const int each : {1, 2, 0}) {  // its id is one of database 1
     ASSERT_EQ(next_of(it), databases{each});
     it.take(each, change_answer{change_answer::kind::gone, 0}, false);
     it.go_on();

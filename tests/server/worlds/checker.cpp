@@ -18,12 +18,12 @@ namespace {
 /// rounded up by a millisecond.
 constexpr duration lateness = duration::nanoseconds(1'000'000);
 
-constexpr std::array<std::string_view, 15> verb_names{"put",        "reserve", "reserve-job", "delete",     "release",
-                                                      "bury",       "touch",   "kick",        "kick-job",   "cancel",
-                                                      "reschedule", "fire",    "peek",        "pause-tube", "other"};
+constexpr std::array<std::string_view, 16> verb_names{
+    "put",      "reserve", "reserve-job", "delete", "release", "bury",       "touch", "kick",
+    "kick-job", "cancel",  "reschedule",  "fire",   "peek",    "pause-tube", "page",  "other"};
 
 /// The answers that each command may get.
-constexpr std::array<std::string_view, 15> right_answers{" INSERTED KEPT REPLACED EXISTS IS_RESERVED DRAINING ",
+constexpr std::array<std::string_view, 16> right_answers{" INSERTED KEPT REPLACED EXISTS IS_RESERVED DRAINING ",
                                                          " RESERVED TIMED_OUT DEADLINE_SOON ",
                                                          " RESERVED NOT_FOUND ",
                                                          " DELETED NOT_FOUND ",
@@ -37,6 +37,7 @@ constexpr std::array<std::string_view, 15> right_answers{" INSERTED KEPT REPLACE
                                                          " FIRED IS_RESERVED GONE ",
                                                          " FOUND NOT_FOUND ",
                                                          " PAUSED NOT_FOUND ",
+                                                         " OK ",
                                                          " "};
 
 std::string show(const moment& when) { return fmt::format("{} at {} ns", when.order, when.time.nanoseconds()); }
@@ -76,6 +77,7 @@ class checker {
       check_order(*each);
     }
     check_left();
+    check_last_pages();
     return std::move(found_);
   }
 
@@ -95,6 +97,50 @@ class checker {
       breach("wrong answer: {}", show(it));
     }
     if (it.answer == "RESERVED" || it.answer == "FOUND") check_body(it);
+    if (it.is(verb::page, "OK")) check_page(it);
+  }
+
+  /// Wrong page: its jobs are not those that are due next, or not in their order.
+  void check_page(const event& it) {
+    std::pair last(*it.at, it.after);
+    for (const jobs::due_job& each : it.listed) {
+      if (std::exchange(last, std::pair(each.due, each.id)) >= std::pair(each.due, each.id)) {
+        breach("wrong page: the job {} is not in its place {}", each.id, show(it));
+      }
+      if (!each.tube.starts_with(it.prefix)) breach("wrong page: the job {} is in {} {}", each.id, each.tube, show(it));
+      check_listed(it, each);
+    }
+    const bool is_full = it.listed.size() >= it.count;
+    if (it.listed.size() > it.count) breach("wrong page: too many jobs {}", show(it));
+    for (const auto& [id, put] : facts_.puts()) {
+      if (!put->tube.starts_with(it.prefix) || std::pair(facts_.earliest_due(*put), id) <= std::pair(*it.at, it.after))
+        continue;
+      if (is_full && std::pair(facts_.latest_due(*put), id) > last) continue;
+      const auto is_it = [&](const jobs::due_job& each) { return each.id == id; };
+      if (std::ranges::any_of(it.listed, is_it) || !facts_.stays_delayed(*put, it)) continue;
+      breach("wrong page: a job is left out {} {}", show(*put), show(it));
+    }
+  }
+
+  /// A job on a page was put, has not ended, and will be due at this time, which some command has given.
+  void check_listed(const event& it, const jobs::due_job& listed) {
+    if (listed.due <= judged_.wall.trough(it.begin.time, it.end->time)) {
+      breach("wrong page: the job {} is due already {}", listed.id, show(it));
+    }
+    const event* const put = facts_.put_of(listed.id);
+    if (put == nullptr) return;  // its put was not answered
+    if (listed.tube != put->tube) breach("wrong page: in another tube {} {}", show(*put), show(it));
+    const event* const end = facts_.end_of(listed.id);
+    if (end != nullptr && end->end->order < it.begin.order) breach("wrong page: {} {}", show(*end), show(it));
+    const auto gives_it = [&](const event* each) {
+      const bool sets_due = each == put || each->what == verb::release || each->what == verb::reschedule;
+      if (!sets_due || each->begin.order > it.end->order) return false;
+      if (!each->end) return !each->at || *each->at == listed.due;
+      return facts_.earliest_due(*each) <= listed.due && listed.due <= facts_.latest_due(*each);
+    };
+    if (std::ranges::none_of(facts_.about(listed.id), gives_it)) {
+      breach("wrong page: due at {} ms {} {}", listed.due.time_since_epoch().count(), show(*put), show(it));
+    }
   }
 
   /// Invented: a job was handed out that was not put so.
@@ -250,6 +296,28 @@ class checker {
       const bool waits = each->prompt && each->watched.contains(put.tube) && each->front.time <= ready;
       if (!waits || !end || end->time <= latest || !facts_.is_untouched(id, latest, each)) continue;
       breach("late: {} {}", show(put), show(*each));
+    }
+  }
+
+  /// Wrong page: at the end, pages of the store, one behind the other, have the delayed jobs that are there. They may
+  /// have others of which no client has heard.
+  void check_last_pages() {
+    for (const auto& [prefix, listed] : judged_.listed) {
+      std::vector<std::pair<jobs::utc_time, jobs::job_id>> right;
+      for (const auto& [id, job] : judged_.left) {
+        if (job.state == jobs::job_state::delayed && job.tube.starts_with(prefix)) right.emplace_back(job.due, id);
+      }
+      std::ranges::sort(right);
+      std::vector<std::pair<jobs::utc_time, jobs::job_id>> all;
+      std::vector<std::pair<jobs::utc_time, jobs::job_id>> known;
+      for (const jobs::due_job& each : listed) {
+        all.emplace_back(each.due, each.id);
+        if (judged_.left.contains(each.id)) known.push_back(all.back());
+      }
+      const bool is_in_order = std::ranges::is_sorted(all) && std::ranges::adjacent_find(all) == all.end();
+      if (known != right || !is_in_order) {
+        breach("wrong page: at the end there are {} of {} delayed jobs in '{}'", known.size(), right.size(), prefix);
+      }
     }
   }
 

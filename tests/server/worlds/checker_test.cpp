@@ -45,6 +45,16 @@ class written {
     return it;
   }
   event& reserve(std::size_t connection, jobs::job_id id) { return add(connection, verb::reserve, 0, "RESERVED", id); }
+  /// A page behind no job, with jobs of the tube "mail" that are due so many milliseconds after 1970.
+  event& page(const std::vector<std::pair<std::int64_t, jobs::job_id>>& listed, std::size_t count = 10) {
+    event& it = add(3, verb::page, 0, "OK");
+    it.at = jobs::utc_time{};
+    it.count = count;
+    for (const auto& [due, id] : listed) {
+      it.listed.push_back({id, "mail", jobs::job_state::delayed, jobs::utc_time(jobs::milliseconds(due))});
+    }
+    return it;
+  }
   event& remove(std::size_t connection, jobs::job_id id) {
     history_.left.erase(id);
     return add(connection, verb::remove, id, "DELETED");
@@ -280,6 +290,72 @@ TEST(HistoryChecker, FindsALateJob) {
   waiting.end->time += 5ms;
   waiting.job = 0;
   EXPECT_EQ(all.broken(), rules{"late"});
+}
+
+/// The jobs 1 and 2 are due after 60 s, at the same time; the job 3 is due after a delay, and the job 4 earlier.
+written with_delayed_jobs() {
+  written all;
+  for (const jobs::job_id id : {1U, 2U}) all.put(id).at = jobs::utc_time(60s);
+  all.put(3, 70s);                              // at 70.002 to 70.004 s
+  all.put(4).at = jobs::utc_time(50s + 500ms);  // at 50.5 s
+  return all;
+}
+
+TEST(HistoryChecker, AcceptsPagesOfWhatIsDueNext) {
+  written all = with_delayed_jobs();
+  all.page({{50'500, 4}, {60'000, 1}, {60'000, 2}, {70'003, 3}});
+  all.page({{50'500, 4}, {60'000, 1}}, 2);
+  event& behind = all.page({{60'000, 2}, {70'003, 3}});
+  behind.at = jobs::utc_time(60s);
+  behind.after = 1;
+  all.page({}).prefix = "mails";
+  all.add(2, verb::kick, 0, "KICKED", 0);
+  all.page({});
+  EXPECT_EQ(all.broken(), rules{});
+}
+
+TEST(HistoryChecker, FindsAWrongPage) {
+  using page = std::vector<std::pair<std::int64_t, jobs::job_id>>;
+  const std::vector<page> wrong{{{50'500, 4}, {60'000, 1}, {70'003, 3}},                // the last of equal times
+                                {{50'500, 4}, {60'000, 2}, {60'000, 1}, {70'003, 3}},   // their order
+                                {{50'500, 4}, {60'000, 1}, {60'000, 2}, {70'010, 3}},   // another time
+                                {{60'000, 1}, {60'000, 2}, {70'003, 3}},                // the first one
+                                {{50'500, 4}, {60'000, 1}, {60'000, 2}},                // the last one
+                                {{1, 4}, {60'000, 1}, {60'000, 2}, {70'003, 3}},        // due already
+                                {{60'000, 1}, {60'000, 1}, {60'000, 2}, {70'003, 3}}};  // twice
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    written all = with_delayed_jobs();
+    all.page(wrong[i]);
+    EXPECT_EQ(all.broken(), rules{"wrong page"}) << i;
+  }
+  written longer = with_delayed_jobs();
+  longer.page({{50'500, 4}, {60'000, 1}, {60'000, 2}}, 2);
+  EXPECT_EQ(longer.broken(), rules{"wrong page"});
+  written other = with_delayed_jobs();
+  other.page({{50'500, 4}, {60'000, 1}, {60'000, 2}, {70'003, 3}}).prefix = "calls";
+  EXPECT_EQ(other.broken(), rules{"wrong page"});
+}
+
+TEST(HistoryChecker, FindsAJobThatHasEndedOnAPage) {
+  written all = with_delayed_jobs();
+  all.remove(2, 4);
+  all.page({{50'500, 4}, {60'000, 1}, {60'000, 2}, {70'003, 3}});
+  EXPECT_EQ(all.broken(), rules{"wrong page"});
+}
+
+TEST(HistoryChecker, FindsWrongPagesAtTheEnd) {
+  for (const bool is_whole : {true, false}) {
+    written all = with_delayed_jobs();
+    std::vector<jobs::due_job>& listed = (*all).listed[""];
+    for (const jobs::job_id id : {4U, 1U, 2U, 3U}) {
+      jobs::job& left = all.left(id);
+      left.tube = "mail";
+      left.state = jobs::job_state::delayed;
+      left.due = jobs::utc_time(id == 4 ? 50s : 60s);
+      if (is_whole || id != 2) listed.push_back({id, "mail", jobs::job_state::delayed, left.due});
+    }
+    EXPECT_EQ(all.broken(), is_whole ? rules{} : rules{"wrong page"});
+  }
 }
 
 TEST(HistoryChecker, FindsWhatIsWrongAtTheEnd) {

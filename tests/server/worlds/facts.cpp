@@ -27,6 +27,7 @@ facts::facts(const history& of) : all_(of) {
     if (!each.key.empty()) by_key_[{each.tube, each.key}].push_back(&each);
     if (each.what == verb::reserve) reserves_.push_back(&each);
     if (each.what == verb::pause) pauses_.push_back(&each);
+    if (each.what == verb::kick) kicks_.push_back(&each);
   }
 }
 
@@ -142,6 +143,19 @@ bool facts::is_untouched(jobs::job_id id, instant until, const event* but) const
   }
   return std::ranges::none_of(reserves_, [&](const event* each) {
     return each != but && !each->end && each->watched.contains(put.tube) && may_have_reserved(*each, until);
+  });
+}
+
+bool facts::stays_delayed(const event& put, const event& page) const {
+  if (put.end->order > page.begin.order) return false;
+  if (all_.wall.peak(put.begin.time, page.end->time) >= earliest_due(put)) return false;
+  const auto may_be_between = [&](const event* each) {
+    return each->begin.order < page.end->order && !(each->end && each->end->order < put.begin.order);
+  };
+  const auto is_of_tube = [&](const event* each) { return each->tube == put.tube && may_be_between(each); };
+  if (std::ranges::any_of(kicks_, is_of_tube)) return false;
+  return std::ranges::none_of(about(put.job), [&](const event* each) {
+    return each != &put && each->what != verb::peek && each->what != verb::touch && may_be_between(each);
   });
 }
 

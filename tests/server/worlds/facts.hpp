@@ -56,6 +56,10 @@ class facts {
   /// left aside.
   [[nodiscard]] bool is_untouched(jobs::job_id id, instant until, const event* but) const;
 
+  /// Whether the job is delayed from its put on, until the page was answered, and due at a time that its put alone has
+  /// given.
+  [[nodiscard]] bool stays_delayed(const event& put, const event& page) const;
+
   /// The due time that a put, a release or a reschedule gave, at the earliest and at the latest.
   [[nodiscard]] jobs::utc_time earliest_due(const event& by) const;
   [[nodiscard]] jobs::utc_time latest_due(const event& by) const;
@@ -71,6 +75,7 @@ class facts {
   std::map<std::pair<std::string, std::string>, std::vector<const event*>> by_key_;
   std::vector<const event*> reserves_;
   std::vector<const event*> pauses_;
+  std::vector<const event*> kicks_;
 };
 
 }  // namespace foliot::program::worlds

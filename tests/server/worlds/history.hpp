@@ -19,6 +19,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/job.hpp>
+#include <foliot/jobs/operations.hpp>
 
 namespace foliot::program::worlds {
 
@@ -38,6 +39,7 @@ enum class verb : std::uint8_t {
   fire,
   peek,
   pause,
+  page,   ///< the command `x-due`
   other,  ///< a command with one right answer, `expected`
 };
 
@@ -68,6 +70,11 @@ struct event {
   jobs::milliseconds delay{};
   std::optional<jobs::utc_time> at;  ///< the due time, if it was not a delay
   jobs::milliseconds ttr{};
+  // Of a page: behind the time `at` and the id `after`, in the tubes with this prefix.
+  jobs::job_id after = 0;
+  std::size_t count = 0;
+  std::string prefix;
+  std::vector<jobs::due_job> listed;
   bool replaces = false;  ///< a put that takes the place of the job with its key
   bool prompt = true;     ///< the client read all the time, so that the answer came at the instant in which it was read
 
@@ -123,6 +130,8 @@ struct history {
   bool has_stalls = false;
   /// The jobs that are there at the end, of those that some client has heard of.
   std::map<jobs::job_id, jobs::job> left;
+  /// All pages of what is due then, joined, by the prefix of the tubes.
+  std::map<std::string, std::vector<jobs::due_job>> listed;
   /// When each connection ended, if the client or the server did it: before that moment.
   std::map<std::size_t, std::uint64_t> connection_ends;
   std::uint64_t order = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +19,30 @@ constexpr std::array<const char*, 3> tubes{"default", "mail", "calls"};
 
 /// Clients send something so long before a reservation ends: while the store executes it, the time may be over.
 constexpr duration before_the_end = duration::nanoseconds(2'000'000);
+
+/// The lines of the reply to `x-due`; nothing if a line is another one.
+std::optional<std::vector<jobs::due_job>> listed_in(std::string_view text) {
+  constexpr std::string_view id_key = "- {id: ";
+  constexpr std::string_view tube_key = ", tube: \"";
+  constexpr std::string_view due_key = "\", state: delayed, due-ms: ";
+  std::vector<jobs::due_job> all;
+  std::string shown = "---\n";
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    jobs::due_job& each = all.emplace_back();
+    const std::size_t tube = line.find(tube_key);
+    const std::size_t due = line.find(due_key);
+    if (!line.starts_with(id_key) || tube == std::string::npos || due == std::string::npos) return std::nullopt;
+    each.id = std::strtoull(line.c_str() + id_key.size(), nullptr, 10);
+    each.tube = line.substr(tube + tube_key.size(), due - tube - tube_key.size());
+    each.due = jobs::utc_time(jobs::milliseconds(std::strtoll(line.c_str() + due + due_key.size(), nullptr, 10)));
+    shown += fmt::format("{}{}{}{}{}{}}}\n", id_key, each.id, tube_key, each.tube, due_key,
+                         each.due.time_since_epoch().count());
+  }
+  return shown == text ? std::optional(std::move(all)) : std::nullopt;
+}
 
 }  // namespace
 
@@ -119,7 +145,7 @@ std::string requests::extended_put() {
     made.delay = jobs::milliseconds(in_.below(60));
     due = fmt::format("{}", made.delay.count());
   } else if (in_.one_in(2)) {
-    made.at = in_.utc() + jobs::milliseconds(in_.below(60));
+    made.at = in_.one_in(3) ? world::far : in_.utc() + jobs::milliseconds(in_.below(60));
     due = fmt::format("@{}", made.at->time_since_epoch().count());
   }
   const std::array<const char*, 3> policies{"keep", "replace", "refuse"};
@@ -187,7 +213,8 @@ std::string requests::of_named_job() {
 }
 
 std::string requests::other() {
-  const std::size_t choice = in_.below(8);
+  const std::size_t choice = in_.below(11);
+  if (choice > 8) return page();
   if (choice < 3) {
     note(verb::kick);
     return fmt::format("kick {}\r\n", 1 + in_.below(3));
@@ -204,6 +231,23 @@ std::string requests::other() {
   return extended_put();
 }
 
+std::string requests::page() {
+  constexpr std::array<const char*, 5> prefixes{"", "", "mail", "ca", "x"};
+  event& made = note(verb::page);
+  made.prefix = prefixes[in_.below(prefixes.size())];
+  made.count = in_.one_in(2) ? jobs::most_listed_due : 1 + in_.below(4);
+  made.at = jobs::utc_time{};
+  if (last_listed_ && in_.one_in(2)) {
+    made.at = last_listed_->due;
+    made.after = last_listed_->id;
+  } else if (in_.one_in(2)) {
+    made.at = in_.one_in(2) ? world::far : in_.utc() + jobs::milliseconds(in_.below(60));
+    if (in_.one_in(2)) made.after = some_job();
+  }
+  return fmt::format("x-due {} @{} {} {}\r\n", made.count, made.at->time_since_epoch().count(), made.after,
+                     made.prefix.empty() ? "-" : made.prefix);
+}
+
 void requests::answered(reply got) {
   event& it = *open_.front();
   open_.pop_front();
@@ -217,6 +261,13 @@ void requests::answered(reply got) {
   const std::size_t space = got.line.find(' ');
   it.answer = got.line.substr(0, space);
   it.body = it.what == verb::put ? it.body : std::move(got.body);
+  if (it.what == verb::page) {
+    auto listed = listed_in(it.body);
+    if (!listed) it.answer += " with other lines";
+    if (listed) it.listed = *std::move(listed);
+    if (!it.listed.empty()) last_listed_ = it.listed.back();
+    return;
+  }
   const bool has_id = space != std::string::npos && it.what != verb::kick;
   if (has_id) it.job = std::stoull(got.line.substr(space + 1));
   constexpr std::string_view of_asked = " DELETED RELEASED BURIED TOUCHED KICKED ";

@@ -53,6 +53,7 @@ class requests {
   std::string of_job(verb what, std::string_view word, jobs::job_id id);
   std::string of_named_job();
   std::string other();
+  std::string page();
   [[nodiscard]] jobs::job_id some_job();
   [[nodiscard]] std::string some_key();
 
@@ -62,6 +63,7 @@ class requests {
   std::set<std::string> watched_{"default"};
   std::deque<event*> open_;
   std::vector<jobs::job_id> held_;
+  std::optional<jobs::due_job> last_listed_;
   bool aims_ = false;  ///< the next command is sent when a reservation ends
 };
 

@@ -5,6 +5,7 @@
 // The sockets are local ones of the system: what one side has written has arrived when all tasks wait.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -52,6 +53,9 @@ class world {
   bool has_stalls = false;       ///< some batches of the store take time
   bool has_clock_steps = false;  ///< the wall clock is set
   bool has_pauses = false;       ///< clients pause tubes
+
+  /// So late is no job due in a world: those that clients put for this time stay delayed, one behind the other.
+  static constexpr jobs::utc_time far = std::chrono::sys_days(std::chrono::year(2027) / 1 / 1);
 
   virtual_clock time;
   jobs::virtual_wall_clock wall{time};

@@ -55,6 +55,7 @@ TEST(ServerCanary, PrefersHighNumbers) { EXPECT_TRUE(shows(flaw::prefers_high_nu
 TEST(ServerCanary, LiesAboutCancels) { EXPECT_TRUE(shows(flaw::lies_about_cancels, "back")); }
 TEST(ServerCanary, GivesAnIdTwice) { EXPECT_TRUE(shows(flaw::gives_an_id_twice, "same id")); }
 TEST(ServerCanary, SaysDueTooLate) { EXPECT_TRUE(shows(flaw::says_due_too_late, "late")); }
+TEST(ServerCanary, LeavesOutTheLastOfEqualTimes) { EXPECT_TRUE(shows(flaw::leaves_out_equal_times, "wrong page")); }
 TEST(ServerCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_reservations, "left")); }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -202,15 +201,15 @@ void database_router::add_due(bool is_empty_batch, routed_batch::round& to, cons
 
 void database_router::execute_round(routed_batch& batch, routed_batch::round& shares, batch_state& state) {
   const bool tries_all = std::exchange(state.tries_all, false);
-  std::set<int> begun;
+  database_set begun;
   for (auto& [number, its] : shares) {
     const auto one = members_.find(number);
     if (one == members_.end() || !(one->second.is_up || (tries_all && one->second.was_up))) continue;
     one->second.worker->begin(its.operations);
-    begun.insert(number);
+    begun.add(number);
   }
   // All of them have ended before one can end this by an exception.
-  round_outcome got = wait_for(std::move(begun));
+  round_outcome got = wait_for(begun);
   for (auto& [number, its] : shares) {
     const auto outcome = got.shares.find(number);
     if (outcome == got.shares.end()) {
@@ -224,22 +223,23 @@ void database_router::execute_round(routed_batch& batch, routed_batch::round& sh
   conclude_heartbeats(got, state);  // those of a database came after its share
 }
 
-database_router::round_outcome database_router::wait_for(std::set<int> awaited) {
+database_router::round_outcome database_router::wait_for(database_set awaited) {
   round_outcome got;
-  std::set<int> with_heartbeat;
-  std::set<int> failed;
+  database_set with_heartbeat;
+  database_set failed;
   const auto conclude = [&](int number, member& one) {
     share_outcome made = one.worker->take();
     if (made.failure == nullptr) {
       one.next = made.next;
       one.is_up = one.was_up = true;  // its heartbeats are due while another one is awaited
     } else {
-      failed.insert(number);
+      failed.add(number);
     }
-    if (awaited.erase(number) != 0) {
-      got.shares[number] = std::move(made);
+    if (awaited.contains(number)) {
+      awaited.remove({number});
+      got.shares.emplace(number, std::move(made));
     } else {
-      with_heartbeat.erase(number);
+      with_heartbeat.remove({number});
       got.heartbeats.emplace_back(number, std::move(made));
     }
   };
@@ -249,7 +249,7 @@ database_router::round_outcome database_router::wait_for(std::set<int> awaited) 
         if (one.worker->is_idle()) conclude(number, one);
       } else if (!awaited.empty() && one.is_up && !failed.contains(number) && is_due(one.next)) {
         one.worker->begin({});
-        with_heartbeat.insert(number);
+        with_heartbeat.add(number);
       }
     }
     if (awaited.empty() && with_heartbeat.empty()) return got;
@@ -455,18 +455,18 @@ void database_router::leave_removed() {
 }
 
 void database_router::open_members() {
-  std::set<int> opened;
+  database_set opened;
   for (const auto& [number, connection] : map_->databases()) {
     if (members_.contains(number)) continue;
     postgresql_options its = options_;
     its.database = connection;
     members_[number].worker = std::make_unique<database_worker>(std::move(its), access_);
-    opened.insert(number);
+    opened.add(number);
   }
   if (opened.empty()) return;
   choose_threads();
   for (const int number : opened) members_.at(number).worker->begin({});
-  round_outcome got = wait_for(std::move(opened));
+  round_outcome got = wait_for(opened);
   batch_state none;
   for (auto& [number, outcome] : got.shares) static_cast<void>(take(number, outcome, none));
   conclude_heartbeats(got, none);

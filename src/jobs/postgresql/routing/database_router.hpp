@@ -27,7 +27,6 @@
 #include <exception>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +37,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "database_set.hpp"
 #include "database_worker.hpp"
 #include "jobs/postgresql/postgresql_node.hpp"
 #include "jobs/postgresql/tube_map.hpp"
@@ -112,7 +112,7 @@ class database_router {
   void add_due(bool is_empty_batch, routed_batch::round& to, const batch_state& state) const;
   void execute_round(routed_batch& batch, routed_batch::round& shares, batch_state& state);
   /// Waits for the shares that these databases execute, and keeps the other databases going meanwhile.
-  [[nodiscard]] round_outcome wait_for(std::set<int> awaited);
+  [[nodiscard]] round_outcome wait_for(database_set awaited);
   void conclude_heartbeats(round_outcome& of, batch_state& state);
   /// Whether the database has executed its share: else it is down. Takes all that the share has brought, but for the
   /// answers. Throws node_name_taken.

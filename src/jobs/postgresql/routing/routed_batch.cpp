@@ -1,30 +1,46 @@
 #include "routed_batch.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace foliot::jobs::detail {
 
 routed_batch::routed_batch(std::span<operation> batch, std::shared_ptr<const tube_map> map, std::size_t first)
-    : map_(std::move(map)) {
+    : batch_(batch), map_(std::move(map)) {
   operations_.reserve(batch.size());
-  for (operation& each : batch) operations_.emplace_back(std::move(each), *map_, first);
+  for (operation& each : batch) operations_.emplace_back(each, *map_, first);
+}
+
+std::optional<int> routed_batch::only_database() const {
+  if (operations_.empty() || !operations_.front().is_under_way()) return std::nullopt;
+  const int database = *operations_.front().next().begin();
+  const auto is_whole = [&](const routed_operation& each) { return each.is_whole_for(database, *map_); };
+  return std::ranges::all_of(operations_, is_whole) ? std::optional(database) : std::nullopt;
 }
 
 routed_batch::round routed_batch::next_round() {
   round made;
+  if (const std::optional<int> database = only_database()) {
+    for (routed_operation& each : operations_) each.reduce();
+    share& all = made[*database];
+    all.operations = batch_;
+    all.of.resize(batch_.size());
+    std::iota(all.of.begin(), all.of.end(), std::size_t{0});
+    return made;
+  }
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     for (const int database : operations_[i].next()) {
-      const auto [to, is_new] = made.try_emplace(database);
-      share& its = to->second;
-      if (is_new) {
-        its.operations.reserve(operations_.size());
+      share& its = made[database];
+      if (its.of.empty()) {
+        its.moved.reserve(operations_.size());
         its.of.reserve(operations_.size());
       }
-      its.operations.push_back(operations_[i].share(database, *map_));
+      its.moved.push_back(operations_[i].share(database, *map_));
       its.of.push_back(i);
     }
   }
+  for (auto& [database, its] : made) its.operations = its.moved;
   return made;
 }
 
@@ -57,7 +73,7 @@ void routed_batch::follow(std::shared_ptr<const tube_map> map) {
 
 void routed_batch::take_doubt(int database, const std::string& why) {
   for (routed_operation& each : operations_) {
-    if (std::ranges::find(each.next(), database) != each.next().end()) each.take_doubt(why);
+    if (each.next().contains(database)) each.take_doubt(why);
   }
 }
 

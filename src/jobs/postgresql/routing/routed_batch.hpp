@@ -11,6 +11,11 @@
 // Most batches take one round. An operation that may go to several databases, one after the other, takes a round for
 // each, until its answer is complete (routed_operation.hpp).
 //
+// It refers to its caller's operations, which must live as long as the batch, and which nobody else may change
+// meanwhile. A database that executes all that is left of the batch gets the caller's operations themselves: so nothing
+// is copied or moved for the only database of a map. If several databases have a part, the operations are moved into
+// their shares and back. In both cases each operation is where the caller had it once its share was taken or refused.
+//
 // No connection, no clock: a value that its answers change. O(1) for an operation and a database that it goes to, and
 // O(log n) for n tubes that are not in the first database.
 #pragma once
@@ -18,6 +23,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,13 +40,14 @@ class routed_batch {
  public:
   /// What one database executes in one round.
   struct share {
-    std::vector<operation> operations;  ///< in the order of the batch
-    std::vector<std::size_t> of;        ///< for each of them, its place in the batch
+    std::span<operation> operations = {};  ///< in the order of the batch: the caller's own, or those of `moved`
+    std::vector<std::size_t> of = {};      ///< for each of them, its place in the batch
+    std::vector<operation> moved = {};     ///< where several databases execute the batch, or only some of it
   };
   /// The shares of a round by the numbers of their databases.
   using round = std::map<int, share>;
 
-  /// Plans the batch, whose operations it moves. `first`: at which of its databases a claim begins; any number.
+  /// Plans the batch. `first`: at which of its databases a claim begins; any number.
   routed_batch(std::span<operation> batch, std::shared_ptr<const tube_map> map, std::size_t first);
 
   /// Whether the batch has no operation.
@@ -70,6 +77,10 @@ class routed_batch {
   [[nodiscard]] const operation& at(std::size_t place) const { return operations_[place].what(); }
 
  private:
+  /// The database that executes all operations of the batch as they are in this round, if there is one.
+  [[nodiscard]] std::optional<int> only_database() const;
+
+  const std::span<operation> batch_;
   std::shared_ptr<const tube_map> map_;
   std::vector<routed_operation> operations_;
 };

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "jobs/operation_parts.hpp"
 
@@ -13,63 +13,64 @@ namespace foliot::jobs::detail {
 
 namespace {
 
-std::vector<int> all_of(const tube_map& map) {
-  std::vector<int> all{0};
-  for (const auto& [number, connection] : map.databases()) all.push_back(number);
+database_set all_of(const tube_map& map) {
+  database_set all{0};
+  for (const auto& [number, connection] : map.databases()) all.add(number);
   return all;
 }
 
 /// The oldest place first.
-std::vector<int> places_of(const std::string& tube, const tube_map& map) {
+route route_of(const std::string& tube, const tube_map& map) {
   const tube_place place = map.place_of(tube);
-  if (place.before) return {*place.before, place.database};
-  return {place.database};
+  if (place.before) return {{*place.before, place.database}, *place.before};
+  return {{place.database}, place.database};
+}
+
+/// The newest place first if the put has no key, as nothing in the older one could have it.
+route route_of(const put& what, const tube_map& map) {
+  route made = route_of(what.tube, map);
+  if (what.key.empty() && made.databases.size() > 1) made.begin = map.place_of(what.tube).database;
+  return made;
 }
 
 /// All databases, the one that has probably given the id first.
-std::vector<int> places_of(job_id id, const tube_map& map) {
-  std::vector<int> all = all_of(map);
-  const auto guess = std::ranges::find(all, static_cast<int>(id % most_databases));
-  if (guess != all.end()) std::ranges::rotate(all.begin(), guess, guess + 1);
-  return all;
+route route_of(job_id id, const tube_map& map) {
+  const database_set all = all_of(map);
+  const int guess = static_cast<int>(id % most_databases);
+  return {all, all.contains(guess) ? guess : 0};
 }
 
-std::vector<int> places_of(const job_name& name, const tube_map& map) {
-  if (const job_id* const id = std::get_if<job_id>(&name)) return places_of(*id, map);
-  return places_of(std::get<job_key>(name).tube, map);
+route route_of(const job_name& name, const tube_map& map) {
+  if (const job_id* const id = std::get_if<job_id>(&name)) return route_of(*id, map);
+  return route_of(std::get<job_key>(name).tube, map);
 }
 
-std::vector<int> places_of(const claim& what, const tube_map& map, std::size_t first) {
-  std::set<int> all;
+route route_of(const claim& what, const tube_map& map, std::size_t first) {
+  database_set all;
   for (const std::string& tube : what.tubes) {
-    for (const int each : places_of(tube, map)) all.insert(each);
+    for (const int each : route_of(tube, map).databases) all.add(each);
   }
-  std::vector<int> places(all.begin(), all.end());
-  if (places.empty()) return {0};  // validate() refuses it, and so does the database
-  std::ranges::rotate(places, places.begin() + static_cast<std::ptrdiff_t>(first % places.size()));
-  return places;
+  if (all.empty()) return {{0}, 0};  // validate() refuses it, and so does the database
+  return {all, *std::next(all.begin(), static_cast<std::ptrdiff_t>(first % all.size()))};
 }
 
-/// Where the operation may have to go, in this order.
-std::vector<int> databases_of(const operation& it, const tube_map& map, std::size_t first) {
+route route_of(const operation& it, const tube_map& map, std::size_t first) {
   return std::visit(
-      [&]<class Operation>(const Operation& what) {
+      [&]<class Operation>(const Operation& what) -> route {
         using enum operation_target;
         constexpr operation_target target = facts_of<Operation>().target;
         if constexpr (std::is_same_v<Operation, put>) {
-          std::vector<int> places = places_of(what.tube, map);
-          if (what.key.empty()) std::ranges::reverse(places);  // nothing there could have its key
-          return places;
+          return route_of(what, map);
         } else if constexpr (target == by_tube) {
-          return places_of(what.tube, map);
+          return route_of(what.tube, map);
         } else if constexpr (target == by_tubes) {
-          return places_of(what, map, first);
+          return route_of(what, map, first);
         } else if constexpr (target == by_store) {
-          return all_of(map);
+          return {all_of(map), 0};
         } else if constexpr (requires { what.name; }) {
-          return places_of(what.name, map);
+          return route_of(what.name, map);
         } else {
-          return places_of(job_named_by(it), map);
+          return route_of(job_named_by(it), map);
         }
       },
       it);
@@ -86,6 +87,16 @@ std::uint64_t jobs_wanted_by(const operation& it) {
         }
       },
       it);
+}
+
+/// Whether the database may have jobs of the tube.
+bool has_jobs_of(const std::string& tube, int database, const tube_map& map) {
+  const tube_place place = map.place_of(tube);
+  return place.database == database || place.before == database;
+}
+
+bool has_all_tubes_of(const claim& what, int database, const tube_map& map) {
+  return std::ranges::all_of(what.tubes, [&](const std::string& tube) { return has_jobs_of(tube, database, map); });
 }
 
 /// How many jobs the answer has.
@@ -179,85 +190,85 @@ class adder {
 
 }  // namespace
 
-route route_of(const operation& what, const tube_map& map, std::size_t first) {
-  return {facts_of(what).spread, databases_of(what, map, first)};
-}
-
-routed_operation::routed_operation(operation&& what, const tube_map& map, std::size_t first)
-    : what_(std::move(what)), wanted_(jobs_wanted_by(what_)), first_(first), route_(route_of(what_, map, first)) {
+routed_operation::routed_operation(operation& what, const tube_map& map, std::size_t first)
+    : what_(&what),
+      wanted_(jobs_wanted_by(what)),
+      first_(first),
+      spread_(facts_of(what).spread),
+      route_(route_of(what, map, first)) {
   set_next();
 }
 
 void routed_operation::set_next() {
-  std::vector<int>& all = route_.databases;
-  if (route_.spread == operation_spread::together) {
-    std::erase_if(all, [this](int each) { return has_asked(each); });
-    next_ = 0;
-    next_count_ = all.size();
-    return;
-  }
-  const auto found = std::ranges::find_if(all, [this](int each) { return !has_asked(each); });
-  next_ = static_cast<std::size_t>(found - all.begin());
-  next_count_ = found == all.end() ? 0 : 1;
+  next_ = route_.databases;
+  next_.remove(asked_);
+  if (spread_ != operation_spread::together && !next_.empty()) next_ = {next_.first_from(route_.begin)};
+}
+
+bool routed_operation::is_whole_for(int database, const tube_map& map) const {
+  if (next_ != database_set{database}) return false;
+  const auto* const claiming = std::get_if<claim>(what_);
+  return claiming == nullptr || has_all_tubes_of(*claiming, database, map);
+}
+
+void routed_operation::reduce() {
+  if (spread_ != operation_spread::filled || !result_) return;
+  const std::uint64_t missing = wanted_ - jobs_in(*result_);
+  std::visit(
+      [missing](auto& what) {
+        if constexpr (requires { what.count; }) what.count = static_cast<decltype(what.count)>(missing);
+      },
+      *what_);
 }
 
 operation routed_operation::share(int database, const tube_map& map) {
-  if (route_.spread == operation_spread::together) return what_;
-  const std::uint64_t missing = result_ ? wanted_ - jobs_in(*result_) : wanted_;
-  if (auto* const claiming = std::get_if<claim>(&what_)) {
-    const auto is_there = [&](const std::string& tube) {
-      const tube_place place = map.place_of(tube);
-      return place.database == database || place.before == database;
-    };
-    claiming->count = static_cast<std::uint32_t>(missing);
-    if (!std::ranges::all_of(claiming->tubes, is_there)) {
-      claim some{.tubes = {}, .count = claiming->count, .bytes = claiming->bytes};
-      std::ranges::copy_if(claiming->tubes, std::back_inserter(some.tubes), is_there);
-      return some;
-    }
-  } else if (auto* const kicking = std::get_if<kick>(&what_)) {
-    kicking->count = missing;
-  } else if (auto* const clearing = std::get_if<clear_tube>(&what_)) {
-    clearing->count = missing;
+  if (spread_ == operation_spread::together) return *what_;
+  reduce();
+  if (const auto* const claiming = std::get_if<claim>(what_);
+      claiming != nullptr && !has_all_tubes_of(*claiming, database, map)) {
+    claim some{.tubes = {}, .count = claiming->count, .bytes = claiming->bytes};
+    std::ranges::copy_if(claiming->tubes, std::back_inserter(some.tubes),
+                         [&](const std::string& tube) { return has_jobs_of(tube, database, map); });
+    return some;
   }
   is_out_ = true;
-  return std::move(what_);
+  return std::move(*what_);
 }
 
 void routed_operation::take_back(operation&& share) {
-  if (std::exchange(is_out_, false)) what_ = std::move(share);
+  if (std::exchange(is_out_, false)) *what_ = std::move(share);
 }
 
 void routed_operation::take(int database, answer&& got, bool sends) {
-  note_asked(database);
+  asked_.add(database);
   is_elsewhere_ = false;
   sends_ = sends_ || sends;
-  if (!result_ || (route_.spread == operation_spread::found && (is_found(got) || !is_refusal(*result_)))) {
+  if (!result_ || (spread_ == operation_spread::found && (is_found(got) || !is_refusal(*result_)))) {
     result_ = std::move(got);
-  } else if (route_.spread == operation_spread::filled && is_refusal(got) && jobs_in(*result_) > 0) {
+  } else if (spread_ == operation_spread::filled && is_refusal(got) && jobs_in(*result_) > 0) {
     return;  // the jobs of the databases before are had
   } else if (!is_refusal(*result_)) {
-    std::visit(adder(*result_, what_), got);
+    std::visit(adder(*result_, *what_), got);
   }
 }
 
 void routed_operation::take_elsewhere(int database) {
-  note_asked(database);
+  asked_.add(database);
   is_elsewhere_ = true;
 }
 
 void routed_operation::take_refusal(int database, bool is_in_doubt, const std::string& why) {
-  note_asked(database);
+  asked_.add(database);
   is_elsewhere_ = false;
   if (!refused_ || (is_in_doubt && !refused_->is_in_doubt)) refused_ = unavailable_answer{is_in_doubt, why};
 }
 
 void routed_operation::take_doubt(const std::string& why) {
-  if (route_.spread != operation_spread::taken && !refused_) refused_ = unavailable_answer{false, why};
+  if (spread_ != operation_spread::taken && !refused_) refused_ = unavailable_answer{false, why};
 }
 
 bool routed_operation::is_complete() const {
-  switch (route_.spread) {
+  switch (spread_) {
     case operation_spread::taken: return !is_elsewhere_;
     // What is in doubt may have happened there: then it is not to happen elsewhere.
     case operation_spread::found: return (result_ && is_found(*result_)) || (refused_ && refused_->is_in_doubt);
@@ -274,37 +285,32 @@ bool routed_operation::is_complete() const {
   return true;
 }
 
-void routed_operation::follow(const tube_map& map) {
-  route_ = route_of(what_, map, first_);
-  next_ = 0;
-  next_count_ = std::min(next_count_, std::size_t{1});
-}
+void routed_operation::follow(const tube_map& map) { route_ = route_of(*what_, map, first_); }
 
 void routed_operation::go_on() {
-  next_count_ = 0;
+  next_ = {};
   if (is_complete()) return;
   set_next();
-  if (next_count_ == 0 && route_.spread == operation_spread::found && sends_ && !looks_again_) {
+  if (next_.empty() && spread_ == operation_spread::found && sends_ && !looks_again_) {
     looks_again_ = true;
-    asked_ = 0;
+    asked_ = {};
     set_next();
   }
 }
 
 void routed_operation::begin_again(const tube_map& map) {
-  asked_ = 0;
+  asked_ = {};
   is_elsewhere_ = false;
   follow(map);
   set_next();
 }
 
 answer routed_operation::result() {
-  const bool is_one = route_.spread == operation_spread::taken;
-  const bool has_something =
-      result_ && (is_one || is_found(*result_)) &&
-      !(route_.spread == operation_spread::filled && std::holds_alternative<bulk_answer>(*result_) &&
-        std::get<bulk_answer>(*result_).changed == 0);
-  if (refused_ && (route_.spread == operation_spread::together || !has_something)) return std::move(*refused_);
+  const bool is_one = spread_ == operation_spread::taken;
+  const bool has_something = result_ && (is_one || is_found(*result_)) &&
+                             !(spread_ == operation_spread::filled && std::holds_alternative<bulk_answer>(*result_) &&
+                               std::get<bulk_answer>(*result_).changed == 0);
+  if (refused_ && (spread_ == operation_spread::together || !has_something)) return std::move(*refused_);
   return result_ ? std::move(*result_) : answer(passed_over_answer{});
 }
 

@@ -5,47 +5,45 @@
 // looked for at the older place first. A job that is named by its id may be in any database; if jobs were just leaving
 // one that it was not found in, it is looked for once more.
 //
+// It refers to its caller's operation, and has no copy of it. The operation must live as long as this, and nobody else
+// may change it meanwhile, except the database that executes it. It is moved out only for a share, and is back before
+// it can be sent again. Only its count, if it has one, falls to what is missing.
+//
 // No connection, no clock: a value that its answers change.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include <foliot/jobs/operations.hpp>
 
+#include "database_set.hpp"
 #include "jobs/postgresql/tube_map.hpp"
 
 namespace foliot::jobs::detail {
 
-/// The numbers of databases are below this, and databases give ids whose remainder by this is their number.
-inline constexpr job_id most_databases = 64;
-
-/// Where an operation goes, and what becomes of the answers.
+/// The databases that may have to do with an operation, in the order in which they are asked one after the other.
 struct route {
-  operation_spread spread = operation_spread::together;
-  std::vector<int> databases;  ///< in this order, each once; at least one
-
-  friend bool operator==(const route&, const route&) = default;
+  database_set databases = {};  ///< at least one
+  int begin = 0;                ///< one of them; the next ones are above it in ascending order, and then from 0 on
 };
-
-/// The route of this operation by this map. `first`: at which of its databases a claim begins; any number.
-[[nodiscard]] route route_of(const operation& what, const tube_map& map, std::size_t first);
 
 class routed_operation {
  public:
-  /// Plans the route; `first` is that of route_of().
-  routed_operation(operation&& what, const tube_map& map, std::size_t first);
+  /// Plans the route by this map. `first`: at which of its databases a claim begins; any number.
+  routed_operation(operation& what, const tube_map& map, std::size_t first);
 
   /// The operation. While a database has it, it has been moved out, from share() until take_back().
-  [[nodiscard]] const operation& what() const noexcept { return what_; }
+  [[nodiscard]] const operation& what() const noexcept { return *what_; }
   /// The databases that execute the operation now, all at once; empty when it is complete.
-  [[nodiscard]] std::span<const int> next() const noexcept {
-    return std::span(route_.databases).subspan(next_, next_count_);
-  }
+  [[nodiscard]] database_set next() const noexcept { return next_; }
+  /// Whether next() is this database alone, and it executes all that is left of the operation: then it can execute
+  /// what() itself, and share() need not be called. Not so where it has only some of the tubes of a claim.
+  [[nodiscard]] bool is_whole_for(int database, const tube_map& map) const;
+  /// Sets the count of what() to how many jobs are still missing.
+  void reduce();
   /// The operation for this database, which is one of next(): what it has of the tubes of a claim, and how many jobs
   /// are still missing.
   [[nodiscard]] operation share(int database, const tube_map& map);
@@ -61,16 +59,16 @@ class routed_operation {
   /// know of. Such an answer becomes unavailable_answer. A put needs none of this: its database refuses it if the tube
   /// has left.
   void take_doubt(const std::string& why);
-  /// Plans the rest of the route again, because the map has changed. Then next() is not valid until go_on().
+  /// Plans the rest of the route again, because the map has changed. next() stays as it is until go_on().
   void follow(const tube_map& map);
   /// Sets next(). Precondition: all databases in next() have answered, and the map of the route is at least as new as
   /// their answers.
   void go_on();
 
   /// Whether next() has a database.
-  [[nodiscard]] bool is_under_way() const noexcept { return next_count_ != 0; }
+  [[nodiscard]] bool is_under_way() const noexcept { return !next_.empty(); }
   /// Whether this is a put that no database took. It may begin again once the map has changed.
-  [[nodiscard]] bool is_unplaced() const noexcept { return next_count_ == 0 && is_elsewhere_; }
+  [[nodiscard]] bool is_unplaced() const noexcept { return next_.empty() && is_elsewhere_; }
   void begin_again(const tube_map& map);
 
   /// Precondition: next() is empty.
@@ -79,18 +77,14 @@ class routed_operation {
  private:
   [[nodiscard]] bool is_complete() const;
   void set_next();
-  [[nodiscard]] bool has_asked(int database) const noexcept {
-    return ((asked_ >> static_cast<unsigned>(database)) & 1U) != 0;
-  }
-  void note_asked(int database) noexcept { asked_ |= std::uint64_t{1} << static_cast<unsigned>(database); }
 
-  operation what_;
+  operation* what_;
   std::uint64_t wanted_;  // how many jobs, if answers are joined until there are enough
   std::size_t first_;
+  operation_spread spread_;
   route route_;
-  std::size_t next_ = 0;  // the place in the route of the first of next()
-  std::size_t next_count_ = 0;
-  std::uint64_t asked_ = 0;       // a bit for each database: their numbers are below most_databases
+  database_set next_;
+  database_set asked_;
   std::optional<answer> result_;  // of all so far
   std::optional<unavailable_answer> refused_;
   bool is_out_ = false;        // the operation, in a share
