@@ -12,12 +12,10 @@
 //
 //   x-put keep|replace|refuse KEY|- PRIORITY DUE TTR BYTES     and the body, as for put; `-` stands for no key
 //   x-cancel JOB        x-reschedule JOB DUE        x-fire JOB        x-stats-job JOB
-//   x-due COUNT @TIME AFTER PREFIX|-
 //
 // where DUE is a delay in milliseconds or `@` and milliseconds since 1970 in UTC, TTR is in milliseconds and positive,
 // and JOB is an id or `=` and a key of the used tube. A key is 1 to 128 visible ASCII characters, and not `-` alone.
-// COUNT is 1 to 1000, TIME is in milliseconds since 1970, AFTER is an id or 0, and `-` stands for the prefix of all
-// tubes.
+// A command that parses its own arguments has them in commands.hpp.
 //
 // Thread safety: pure. O(length of the line), without an allocation but for a long key.
 #pragma once

@@ -253,6 +253,13 @@ task<bool> session::wait_for_room(std::size_t bytes) {
   co_return got == room::taken;
 }
 
+task<bool> session::take_room(std::size_t bytes) {
+  bool gets_room = memory_.take(bytes);
+  if (!gets_room) gets_room = co_await wait_for_room(bytes);
+  if (!gets_room) out_ += reply::out_of_memory;
+  co_return gets_room;
+}
+
 task<bool> session::wait_for_room_of_body(std::size_t bytes) {
   const std::size_t whole = commands_.wanted_memory_of_body();
   const bool is_small = whole <= server_.memory.most() / part_of_one_body;

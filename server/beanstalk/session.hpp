@@ -63,6 +63,15 @@ class session {
   /// command. The caller must close the connection then. Throws store_failure and broker_closed.
   [[nodiscard]] task<> run();
 
+  // For the commands that answer by themselves (commands.hpp).
+
+  /// The client, as the broker knows it.
+  [[nodiscard]] jobs::client& client() noexcept { return client_; }
+  /// The answers that were not sent yet. A command writes its own behind them.
+  [[nodiscard]] std::string& answers() noexcept { return out_; }
+  /// Takes so much memory for a command. Returns false if there is none: then the command is answered so.
+  task<bool> take_room(std::size_t bytes);
+
  private:
   /// A put that the broker has and that is not answered.
   struct pending_put {
@@ -161,7 +170,12 @@ class session {
   task<> on(const reschedule& what);
   task<> on(const fire_now& what);
   task<> on(const extended_stats_job& what);
-  task<> on(const list_due& what);
+  /// A command that answers by itself.
+  template <class Command>
+    requires requires(session& by, const Command& what) { Command::answer(by, what); }
+  task<> on(const Command& what) {
+    return Command::answer(*this, what);
+  }
 
   void become_worker() noexcept;
   task<> reserve_one(std::optional<duration> timeout);

@@ -433,24 +433,6 @@ task<> session::on(const list_tubes_watched&) {
   write_tubes(out_, names);
 }
 
-task<> session::on(const list_due& what) {
-  const std::size_t wanted = what.count * 3 * longest_due_line;  // as an answer, as a text, and behind the answers
-  bool gets_room = memory_.take(wanted);
-  if (!gets_room) gets_room = co_await wait_for_room(wanted);
-  if (!gets_room) {
-    out_ += reply::out_of_memory;
-    co_return;
-  }
-  jobs::list_due page;
-  page.prefix = what.prefix;
-  page.from = what.from;
-  page.after = what.after;
-  page.count = what.count;
-  auto listing = client_.execute(std::move(page));
-  const jobs::due_answer listed = co_await listing;
-  write_due(out_, listed.jobs);
-}
-
 /// A short list is copied behind the answers. The pieces of a long one are written from where all its readers have
 /// them.
 task<> session::send_list(std::shared_ptr<const shared_text> list) {

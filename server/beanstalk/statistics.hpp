@@ -16,7 +16,7 @@ namespace foliot::program::beanstalk {
 /// `stats`. The members are in the order in which the reply has them; what is not known is left out.
 struct server_statistics {
   std::optional<jobs::job_counts> counts;
-  /// How often each command came, by its verb. The first shown_verbs of them are shown.
+  /// How often each command came, by its place in the table of commands.
   std::array<std::uint64_t, verbs> commands{};
   std::uint64_t job_timeouts = 0;
   std::uint64_t total_jobs = 0;  ///< put since the start

@@ -173,29 +173,6 @@ class dictionary {
   std::string text_ = "---\n";
 };
 
-constexpr std::array<std::string_view, shown_verbs> command_keys{"cmd-put",
-                                                                 "cmd-peek",
-                                                                 "cmd-peek-ready",
-                                                                 "cmd-peek-delayed",
-                                                                 "cmd-peek-buried",
-                                                                 "cmd-reserve",
-                                                                 "cmd-reserve-with-timeout",
-                                                                 "cmd-delete",
-                                                                 "cmd-release",
-                                                                 "cmd-use",
-                                                                 "cmd-watch",
-                                                                 "cmd-ignore",
-                                                                 "cmd-bury",
-                                                                 "cmd-kick",
-                                                                 "cmd-touch",
-                                                                 "cmd-stats",
-                                                                 "cmd-stats-job",
-                                                                 "cmd-stats-tube",
-                                                                 "cmd-list-tubes",
-                                                                 "cmd-list-tube-used",
-                                                                 "cmd-list-tubes-watched",
-                                                                 "cmd-pause-tube"};
-
 }  // namespace
 
 void write_number(std::string& out, numbered_reply word, std::uint64_t number) {
@@ -239,27 +216,48 @@ void write_tubes(std::string& out, std::span<const std::string> tubes) {
   append_ok(out, text);
 }
 
-void write_due(std::string& out, std::span<const jobs::due_job> listed) {
-  std::string text(begin_of_text);
-  text.reserve(begin_of_text.size() + listed.size() * longest_due_line);
-  for (const jobs::due_job& each : listed) {
-    text += "- {id: ";
-    append(text, each.id);
-    text += ", tube: ";
-    append_quoted(text, each.tube);
-    text += ", state: ";
-    text += text_of(each.state);
-    text += ", due-ms: ";
-    append(text, each.due.time_since_epoch().count());
-    text += "}\n";
-  }
-  append_ok(out, text);
+record_list::record_list(std::size_t room) {
+  text_.reserve(begin_of_text.size() + room);
+  text_ = begin_of_text;
+}
+
+void record_list::begin() {
+  text_ += "- {";
+  is_first_ = true;
+}
+
+void record_list::end() { text_ += "}\n"; }
+
+void record_list::add(std::string_view key, std::uint64_t value) {
+  begin_field(key);
+  append(text_, value);
+}
+
+void record_list::add(std::string_view key, jobs::job_state value) {
+  begin_field(key);
+  text_ += text_of(value);
+}
+
+void record_list::add_quoted(std::string_view key, std::string_view value) {
+  begin_field(key);
+  append_quoted(text_, value);
+}
+
+void record_list::write(std::string& out) const { append_ok(out, text_); }
+
+void record_list::begin_field(std::string_view key) {
+  if (!std::exchange(is_first_, false)) text_ += ", ";
+  text_ += key;
+  text_ += ": ";
 }
 
 void write_statistics(std::string& out, const server_statistics& what) {
   dictionary lines;
   if (what.counts) lines.add(*what.counts);
-  for (std::size_t each = 0; each < shown_verbs; ++each) lines.add(command_keys[each], what.commands[each]);
+  for (std::size_t each = 0; each < verbs; ++each) {
+    const std::string_view line = commands.at(each).shown_as;
+    if (!line.empty()) lines.add(line, what.commands[each]);
+  }
   lines.add("job-timeouts", what.job_timeouts);
   lines.add("total-jobs", what.total_jobs);
   lines.add("max-job-size", what.max_job_size);

@@ -14,8 +14,6 @@
 #include <string_view>
 
 #include <foliot/jobs/job.hpp>
-#include <foliot/jobs/limits.hpp>
-#include <foliot/jobs/operations.hpp>
 
 #include "statistics.hpp"
 
@@ -83,11 +81,29 @@ void write_reserved_line(std::string& out, jobs::job_id id, std::size_t body_siz
 /// `OK` with a list, in this order.
 void write_tubes(std::string& out, std::span<const std::string> tubes);
 
-/// `OK` with a list of jobs, in this order. A name is in quotes, with escapes as in YAML: other programs that use the
-/// store may give their tubes names that have quotes, backslashes and control characters.
-void write_due(std::string& out, std::span<const jobs::due_job> listed);
-/// The most bytes of a line of that list, if the name has no escapes.
-inline constexpr std::size_t longest_due_line = jobs::longest_tube_name + 100;
+/// `OK` with a list of records, each a line of fields: `- {id: 5, tube: "a"}`.
+class record_list {
+ public:
+  /// With room for so many bytes of lines.
+  explicit record_list(std::size_t room);
+
+  /// Begins and ends a record. Its fields are in the order of the calls between the two.
+  void begin();
+  void end();
+  void add(std::string_view key, std::uint64_t value);
+  void add(std::string_view key, jobs::job_state value);
+  /// In quotes, with escapes as in YAML: other programs that use the store may give their tubes names that have quotes,
+  /// backslashes and control characters.
+  void add_quoted(std::string_view key, std::string_view value);
+
+  void write(std::string& out) const;
+
+ private:
+  void begin_field(std::string_view key);
+
+  std::string text_;
+  bool is_first_ = true;  // the next field of its record
+};
 
 /// What comes before the lines of a list, of so many bytes. `list_end` follows them.
 void write_list_begin(std::string& out, std::size_t lines_size);

@@ -312,7 +312,7 @@ TEST(BeanstalkLine, ExtendedPut) {
   const std::string put = "x-put keep k 1 2500 3500 ";
   check({{put + "4", "x-put-line 4"},
          {put + "65536", "x-put-line 65536, too big"},
-         {put + "4x", bad + ", counted"},
+         {put + "4x", bad},
          {put, bad},
          {"x-put replace k 1 @5 1 4", "x-put-line 4"},
          {"x-put refuse - 1 5 1 4", "x-put-line 4"},
@@ -358,16 +358,17 @@ TEST(BeanstalkLine, TheLongestExtensionFits) {
 TEST(BeanstalkLine, StatisticsCountCommandsNotBodies) {
   jobs::put announced;
   const auto counts = [&](std::string_view line) { return counted(parse_line(line, 10, announced)); };
-  EXPECT_EQ(counts("put 1 1 1 1"), verb::put);
-  EXPECT_EQ(counts("put 1 1 1 11"), verb::put);
-  EXPECT_EQ(counts("put 1 1 1 1x"), verb::put);
+  EXPECT_EQ(counts("put 1 1 1 1"), verb_of<put_line>);
+  EXPECT_EQ(counts("put 1 1 1 11"), verb_of<put_line>);
+  EXPECT_EQ(counts("put 1 1 1 1x"), verb_of<put_line>);
   EXPECT_EQ(counts("put 1 1 1"), std::nullopt);
-  EXPECT_EQ(counts("pause-tube -a 0"), verb::pause_tube);
-  EXPECT_EQ(counts("delete 1"), verb::delete_job);
+  EXPECT_EQ(counts("pause-tube -a 0"), verb_of<pause_tube>);
+  EXPECT_EQ(counts("delete 1"), verb_of<delete_job>);
   EXPECT_EQ(counts("delete x"), std::nullopt);
   EXPECT_EQ(counts("foo"), std::nullopt);
-  EXPECT_EQ(counts("x-put keep k 1 1 1 1"), verb::extension);
-  EXPECT_EQ(counts("x-due 1 @0 0 -"), verb::extension);
+  EXPECT_EQ(counts("x-put keep k 1 1 1 1"), std::nullopt);
+  EXPECT_EQ(counts("x-due 1 @0 0 -"), verb_of<list_due>);
+  EXPECT_EQ(counts("x-put keep k 1 1 1 1x"), std::nullopt);
   EXPECT_EQ(counted(put()), std::nullopt);
   EXPECT_EQ(counted(body_without_crlf()), std::nullopt);
 }

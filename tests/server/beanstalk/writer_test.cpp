@@ -149,7 +149,7 @@ TEST(BeanstalkWriter, NamesInQuotesHaveEscapes) {
   const std::string lines = "---\n- {id: 7, tube: " + quoted +
                             ", state: delayed, due-ms: 5}\n"
                             "- {id: 18446744073709551615, tube: \"b\", state: delayed, due-ms: 0}\n";
-  EXPECT_EQ(written([&](std::string& out) { write_due(out, listed); }),
+  EXPECT_EQ(written([&](std::string& out) { list_due::write(out, listed); }),
             "OK " + std::to_string(lines.size()) + "\r\n" + lines + "\r\n");
   job_statistics job;
   job.tube = name;
@@ -164,8 +164,8 @@ TEST(BeanstalkWriter, NamesInQuotesHaveEscapes) {
 TEST(BeanstalkWriter, TheLongestLineOfAJobThatIsDueHasItsRoom) {
   const std::vector<jobs::due_job> longest{{18'446'744'073'709'551'615u, std::string(jobs::longest_tube_name, 'x'),
                                             jobs::job_state::delayed, jobs::utc_time(9'223'372'036'854ms)}};
-  const std::string line = written([&](std::string& out) { write_due(out, longest); });
-  EXPECT_LE(line.size(), longest_due_line + std::string("OK 1234\r\n---\n\r\n").size());
+  const std::string line = written([&](std::string& out) { list_due::write(out, longest); });
+  EXPECT_LE(line.size(), list_due::longest_line + std::string("OK 1234\r\n---\n\r\n").size());
 }
 
 TEST(BeanstalkWriter, StatisticsOfATube) {
@@ -193,18 +193,20 @@ TEST(BeanstalkWriter, StatisticsOfATube) {
 TEST(BeanstalkWriter, StatisticsOfTheServer) {
   server_statistics server;
   server.counts = jobs::job_counts{1, 1, 0, 1, 1};
-  const auto count = [&](verb which) -> std::uint64_t& { return server.commands[static_cast<std::size_t>(which)]; };
-  count(verb::put) = 3;
-  count(verb::use) = 2;
-  count(verb::watch) = 1;
-  count(verb::bury) = 1;
-  count(verb::stats) = 1;
-  count(verb::stats_job) = 3;
-  count(verb::stats_tube) = 2;
-  count(verb::list_tubes) = 1;
-  count(verb::list_tubes_watched) = 1;
-  count(verb::pause_tube) = 1;
-  count(verb::reserve_job) = 77;  // not shown
+  const auto count = [&]<class Command>(Command) -> std::uint64_t& {
+    return server.commands[static_cast<std::size_t>(verb_of<Command>)];
+  };
+  count(put_line()) = 3;
+  count(use()) = 2;
+  count(watch()) = 1;
+  count(bury()) = 1;
+  count(stats()) = 1;
+  count(stats_job()) = 3;
+  count(stats_tube()) = 2;
+  count(list_tubes()) = 1;
+  count(list_tubes_watched()) = 1;
+  count(pause_tube()) = 1;
+  count(reserve_job()) = 77;  // not shown
   server.total_jobs = 3;
   server.max_job_size = 65'535;
   server.current_tubes = 3;
