@@ -52,8 +52,6 @@ class store_under_test {
 struct store_kind {
   std::string name;
   std::function<std::unique_ptr<store_under_test>()> make;
-  /// Whether its jobs have fields and histories.
-  bool keeps_fields = true;
 
   friend void PrintTo(const store_kind& kind, std::ostream* out) { *out << kind.name; }
 };
@@ -159,13 +157,6 @@ class RandomJobs : public AnyStore {};
 inline std::vector<store_kind> if_durable(store_kind kind) {
   return kind.make()->durable() ? std::vector{std::move(kind)} : std::vector<store_kind>{};
 }
-/// The parameters of FieldsOfJobs, and of ReopenedFieldsOfJobs.
-inline std::vector<store_kind> if_it_keeps_fields(store_kind kind) {
-  return kind.keeps_fields ? std::vector{std::move(kind)} : std::vector<store_kind>{};
-}
-inline std::vector<store_kind> if_it_keeps_fields_durably(store_kind kind) {
-  return kind.keeps_fields ? if_durable(std::move(kind)) : std::vector<store_kind>{};
-}
 
 }  // namespace foliot::jobs::conformance
 
@@ -176,11 +167,10 @@ inline std::vector<store_kind> if_it_keeps_fields_durably(store_kind kind) {
                            [](const auto&) { return std::string(#label); });                                          \
   INSTANTIATE_TEST_SUITE_P(label, ReopenedJobStore, ::testing::ValuesIn(if_durable(store_kind{#label, __VA_ARGS__})), \
                            [](const auto&) { return std::string(#label); });                                          \
-  INSTANTIATE_TEST_SUITE_P(label, FieldsOfJobs,                                                                       \
-                           ::testing::ValuesIn(if_it_keeps_fields(store_kind{#label, __VA_ARGS__})),                  \
+  INSTANTIATE_TEST_SUITE_P(label, FieldsOfJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}),                   \
                            [](const auto&) { return std::string(#label); });                                          \
   INSTANTIATE_TEST_SUITE_P(label, ReopenedFieldsOfJobs,                                                               \
-                           ::testing::ValuesIn(if_it_keeps_fields_durably(store_kind{#label, __VA_ARGS__})),          \
+                           ::testing::ValuesIn(if_durable(store_kind{#label, __VA_ARGS__})),                          \
                            [](const auto&) { return std::string(#label); });                                          \
   INSTANTIATE_TEST_SUITE_P(label, RandomJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}),                     \
                            [](const auto&) { return std::string(#label); })

@@ -159,8 +159,7 @@ twin::pair_of_operations twin::address(const request& it) const {
     return it.by_key ? job_name(job_key{tube, key_name(1 + it.key)}) : job_name(id);
   };
   const auto for_both = [](operation both) { return pair_of_operations{both, both}; };
-  const std::optional<job_fields> history =
-      has_fields_ && it.history != 0 ? std::optional(fields_of(it.history)) : std::nullopt;
+  const std::optional<job_fields> history = it.history != 0 ? std::optional(fields_of(it.history)) : std::nullopt;
   switch (it.what) {
     case 0:
       return for_both(put{.tube = tube,
@@ -170,7 +169,7 @@ twin::pair_of_operations twin::address(const request& it) const {
                           .due = due(it),
                           .ttr = milliseconds(it.ttr),
                           .existing = it.existing,
-                          .fields = has_fields_ ? fields_of(it.fields) : job_fields(),
+                          .fields = fields_of(it.fields),
                           .history = history.value_or(job_fields())});
     case 1: return for_both(claim{{tube, tube_name(it.other_tube)}, it.count});
     case 2: return {claim_job{job}, claim_job{store_id(job)}};

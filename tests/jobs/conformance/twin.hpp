@@ -23,7 +23,7 @@ namespace foliot::jobs::conformance {
 
 class twin {
  public:
-  explicit twin(const store_kind& kind) : store_(kind), has_fields_(kind.keeps_fields) {}
+  explicit twin(const store_kind& kind) : store_(kind) {}
 
   /// Does nothing after a failure.
   void perform(const step& it);
@@ -74,7 +74,6 @@ class twin {
   void look_for_unacknowledged();
 
   open_store store_;
-  const bool has_fields_;
   oracle oracle_;
   std::map<job_id, job_id> store_ids_;   // by the oracle's
   std::map<job_id, job_id> oracle_ids_;  // by the store's

@@ -297,5 +297,18 @@ TEST_F(PostgresqlFieldsMoved, AreNotLeftBehindByAProgramOfVersion1) {
   expect_fields(*node, id, fields_with("fields of x"), fields_with("history of x"));
 }
 
+TEST_F(PostgresqlFieldsMoved, AProgramThatChangesTheMapLooksAtTheVersion) {
+  ask(second_, "CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql AS 'SELECT 1'");
+  database_map map(first_);
+  try {
+    map.add(second_);
+    FAIL() << "it has added a database that knows no fields";
+  } catch (const store_failure& error) {
+    EXPECT_NE(std::string(error.what()).find("has version 1, and this program needs version 2"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_TRUE(map.databases().empty());
+}
+
 }  // namespace
 }  // namespace foliot::jobs

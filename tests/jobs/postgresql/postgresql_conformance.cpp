@@ -7,7 +7,7 @@
 namespace foliot::jobs::conformance {
 namespace {
 
-FOLIOT_CONFORMING_STORE(postgresql, [] { return std::make_unique<postgresql_under_test>(); }, false);
+FOLIOT_CONFORMING_STORE(postgresql, [] { return std::make_unique<postgresql_under_test>(); });
 
 }  // namespace
 }  // namespace foliot::jobs::conformance
