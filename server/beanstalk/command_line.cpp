@@ -46,15 +46,30 @@ event parse(as<Command>, std::string_view rest, put_context&) {
 
 event parse(as<quit>, std::string_view, put_context&) { return quit(); }
 
+/// Reads the sizes of the fields and of the history, with which the line may go on behind the size of the body. False:
+/// it goes on with something else.
+bool read_field_sizes(arguments& left, put_line& line) {
+  if (left.at_end()) return true;
+  const auto fields = left.number();
+  const auto history = fields ? left.number() : std::nullopt;
+  if (!history || *fields > jobs::most_field_bytes || *history > jobs::most_field_bytes || !left.at_end()) return false;
+  line.fields = *fields;
+  line.history = *history;
+  line.size += line.fields + line.history;
+  return true;
+}
+
 /// The end of every put line: the size, and the checks in beanstalkd's order. A body that is too big is reported before
 /// text that follows the size, and both count as a put.
 event end_of_put(arguments& left, jobs::put& job, put_context& context, bool extended) {
   const auto size = left.number();
   if (!size) return bad_format();
-  if (*size > context.max_body) return put_line{*size, true, extended};
-  if (!left.at_end()) return bad_format{extended ? std::nullopt : std::optional(verb_of<put_line>)};
+  put_line line{*size, *size > context.max_body, extended};
+  const bool is_right = extended ? read_field_sizes(left, line) : left.at_end();
+  if (line.too_big) return line;
+  if (!is_right) return bad_format{extended ? std::nullopt : std::optional(verb_of<put_line>)};
   context.announced = std::move(job);
-  return put_line{*size, false, extended};
+  return line;
 }
 
 event parse(as<put_line>, std::string_view rest, put_context& context) {

@@ -11,6 +11,8 @@
 // Lines that begin with `x-` are foliot's own. No command of beanstalkd does: it answers them with UNKNOWN_COMMAND.
 //
 //   x-put keep|replace|refuse KEY|- PRIORITY DUE TTR BYTES     and the body, as for put; `-` stands for no key
+//   x-put keep|replace|refuse KEY|- PRIORITY DUE TTR BYTES FIELDS HISTORY     the same, and directly behind the body so
+//       many bytes of fields and of a history, as <foliot/jobs/fields.hpp> encodes them
 //   x-cancel JOB        x-reschedule JOB DUE        x-fire JOB        x-stats-job JOB
 //
 // where DUE is a delay in milliseconds or `@` and milliseconds since 1970 in UTC, TTR is in milliseconds and positive,

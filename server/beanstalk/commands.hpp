@@ -51,9 +51,11 @@ struct tls_record {};
 /// A put has begun: its line is right, its body has not been read. Needs no answer. beanstalkd counts the put and takes
 /// its id here, so that an id is lost with each body that is refused. The session may call parser::discard_body().
 struct put_line {
-  std::size_t size = 0;   ///< of the body, in bytes
-  bool too_big = false;   ///< over the limit: the body will be discarded
-  bool extended = false;  ///< the line was that of `x-put`
+  std::size_t size = 0;     ///< of the body with the fields and the history behind it, in bytes
+  bool too_big = false;     ///< the body is over the limit: all of it will be discarded
+  bool extended = false;    ///< the line was that of `x-put`
+  std::size_t fields = 0;   ///< of these bytes: those of the fields, behind the body
+  std::size_t history = 0;  ///< and those of the history, behind them
 };
 
 /// A put is complete. Its tube is empty: the session fills in the one that it uses.

@@ -97,6 +97,8 @@ event parser::end_line() {
   if (!is_command && version.finds_end(line_and_cr)) return http_request();
   if (const auto* begun = std::get_if<put_line>(&what)) {
     body_size_ = begun->size;
+    fields_size_ = begun->fields;
+    history_size_ = begun->history;
     left_ = std::uint64_t{begun->size} + crlf.size();
     ended_by_crlf_ = true;
     state_ = state::body;
@@ -124,7 +126,19 @@ std::optional<event> parser::take_body(std::string_view& input) {
   state_ = state::line;
   jobs::put complete = std::exchange(put_, jobs::put());
   if (!ended_by_crlf_) return body_without_crlf();
+  if (fields_size_ + history_size_ != 0 && !take_fields(complete)) return bad_format();
   return put{std::move(complete)};
+}
+
+bool parser::take_fields(jobs::put& complete) const {
+  const auto take_last = [&body = complete.body](std::size_t size, jobs::job_fields& to) {
+    std::optional<jobs::job_fields> parsed = jobs::job_fields::parse(std::string_view(body).substr(body.size() - size));
+    if (!parsed) return false;
+    to = *std::move(parsed);
+    body.resize(body.size() - size);
+    return true;
+  };
+  return take_last(history_size_, complete.history) && take_last(fields_size_, complete.fields);
 }
 
 /// It doubles, so that a slow client costs no more memory than for twice the bytes that it has sent; a small body gets

@@ -59,8 +59,8 @@ class parser {
   };
 
   /// Takes bytes from the front of `input` up to the end of the next event. Names of the previous event become invalid.
-  /// Without memory for a body, discards it. Without memory for the key of an `x-put`, throws std::bad_alloc; then the
-  /// connection must be closed.
+  /// Without memory for a body, discards it. Without memory for the key or the fields of an `x-put`, throws
+  /// std::bad_alloc; then the connection must be closed.
   /// Precondition: no earlier event was http_request or tls_record.
   [[nodiscard]] step parse(std::string_view input);
 
@@ -101,6 +101,8 @@ class parser {
 
   event end_line();
   event end_at_request() noexcept;
+  /// Moves the fields and the history of a put from the end of its body to where they belong. False: they are none.
+  [[nodiscard]] bool take_fields(jobs::put& complete) const;
   bool make_room(std::size_t more) noexcept;
   /// The memory that the body needs for so many bytes more; 0 if it has enough.
   [[nodiscard]] std::size_t wanted_capacity(std::size_t more) const noexcept;
@@ -120,8 +122,10 @@ class parser {
 
   // The put whose body comes.
   jobs::put put_;
-  std::size_t body_size_ = 0;
-  std::uint64_t left_ = 0;  // bytes that have not come yet, of the body and its CR LF
+  std::size_t body_size_ = 0;     // with the fields and the history
+  std::size_t fields_size_ = 0;   // of these
+  std::size_t history_size_ = 0;  // and behind them
+  std::uint64_t left_ = 0;        // bytes that have not come yet, of the body and its CR LF
   bool ended_by_crlf_ = true;
   body_discarded::reason why_discarded_ = body_discarded::reason::too_big;
 };

@@ -305,7 +305,7 @@ task<> session::begin_put(put& what) {
     co_return;
   }
   what.job.tube = used_->name;
-  bytes_in_puts_ += what.job.body.size();
+  bytes_in_puts_ += jobs::content_bytes(what.job);
   bool is_taken = true;
   try {
     puts_.emplace_back(client_, std::move(what.job), put_is_extended_);

@@ -304,6 +304,8 @@ task<> session::on(const extended_stats_job& what) {
     shown.key = seen.job->key;
     shown.due = seen.job->due;
     shown.ttr = seen.job->ttr;
+    shown.fields = seen.job->fields;
+    shown.history = seen.job->history;
     write_statistics(out_, shown);
   } else {
     out_ += reply::not_found;

@@ -86,6 +86,8 @@ struct extended_job_statistics {
   std::string key;  ///< empty: the job has none
   jobs::utc_time due{};
   jobs::milliseconds ttr{};
+  jobs::job_fields fields{};
+  jobs::job_fields history{};
 };
 
 }  // namespace foliot::program::beanstalk

@@ -131,6 +131,14 @@ class dictionary {
     text_ += '\n';
   }
 
+  /// The encoding in hexadecimal; no line if there are no fields.
+  void add(std::string_view key, const jobs::job_fields& fields) {
+    if (fields.empty()) return;
+    begin(key);
+    for (const char each : fields.bytes()) append_padded(text_, static_cast<unsigned char>(each), 2, 16);
+    text_ += '\n';
+  }
+
   void add_hexadecimal(std::string_view key, std::uint64_t value) {
     begin(key);
     append_padded(text_, value, 16, 16);
@@ -290,6 +298,7 @@ void write_statistics(std::string& out, const server_statistics& what) {
   lines.add("foliot-buffered-bytes", what.buffered_bytes);
   lines.add("foliot-buffered-waiting", what.buffered_waiting);
   lines.add("foliot-buffered-closed", what.buffered_closed);
+  lines.add("foliot-field-bytes", jobs::most_field_bytes);
   append_ok(out, lines.text());
 }
 
@@ -320,6 +329,8 @@ void write_statistics(std::string& out, const extended_job_statistics& what) {
   lines.add_quoted("key", what.key);
   lines.add("due-ms", what.due.time_since_epoch().count());
   lines.add("ttr-ms", what.ttr.count());
+  lines.add("fields", what.fields);
+  lines.add("history", what.history);
   append_ok(out, lines.text());
 }
 

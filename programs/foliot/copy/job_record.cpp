@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include <foliot/jobs/limits.hpp>
 
@@ -19,6 +21,26 @@ std::optional<jobs::job_state> state_of(std::string_view text) {
   if (text == "reserved") return jobs::job_state::reserved;
   if (text == "buried") return jobs::job_state::buried;
   return std::nullopt;
+}
+
+std::optional<unsigned> hexadecimal_digit(char digit) {
+  if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
+  if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a' + 10);
+  return std::nullopt;
+}
+
+/// The fields of a line, which a server shows in hexadecimal; none if there is no such line.
+std::optional<jobs::job_fields> fields_of(std::string_view dictionary, std::string_view key) {
+  const std::string digits = dictionary_value(dictionary, key).value_or("");
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  for (std::size_t at = 0; at < digits.size(); at += 2) {
+    const auto high = hexadecimal_digit(digits[at]);
+    const auto low = hexadecimal_digit(digits[at + 1]);
+    if (!high || !low) return std::nullopt;
+    bytes += static_cast<char>(*high << 4 | *low);
+  }
+  return jobs::job_fields::parse(bytes);
 }
 
 }  // namespace
@@ -51,6 +73,11 @@ std::optional<job_record> parse_job(std::string_view dictionary) {
   job.key = dictionary_value(dictionary, "key").value_or("");
   constexpr std::uint64_t end_of_clock = std::numeric_limits<std::int64_t>::max() / 1'000'000;
   if (job.id > highest_id || job.due.value_or(0) > end_of_clock) return std::nullopt;
+  std::optional<jobs::job_fields> fields = fields_of(dictionary, "fields");
+  std::optional<jobs::job_fields> history = fields_of(dictionary, "history");
+  if (!fields || !history) return std::nullopt;
+  job.fields = *std::move(fields);
+  job.history = *std::move(history);
   job.counters.releases = static_cast<std::uint32_t>(*releases);
   job.counters.buries = static_cast<std::uint32_t>(*buries);
   job.counters.kicks = static_cast<std::uint32_t>(*kicks);
@@ -58,7 +85,8 @@ std::optional<job_record> parse_job(std::string_view dictionary) {
 }
 
 bool is_changed(const job_record& before, const job_record& after) noexcept {
-  return before.priority != after.priority || before.due != after.due || before.counters != after.counters;
+  return before.priority != after.priority || before.due != after.due || before.counters != after.counters ||
+         before.history != after.history;
 }
 
 }  // namespace foliot::program::copying

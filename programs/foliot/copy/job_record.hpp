@@ -27,6 +27,9 @@ struct job_record {
   /// The key of a job of foliot; empty if it has none.
   std::string key;
   jobs::job_counters counters{};
+  /// Of a job of foliot.
+  jobs::job_fields fields{};
+  jobs::job_fields history{};
 };
 
 /// A job with its body.
@@ -42,8 +45,8 @@ struct full_job {
 /// No server has given a higher id: they ascend from 1.
 inline constexpr jobs::job_id highest_id = jobs::job_id{1} << 62;
 
-/// Nothing if the dictionary lacks a line that every server writes, or has a value that no command can have. A key may
-/// have any bytes: some clients of foliot do not put by a command.
+/// Nothing if the dictionary lacks a line that every server writes, or has a value that no command can have, or fields
+/// that are none. A key may have any bytes: some clients of foliot do not put by a command.
 [[nodiscard]] std::optional<job_record> parse_job(std::string_view dictionary);
 
 /// Whether a client has changed the job between the two looks: a release, a bury, a kick, another due time. A job that

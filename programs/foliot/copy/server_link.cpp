@@ -100,6 +100,7 @@ task<server_facts> server_link::learn() {
   const auto is_digit = [](unsigned char c) { return std::isxdigit(c) != 0; };
   if (facts.instance.size() > longest_instance || !std::ranges::all_of(facts.instance, is_digit)) facts.instance = "";
   facts.max_job_size = dictionary_number(replies[0].body, "max-job-size").value_or(65'535);
+  if (facts.is_foliot) facts.most_field_bytes = dictionary_number(replies[0].body, "foliot-field-bytes").value_or(0);
   co_return facts;
 }
 

@@ -30,6 +30,7 @@ struct server_facts {
   bool can_reserve_job = true;  ///< beanstalkd before 1.12 cannot
   std::string instance;         ///< a random number of its process; empty if it tells none
   std::uint64_t max_job_size = 0;
+  std::uint64_t most_field_bytes = 0;  ///< of the fields of a job, and of its history; 0: it takes none
 };
 
 /// How many bytes of replies a caller of exchange() wants.

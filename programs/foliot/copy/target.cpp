@@ -178,6 +178,10 @@ std::string target::refusal(const full_job& job) const {
     return fmt::format("its body of {} bytes is over the limit of {} bytes at {}", job.body_size, facts_.max_job_size,
                        name());
   }
+  if (job.record.fields.bytes().size() > facts_.most_field_bytes) {
+    return fmt::format("it has fields of {} bytes, and {} takes {}", job.record.fields.bytes().size(), name(),
+                       facts_.most_field_bytes == 0 ? "none" : fmt::format("{} at most", facts_.most_field_bytes));
+  }
   if (job.record.state == jobs::job_state::buried && !facts_.can_reserve_job)
     return fmt::format("nothing can be buried at {}, which is older than beanstalkd 1.12", name());
   const bool is_exact = facts_.is_foliot && job.record.due;
@@ -190,14 +194,21 @@ std::string target::refusal(const full_job& job) const {
 void target::add_put(std::string& requests, const full_job& job, const std::string& instance,
                      std::string_view policy) const {
   const job_record& record = job.record;
+  const std::string_view fields = record.fields.bytes();
+  std::string_view history = record.history.bytes();
+  if (history.size() > facts_.most_field_bytes) history = {};
   if (facts_.is_foliot) {
-    requests += fmt::format("x-put {} {} {} {} {} {}\r\n", policy, key_of(record, instance), record.priority,
-                            due_of(record), std::max<std::int64_t>(record.ttr.count(), 1), job.body.size());
+    const std::string sizes =
+        fields.empty() && history.empty() ? "" : fmt::format(" {} {}", fields.size(), history.size());
+    requests += fmt::format("x-put {} {} {} {} {} {}{}\r\n", policy, key_of(record, instance), record.priority,
+                            due_of(record), std::max<std::int64_t>(record.ttr.count(), 1), job.body.size(), sizes);
   } else {
     const auto ttr = std::chrono::ceil<std::chrono::seconds>(record.ttr);
     requests += fmt::format("put {} {} {} {}\r\n", record.priority, delay_of(record), ttr.count(), job.body.size());
   }
   requests += job.body;
+  requests += fields;
+  requests += history;
   requests += "\r\n";
 }
 
@@ -267,7 +278,8 @@ task<> target::compare(const full_job& job, placement& kept) {
   if (!is_right || (replies[0].word == "FOUND" && replies[0].number != kept.id))
     throw link_.contradiction(
         fmt::format("says that job {} has the key '{}', and shows another job", kept.id, job.record.key));
-  const bool is_same = replies[0].word == "FOUND" && replies[0].size == job.body.size() && replies[0].body == job.body;
+  const bool is_same = replies[0].word == "FOUND" && replies[0].size == job.body.size() &&
+                       replies[0].body == job.body && (!there || there->fields == job.record.fields);
   if (is_same && !(there && is_earlier(*there, job.record))) co_return;
   kept.what = placement::kind::refused;
   kept.reason = is_same ? fmt::format("{} has it as job {}, which is due earlier", name(), kept.id)

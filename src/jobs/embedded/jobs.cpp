@@ -182,14 +182,7 @@ claimed_job embedded_core::reserve(record it, tube& home) {
   const reservation token{it.id, opening_, it.counters.reserves};
   home.reserve(it.as_ready());
   records_.forget(it.id);
-  std::string body = std::exchange(it.body, {});
-  job_fields fields = std::exchange(it.fields, {});
-  job_fields history = std::exchange(it.history, {});
-  record kept = it;
-  it.body = std::move(body);
-  it.fields = std::move(fields);
-  it.history = std::move(history);
-  held_.add(std::move(kept), home, token, expires);
+  held_.add(without_content(it), home, token, expires);
   return {token, shown(std::move(it), home, job_state::reserved, expires, true)};
 }
 

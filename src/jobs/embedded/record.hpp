@@ -54,6 +54,25 @@ struct record {
   [[nodiscard]] due_entry as_due() const noexcept { return {due, id, priority}; }
 };
 
+/// The same without the inline body, the fields and the history: what a store remembers of a reserved job.
+[[nodiscard]] inline record without_content(const record& it) {
+  return {.id = it.id,
+          .place = it.place,
+          .tube = it.tube,
+          .priority = it.priority,
+          .due = it.due,
+          .made = it.made,
+          .delay = it.delay,
+          .ttr = it.ttr,
+          .counters = it.counters,
+          .sequence = it.sequence,
+          .body_apart = it.body_apart,
+          .key = it.key,
+          .body = {},
+          .fields = {},
+          .history = {}};
+}
+
 /// Replaces `value` by the bytes of a record.
 void encode(const record& what, std::string& value);
 

@@ -19,6 +19,7 @@ class Seen:
         self.id, self.priority, self.ttr = int(value("id")), int(value("pri")), int(value("ttr"))
         self.tube, self.state, self.left = value("tube"), value("state"), int(value("time-left"))
         self.exact = {key: value(key) for key in ("key", "due-ms", "ttr-ms") if f"\n{key}: " in text}
+        self.fields = {key: bytes.fromhex(value(key)) for key in ("fields", "history") if f"\n{key}: " in text}
         self.body = body
         self.time = time.monotonic()
 

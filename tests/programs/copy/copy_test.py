@@ -54,6 +54,52 @@ class Moves(CopyCase):
         target.ask(b"use t\r\n")
         self.assertEqual(target.ask(b"x-cancel =say\"\\so\r\n")[0].split()[0], b"CANCELLED")
 
+    FIELDS = bytes([0, 1, 0, 2]) + b"\r\n" + bytes([0xff, 0xff, 0, 0])
+    HISTORY = bytes([1, 0, 0x1f, 0xfc]) + bytes(8188)  # as long as it may be
+
+    def with_fields(self, key, fields=FIELDS, history=HISTORY, due=b"0"):
+        return b"x-put keep %s 3 %s 60000 2 %d %d\r\nhi%s%s\r\n" % (key, due, len(fields), len(history), fields, history)
+
+    def test_fields_and_histories_between_two_foliots(self):
+        source, target = self.foliot(), self.foliot()
+        keys = [b"ready", b"delayed", b"none", b"buried", b"fields", b"history"]
+        replies = source.ask(b"use t\r\n", self.with_fields(keys[0]), self.with_fields(keys[1], due=b"5000000"),
+                             self.with_fields(keys[2], b"", b""), self.with_fields(keys[3]),
+                             self.with_fields(keys[4], history=b""), self.with_fields(keys[5], fields=b""))
+        buried = int(replies[4].split()[1])
+        source.ask(b"reserve-job %d\r\n" % buried, b"bury %d 7\r\n" % buried)
+        self.copy(source, target)
+        self.assertEqual(source.jobs(), [])
+        both = {"fields": self.FIELDS, "history": self.HISTORY}
+        self.assertEqual({each.exact["key"]: (each.state, each.body, each.fields) for each in target.jobs()}, {
+            "ready": ("ready", b"hi", both), "delayed": ("delayed", b"hi", both), "none": ("ready", b"hi", {}),
+            "buried": ("buried", b"hi", both), "fields": ("ready", b"hi", {"fields": self.FIELDS}),
+            "history": ("ready", b"hi", {"history": self.HISTORY})})
+
+    def test_fields_that_a_target_cannot_take(self):
+        """Jobs with fields stay at the source. A history is dropped, as the counters are."""
+        source = self.foliot()
+        old = self.foliot()
+        facts = old.ask(b"stats\r\n")[0].split(b"\r\n", 1)[1][:-2]
+        facts = re.sub(rb"(?m)^foliot-field-bytes: .*\n", b"", facts)
+        earlier = SteppingProxy(old, Steps(), answers={b"stats\r": b"OK %d\r\n%s\r\n" % (len(facts), facts)})
+        self.addCleanup(earlier.close)
+        source.ask(b"use t\r\n", self.with_fields(b"with"), self.with_fields(b"without", fields=b""))
+        text = self.copy(source, earlier, code=1)
+        self.assertIn("stays at", text)
+        self.assertIn("it has fields of 10 bytes, and", text)
+        self.assertIn("takes none", text)
+        self.assertEqual([each.exact["key"] for each in source.jobs()], ["with"])
+        self.assertEqual([(each.exact["key"], each.fields) for each in old.jobs()], [("without", {})])
+
+    def test_a_key_whose_job_has_other_fields(self):
+        source, target = self.foliot(), self.foliot()
+        source.ask(b"use t\r\n", self.with_fields(b"same"), self.with_fields(b"other"))
+        target.ask(b"use t\r\n", self.with_fields(b"same"), self.with_fields(b"other", fields=self.FIELDS[:6]))
+        text = self.copy(source, target, code=1)
+        self.assertIn("has another job with its key 'other'", text)
+        self.assertEqual([each.exact["key"] for each in source.jobs()], ["other"])
+
     def test_ready_jobs_keep_their_order(self):
         for name, source, target in self.pairs():
             with self.subTest(name):

@@ -37,6 +37,23 @@ TEST(JobRecord, FromEitherServer) {
   EXPECT_EQ(exact->ttr, 10'500ms);
 }
 
+TEST(JobRecord, FieldsAreInHexadecimal) {
+  EXPECT_TRUE(parse_job(of_beanstalkd)->fields.empty());
+  jobs::job_fields fields;
+  jobs::job_fields history;
+  ASSERT_TRUE(fields.set(0x1fe, "\n\xff"));
+  ASSERT_TRUE(history.set(1, ""));
+  const auto job = parse_job(of_beanstalkd + "fields: 01fe00020aff\nhistory: 00010000\n");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->fields, fields);
+  EXPECT_EQ(job->history, history);
+  for (const std::string wrong :
+       {"0", "00010", "0001000", "0001000x", "000100 0", "00000000", "000100000001", "0X010000"}) {
+    EXPECT_FALSE(parse_job(of_beanstalkd + "fields: " + wrong + "\n")) << wrong;
+    EXPECT_FALSE(parse_job(of_beanstalkd + "history: " + wrong + "\n")) << wrong;
+  }
+}
+
 TEST(JobRecord, WhatWouldBreakACommandIsRefused) {
   EXPECT_FALSE(parse_job(""));
   EXPECT_FALSE(parse_job(with("tube: t\n", "")));
@@ -65,6 +82,7 @@ TEST(JobRecord, WhatAClientHasChanged) {
   EXPECT_TRUE(changed("releases: 3", "releases: 4"));
   EXPECT_TRUE(changed("buries: 4", "buries: 5"));
   EXPECT_TRUE(changed("kicks: 5", "kicks: 6"));
+  EXPECT_TRUE(changed("kicks: 5", "kicks: 5\nhistory: 00010000"));
   const std::string key = "key: \"\"\nttr-ms: 10000\n";
   EXPECT_TRUE(is_changed(parse_job(of_beanstalkd + key + "due-ms: 1\n").value(),
                          parse_job(of_beanstalkd + key + "due-ms: 2\n").value()));

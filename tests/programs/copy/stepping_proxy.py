@@ -59,7 +59,8 @@ class SteppingProxy:
                 while line := commands.readline():
                     body = b""
                     if re.match(rb"(x-)?put ", line):
-                        body = commands.read(int(line.split()[-1]) + 2)
+                        sizes = line.split()[6 if line.startswith(b"x-") else 4:]  # of the body, and of what goes with it
+                        body = commands.read(sum(map(int, sizes)) + 2)
                     if not self.steps.may_pass(line):
                         return
                     self.before(line)

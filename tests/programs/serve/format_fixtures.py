@@ -4,6 +4,7 @@ the commit of the version."""
 import json
 import lzma
 import re
+import struct
 import subprocess
 import tarfile
 import time
@@ -35,7 +36,13 @@ def job_facts(connection, number):
         return None
     body = connection.ask(b"peek %d\r\n" % number).split(b"\r\n", 1)[1][:-2]
     return {"tube": seen["tube"], "state": seen["state"], "key": seen["key"], "body": body.decode("latin-1"),
-            **{name: int(seen[name]) for name in NUMBERS}}
+            **{name: int(seen[name]) for name in NUMBERS},
+            **{name: seen[name] for name in ["fields", "history"] if name in seen}}
+
+
+def encoded(*fields):
+    """Fields of a job, from pairs of a tag and a value."""
+    return b"".join(struct.pack(">HH", tag, len(value)) + value for tag, value in fields)
 
 
 class Filling:
@@ -64,6 +71,12 @@ class Filling:
         got = self.ask(b"x-put %s %s %d %s %d %d\r\n%s\r\n" % (policy, key, priority, due, ttr, len(body), body),
                        rb"(?:INSERTED|REPLACED) \d+")
         self.ids.append(int(got.split()[1]))
+        return self.ids[-1]
+
+    def put_fields(self, key, body, fields, history, due=b"0"):
+        self.ask(b"use mail\r\n", rb"USING .*")
+        line = b"x-put refuse %s 50 %s 60000 %d %d %d\r\n" % (key, due, len(body), len(fields), len(history))
+        self.ids.append(int(self.ask(line + body + fields + history + b"\r\n", rb"INSERTED \d+").split()[1]))
         return self.ids[-1]
 
     def reserve(self, job):
@@ -126,8 +139,25 @@ class Filling:
         self.ask(b"pause-tube paused %d\r\n" % LONGEST, rb"PAUSED")
         self.put_key(b"-", b"becomes due meanwhile", due=b"%d" % SHORT, priority=8)
         self.held = [self.put(b"was held", 12), self.put_key(b"held-key", b"was held with its key", ttr=LONGEST * 1000)]
+        if "foliot-field-bytes" in statistics(self.client, b"stats"):
+            self.fill_fields()
         for job in self.held:
             self.reserve(job)
+
+    def fill_fields(self):
+        """Of versions from 3 of the folder's format on."""
+        some = encoded((1, b""), (0x200, bytes(range(256))), (0xffff, b"of a program"))
+        tries = encoded((0x100, b"failed"))
+        most = encoded((2, bytes(8188)))
+        self.put_fields(b"fields-both", b"both", some, tries)
+        self.put_fields(b"fields-history", b"has a history alone", b"", tries)
+        self.put_fields(b"fields-long", b"long " * 300, some, tries)
+        self.put_fields(b"fields-due", b"delayed", some, b"", b"@4102444800000")
+        self.put_fields(b"fields-most", b"as much as there may be", most, most)
+        for number, body in enumerate([b"buried", b"long and buried " * 100]):
+            self.bury(self.put_fields(b"fields-buried-%d" % number, body, some, tries), 60 + number)
+        self.put_fields(b"fields-none", b"has none", b"", b"")
+        self.held.append(self.put_fields(b"fields-held", b"was held with fields", some, tries))
 
     def facts(self, reopened):
         """What the version that has written the store finds in it when it opens it again."""

@@ -23,8 +23,12 @@ def fixtures(ending):
 
 class FormatCase(ServeCase):
     """What each store must show, whichever version has written it."""
+    keeps_fields = False  # as far as clients of the server see it
 
     def expect_facts(self, connection, facts):
+        for number, both in facts.get("fields", {}).items():  # of versions whose clients could not see them
+            shown = dict(zip(["fields", "history"], both))
+            facts["jobs"][number].update({name: value for name, value in shown.items() if value})
         for number, wanted in facts["jobs"].items():
             if wanted["state"] == "delayed" and wanted["due-ms"] <= time.time() * 1000:
                 wanted["state"] = "ready"
@@ -99,6 +103,17 @@ class FormatCase(ServeCase):
         self.assertGreater(number, max(known))
         facts["jobs"][number] = job_facts(connection, number)
 
+    def expect_fields(self, connection, facts):
+        """A new job may have fields, also in a store of a version that had none."""
+        fields = bytes([0, 1, 0, 1]) + b"f" + bytes([0xff, 0xff, 0, 0])
+        line = connection.ask(b"x-put keep - 0 0 60000 1 %d %d\r\nb%s%s\r\n" % (len(fields), len(fields), fields, fields))
+        self.assertRegex(line, rb"\AINSERTED \d+\r\n\Z")
+        number = int(line.split()[1])
+        facts["jobs"][number] = job_facts(connection, number)
+        if self.keeps_fields:
+            self.assertEqual(facts["jobs"][number].get("fields"), fields.hex())
+            self.assertEqual(facts["jobs"][number].get("history"), fields.hex())
+
     def expect_store(self, start, check, facts):
         """`start` starts a server over the store, `check` checks it."""
         known = [*facts["jobs"], *facts["gone"]]
@@ -110,6 +125,7 @@ class FormatCase(ServeCase):
         self.expect_order(connection, facts)
         self.expect_keys(connection, facts)
         self.expect_new_job(connection, facts, known)
+        self.expect_fields(connection, facts)
         self.assertEqual(server.stop()[0], 0)
         check()
         again = start()
@@ -121,6 +137,8 @@ class FormatCase(ServeCase):
 
 
 class EarlierFolders(FormatCase):
+    keeps_fields = True
+
     def test_each_folder_opens_and_works(self):
         for archive in fixtures(".tar.xz"):
             name = archive.name.removesuffix(".tar.xz")

@@ -71,10 +71,13 @@ def main():
     parser.add_argument("--program", default=str(ROOT / "build" / "release" / "bin" / "foliot"))
     parser.add_argument("--name", required=True, help="the commit of the program")
     parser.add_argument("--into", type=Path, default=format_fixtures.FORMATS)
+    parser.add_argument("--only", choices=["folders", "schema"], help="those whose format has changed; both if none is named")
     options = parser.parse_args()
-    write_folder(options.program, beanstalk_client.Server.stop, options.into / f"{options.name}-closed")
-    write_folder(options.program, beanstalk_client.Server.kill, options.into / f"{options.name}-killed")
-    write_schema(options.program, options.into / f"{options.name}-schema")
+    if options.only != "schema":
+        write_folder(options.program, beanstalk_client.Server.stop, options.into / f"{options.name}-closed")
+        write_folder(options.program, beanstalk_client.Server.kill, options.into / f"{options.name}-killed")
+    if options.only != "folders":
+        write_schema(options.program, options.into / f"{options.name}-schema")
     for each in sorted(options.into.glob(f"{options.name}-*")):
         print(f"{each}: {each.stat().st_size} bytes")
 

@@ -87,8 +87,16 @@ class client_bytes {
     const std::uint64_t size = random_.below(12);
     std::string body;
     while (body.size() < size) body += "ab\r\n"[random_.below(4)];
-    const std::string numbers = random_.below(4) == 0 ? "x-put keep k 1 5 7 " : "put 1 5 7 ";
-    return damaged(numbers + std::to_string(size)) + "\r\n" + body + line_end();
+    const bool is_extended = random_.below(4) == 0;
+    const std::string numbers = is_extended ? "x-put keep k 1 5 7 " : "put 1 5 7 ";
+    std::string line = numbers + std::to_string(size);
+    if (is_extended && random_.below(2) == 0) {
+      const std::string fields = random_.below(3) == 0 ? "" : std::string("\0\1\0\2ab\0\2\0\0", 10);
+      const std::string history = random_.below(3) == 0 ? "" : std::string("\1\0\0\1h", 5);
+      body += damaged(fields + history);
+      line += " " + std::to_string(fields.size()) + " " + std::to_string(history.size());
+    }
+    return damaged(line) + "\r\n" + body + line_end();
   }
 
   std::string damaged(std::string text) {

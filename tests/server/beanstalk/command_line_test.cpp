@@ -321,6 +321,17 @@ TEST(BeanstalkLine, ExtendedPut) {
          {"x-put keep k 4294967296 5 1 4", bad},
          {"x-put keep k 1 5 4294967295001 4", bad},
          {"x-put keep " + std::string(longest_key + 1, 'k') + " 1 5 1 4", bad}});
+  check({{put + "4 10 20", "x-put-line 34, with 10 20"},
+         {put + "4 0 0", "x-put-line 4"},
+         {put + "0 8192 8192", "x-put-line 16384, with 8192 8192"},
+         {put + "4 8193 0", bad + ", counted"},
+         {put + "4 0 8193", bad + ", counted"},
+         {put + "4 10", bad + ", counted"},
+         {put + "4 10 20 30", bad + ", counted"},
+         {put + "4 -1 20", bad + ", counted"},
+         {put + "65536 10 20", "x-put-line 65566, too big, with 10 20"},
+         {put + "65536 10", "x-put-line 65536, too big"},
+         {"put 1 2 3 4 10 20", bad + ", counted"}});
   EXPECT_EQ(announced_by(put + "4"), (jobs::put{"", "k", "", 1, jobs::milliseconds(2500), jobs::milliseconds(3500)}));
   EXPECT_EQ(announced_by("x-put replace - 9 @5 6 4"), (jobs::put{"", "", "", 9, jobs::utc_time(jobs::milliseconds(5)),
                                                                  jobs::milliseconds(6), jobs::on_existing::replace}));
@@ -348,11 +359,11 @@ TEST(BeanstalkLine, PagesOfWhatIsDueNext) {
 }
 
 TEST(BeanstalkLine, TheLongestExtensionFits) {
-  const std::string line =
-      "x-put replace " + std::string(longest_key, 'k') + " 4294967295 @9223372036854 4294967295000 1073741824";
+  const std::string line = "x-put replace " + std::string(longest_key, 'k') +
+                           " 4294967295 @9223372036854 4294967295000 1073741824 8192 8192";
   EXPECT_LE(line.size() + 2, 224u);
   jobs::put announced;
-  EXPECT_EQ(event_text::of(parse_line(line, 1u << 30, announced)), "x-put-line 1073741824");
+  EXPECT_EQ(event_text::of(parse_line(line, 1u << 30, announced)), "x-put-line 1073758208, with 8192 8192");
 }
 
 TEST(BeanstalkLine, StatisticsCountCommandsNotBodies) {

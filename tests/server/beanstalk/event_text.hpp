@@ -48,14 +48,19 @@ class event_text {
   static std::string text(const http_request&) { return "HTTP"; }
   static std::string text(const tls_record&) { return "TLS"; }
   static std::string text(const put_line& e) {
-    return words(e.extended ? "x-put-line" : "put-line", e.size) + (e.too_big ? ", too big" : "");
+    std::string out = words(e.extended ? "x-put-line" : "put-line", e.size) + (e.too_big ? ", too big" : "");
+    if (e.fields != 0 || e.history != 0) out += words(", with", e.fields, e.history);
+    return out;
   }
   static std::string text(const put& e) {
     const jobs::put& job = e.job;
     std::string out = words("put", job.priority, job.due, job.ttr);
     if (!job.key.empty() || job.existing != jobs::on_existing::keep)
       out = words(out, job.existing, std::string_view(job.key));
-    return out + " [" + job.body + "]" + job.tube;
+    out += " [" + job.body + "]" + job.tube;
+    if (!job.fields.empty()) out += " fields [" + std::string(job.fields.bytes()) + "]";
+    if (!job.history.empty()) out += " history [" + std::string(job.history.bytes()) + "]";
+    return out;
   }
   static std::string text(const body_without_crlf&) { return "EXPECTED_CRLF"; }
   static std::string text(const body_discarded& e) {

@@ -82,10 +82,18 @@ inline texts events_by_model(std::string_view input, std::uint32_t max_body) {
     const auto* const begun = std::get_if<put_line>(&what);
     if (begun == nullptr) continue;
     if (input.size() < begun->size + 2) break;
-    job.body = input.substr(0, begun->too_big ? 0 : begun->size);
+    const std::size_t body = begun->size - begun->fields - begun->history;
+    const auto fields = jobs::job_fields::parse(input.substr(body, begun->fields));
+    const auto history = jobs::job_fields::parse(input.substr(body + begun->fields, begun->history));
+    job.body = input.substr(0, begun->too_big ? 0 : body);
+    job.fields = fields.value_or(jobs::job_fields());
+    job.history = history.value_or(jobs::job_fields());
     const bool right = input.substr(begun->size, 2) == "\r\n";
     input.remove_prefix(begun->size + 2);
-    all.push_back(begun->too_big ? "JOB_TOO_BIG" : right ? event_text::of(put{job}) : "EXPECTED_CRLF");
+    all.push_back(begun->too_big        ? "JOB_TOO_BIG"
+                  : !right              ? "EXPECTED_CRLF"
+                  : !fields || !history ? "BAD_FORMAT"
+                                        : event_text::of(put{job}));
   }
   return all;
 }

@@ -45,6 +45,37 @@ TEST(BeanstalkParser, BodiesHaveAnyBytes) {
   EXPECT_EQ(events("put 1 0 5 3\r\n" + zeros + crlf), (texts{"put-line 3", "put 1 0 5000 [" + zeros + "]"}));
 }
 
+TEST(BeanstalkParser, FieldsAndAHistoryFollowTheBody) {
+  using namespace std::string_literals;
+  const std::string fields = "\0\1\0\2\r\n"s;
+  const std::string history = "\1\0\0\0"s;
+  const std::string line = "x-put keep k 1 5 7 4 ";
+  const std::string shown = "put 1 5 7 keep k [\r\nab]";
+  EXPECT_EQ(events(line + "6 4\r\n\r\nab" + fields + history + "\r\nuse q\r\n"),
+            (texts{"x-put-line 14, with 6 4", shown + " fields [" + fields + "] history [" + history + "]", "use q"}));
+  EXPECT_EQ(events(line + "0 4\r\n\r\nab" + history + "\r\nuse q\r\n"),
+            (texts{"x-put-line 8, with 0 4", shown + " history [" + history + "]", "use q"}));
+  EXPECT_EQ(events(line + "0 0\r\n\r\nab\r\nuse q\r\n"), (texts{"x-put-line 4", shown, "use q"}));
+  EXPECT_EQ(events(line + "6 4\r\n\r\nab" + fields + history + "xxuse q\r\n"),
+            (texts{"x-put-line 14, with 6 4", "EXPECTED_CRLF", "use q"}));
+  EXPECT_EQ(events(line + "6 4\r\n\r\nab" + fields + history + "\r\nuse q\r\n", 3),
+            (texts{"x-put-line 14, too big, with 6 4", "JOB_TOO_BIG", "use q"}));
+}
+
+TEST(BeanstalkParser, WhatIsNoFieldsIsBadFormatBehindItsEnd) {
+  using namespace std::string_literals;
+  const std::string line = "x-put keep k 1 5 7 1 ";
+  const auto expect_bad = [&](const std::string& sizes, const std::string& behind) {
+    EXPECT_EQ(events(line + sizes + "\r\na" + behind + "\r\nuse q\r\n").back(), "use q") << sizes;
+    EXPECT_EQ(events(line + sizes + "\r\na" + behind + "\r\nuse q\r\n").at(1), "BAD_FORMAT") << sizes;
+  };
+  expect_bad("4 0", "\0\0\0\0"s);
+  expect_bad("0 4", "\0\0\0\0"s);
+  expect_bad("3 0", "\0\1\0"s);
+  expect_bad("4 4", "\0\1\0\1\0\1\0\0"s);
+  expect_bad("8 0", "\0\2\0\0\0\1\0\0"s);
+}
+
 TEST(BeanstalkParser, ABodyOfTheWrongLengthEndsBehindTheTwoBytesThatShouldEndIt) {
   EXPECT_EQ(events("put 0 0 1 1\r\nabc\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "UNKNOWN_COMMAND"}));
   EXPECT_EQ(events("put 0 0 1 1\r\nabcuse x\r\n"), (texts{"put-line 1", "EXPECTED_CRLF", "use x"}));

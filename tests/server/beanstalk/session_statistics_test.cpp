@@ -50,6 +50,27 @@ TEST(SessionStatistics, AreShownInAnOutageWithoutWhatOnlyTheStoreKnows) {
   }
 }
 
+TEST(SessionStatistics, FieldsAreShownToFoliotsOwnCommandAlone) {
+  using namespace std::string_literals;
+  with_node([](node& on) -> task<> {
+    const std::string request = "x-put keep - 0 @4000000000001 1000 1 6 4\r\nx\0\1\0\2\r\n\1\0\0\0\r\n"s;
+    const std::string put = co_await ask(on, request, 1);
+    EXPECT_EQ(put, "INSERTED 1\r\n");
+    const std::string without = co_await ask(on, "x-put keep - 0 @4000000000001 1000 1 0 0\r\nx\r\n", 1);
+    EXPECT_EQ(without, "INSERTED 2\r\n");
+    const std::string shown = co_await ask_for_text(on, "x-stats-job 1\r\n");
+    EXPECT_TRUE(shown.ends_with("ttr-ms: 1000\nfields: 000100020d0a\nhistory: 01000000\n\r\n")) << shown;
+    const std::string other = co_await ask_for_text(on, "x-stats-job 2\r\n");
+    EXPECT_TRUE(other.ends_with("ttr-ms: 1000\n\r\n")) << other;
+    const std::string plain = co_await ask_for_text(on, "stats-job 1\r\n");
+    EXPECT_TRUE(plain.ends_with("kicks: 0\n\r\n")) << plain;
+    const std::string body = co_await ask(on, "peek 1\r\n", 2);
+    EXPECT_EQ(body, "FOUND 1 1\r\nx\r\n");
+    const std::string wrong = co_await ask(on, "x-put keep - 0 0 1000 1 4 0\r\nx\0\0\0\0\r\n"s, 1);
+    EXPECT_EQ(wrong, "BAD_FORMAT\r\n");
+  });
+}
+
 TEST(SessionStatistics, ThePageOfWhatIsDueNextIsAList) {
   with_node([](node& on) -> task<> {
     const std::string put = co_await ask(on, "x-put keep - 0 @4000000000001 1000 1\r\nx\r\n", 1);

@@ -43,7 +43,7 @@ std::string from_1_12(const std::string& text) {
 const std::string figures_of_store =
     "foliot-store-batches: 52\nfoliot-store-operations: 53\nfoliot-store-refused-batches: 54\n"
     "foliot-store-refused-operations: 55\nfoliot-store-unavailable: 1\n"
-    "foliot-buffered-bytes: 56\nfoliot-buffered-waiting: 57\nfoliot-buffered-closed: 58\n";
+    "foliot-buffered-bytes: 56\nfoliot-buffered-waiting: 57\nfoliot-buffered-closed: 58\nfoliot-field-bytes: 8192\n";
 
 void set_figures_of_store(server_statistics& server) {
   server.store_batches = 52;
