@@ -138,7 +138,10 @@ bool parser::take_fields(jobs::put& complete) const {
     body.resize(body.size() - size);
     return true;
   };
-  return take_last(history_size_, complete.history) && take_last(fields_size_, complete.fields);
+  if (!take_last(history_size_, complete.history) || !take_last(fields_size_, complete.fields)) return false;
+  // What counts the memory of a body counts its size.
+  if (complete.body.size() < complete.body.capacity() / 2) complete.body.shrink_to_fit();
+  return true;
 }
 
 /// It doubles, so that a slow client costs no more memory than for twice the bytes that it has sent; a small body gets

@@ -299,6 +299,11 @@ task<> session::on(const extended_stats_job& what) {
   auto looking = client_.execute(jobs::peek{name_of(what.job), false});
   const jobs::peek_answer seen = co_await looking;
   if (seen.job) {
+    const std::size_t bytes = seen.job->fields.bytes().size() + seen.job->history.bytes().size();
+    if (bytes != 0) {  // as bytes, as digits, and behind the answers
+      const bool gets_room = co_await take_room(5 * bytes);
+      if (!gets_room) co_return;
+    }
     extended_job_statistics shown;
     shown.job = statistics_of(*seen.job, seen.now);
     shown.key = seen.job->key;

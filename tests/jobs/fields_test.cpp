@@ -66,6 +66,7 @@ TEST(JobFields, AreSetAndErased) {
   EXPECT_EQ(entries_of(fields), (entries{{1, "one"}, {2, "a longer value"}, {3, "three"}}));
   EXPECT_TRUE(fields.set(3, fields.find(2).value())) << "a value of the fields themselves";
   EXPECT_EQ(fields.find(3), "a longer value");
+  EXPECT_FALSE(fields.set(0, "no tag"));
   EXPECT_FALSE(fields.erase(4));
   EXPECT_TRUE(fields.erase(2));
   EXPECT_EQ(entries_of(fields), (entries{{1, "one"}, {3, "a longer value"}}));

@@ -90,8 +90,8 @@ class FOLIOT_EXPORT job_fields {
 
   /// The value of a field, valid until the next change; nothing if there is no such field. O(fields).
   [[nodiscard]] std::optional<std::string_view> find(field_tag tag) const noexcept;
-  /// Gives a field this value, which may be empty. The value may be one of these fields. False: the encoding would
-  /// become longer than most_field_bytes, and nothing has changed. The tag must not be 0. O(bytes).
+  /// Gives a field this value, which may be empty. The value may be one of these fields. False: the tag is 0,
+  /// or the encoding would become longer than most_field_bytes; nothing has changed. O(bytes).
   [[nodiscard]] bool set(field_tag tag, std::string_view value);
   /// Removes a field. False: there is none. O(bytes).
   bool erase(field_tag tag) noexcept;

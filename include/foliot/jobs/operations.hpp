@@ -65,7 +65,8 @@ struct claim {
   std::uint32_t count = 1;
   /// Once the bounded claims of a batch have brought so many bytes (content_bytes() of the jobs), they bring no further
   /// job: the answer is cut short. So the first job of a batch is always brought, and the last one may exceed the
-  /// bound. Claims with the greatest number as their bound have none.
+  /// bound. Claims with the greatest number as their bound have none. With several databases each has this bound by
+  /// itself.
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 
   friend bool operator==(const claim&, const claim&) = default;

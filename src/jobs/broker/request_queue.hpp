@@ -28,7 +28,7 @@ class request_queue {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  // that they bring
   [[nodiscard]] broker_request* front() noexcept { return all_.front(); }
 
-  /// Throws broker_full if the limits have no room. What is alone may exceed queued_bytes.
+  /// Throws broker_full if the limits have no room. An operation that is alone may exceed queued_bytes.
   void push(broker_request& one, const broker_limits& limits) {
     if (size_ >= limits.operations) {
       throw broker_full("the broker has " + std::to_string(size_) +
@@ -36,7 +36,7 @@ class request_queue {
     }
     const std::size_t bytes = brought_bytes(one.operation_);
     if (bytes != 0 && bytes_ != 0 && bytes + bytes_ > limits.queued_bytes) {
-      throw broker_full("the operations in the broker's queue have bodies of " + std::to_string(bytes_) +
+      throw broker_full("the operations in the broker's queue bring " + std::to_string(bytes_) +
                         " bytes, and their limit is " + std::to_string(limits.queued_bytes) + ": try again later");
     }
     all_.push_back(one);

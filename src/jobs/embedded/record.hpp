@@ -28,7 +28,7 @@ namespace foliot::jobs::detail {
 enum class index_of : std::uint8_t { due, ready, buried };
 
 /// Bodies up to this size are part of the record. Longer ones are kept apart, so that a release or a bury does not
-/// write them again. Fields and histories are part of it in any case: there are few of them, and they are short.
+/// write them again. Fields and histories are part of it in any case, because a claim needs them with the record.
 inline constexpr std::size_t longest_inline_body = 1024;
 
 struct record {

@@ -78,7 +78,7 @@ TEST(BrokerNodes, ABrokerThatNobodyHasUsedLeavesDueJobsAlone) {
   virtual_clock clock;
   broker_world world(clock, {}, shared::yes);
   execute_one(world.memory, mail("by another node", 1s));
-  broker unused(world.store);
+  broker& unused = world.jobs;
   const auto body = [&]() -> task<> {
     auto running = spawn(unused.run());
     co_await sleep(3s);

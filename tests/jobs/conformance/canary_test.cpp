@@ -47,6 +47,7 @@ TEST(JobCanary, GivesAnIdTwice) { EXPECT_NE(found(flaw::gives_an_id_twice), "");
 TEST(JobCanary, SaysDueTooLate) { EXPECT_NE(found(flaw::says_due_too_late), ""); }
 TEST(JobCanary, DropsFields) { EXPECT_NE(found(flaw::drops_fields), ""); }
 TEST(JobCanary, DropsHistories) { EXPECT_NE(found(flaw::drops_histories), ""); }
+TEST(JobCanary, LeavesOutTheLastOfEqualTimes) { EXPECT_NE(found(flaw::leaves_out_equal_times), ""); }
 
 /// The random test is worth little if it does not come to the failures.
 TEST(JobCanary, TheRandomTestFailsCallsAndReopens) {

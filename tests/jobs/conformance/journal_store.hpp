@@ -38,8 +38,8 @@ enum class flaw : std::uint8_t {
   lies_about_cancels,        ///< answers `done`, and makes the job ready instead
   gives_an_id_twice,
   says_due_too_late,
-  drops_fields,     ///< of puts
-  drops_histories,  ///< of buries
+  drops_fields,            ///< of puts
+  drops_histories,         ///< of buries
   leaves_out_equal_times,  ///< a page, the last of the jobs that are due at the same time
 };
 

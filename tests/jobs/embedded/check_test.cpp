@@ -7,8 +7,8 @@
 
 #include <foliot/jobs/calls.hpp>
 
-#include "jobs/kit/temporary_folder.hpp"
 #include "jobs/embedded/disk.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 
-#include "jobs/kit/temporary_folder.hpp"
 #include "jobs/embedded/disk.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 
 namespace {
 

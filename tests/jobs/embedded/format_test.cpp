@@ -15,10 +15,10 @@
 #include <foliot/jobs/embedded_store.hpp>
 
 #include "faulty_files.hpp"
-#include "jobs/kit/temporary_folder.hpp"
 #include "jobs/embedded/core.hpp"
 #include "jobs/embedded/disk.hpp"
 #include "jobs/embedded/opening.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 
 namespace foliot::jobs {
 namespace {

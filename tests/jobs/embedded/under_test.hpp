@@ -12,8 +12,8 @@
 
 #include "faulty_files.hpp"
 #include "jobs/conformance/conformance.hpp"
-#include "jobs/kit/temporary_folder.hpp"
 #include "jobs/embedded/core.hpp"
+#include "jobs/kit/temporary_folder.hpp"
 
 namespace foliot::jobs::conformance {
 

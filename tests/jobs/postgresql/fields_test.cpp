@@ -51,9 +51,6 @@ void expect_fields(job_store& in, job_id id, const job_fields& fields, const job
 
 class PostgresqlFields : public foliot_test::postgresql_database {
  protected:
-  [[nodiscard]] std::unique_ptr<postgresql_store> open(const std::string& node) const {
-    return std::make_unique<postgresql_store>(options(node));
-  }
   [[nodiscard]] std::string stored(job_id id) {
     return sql("SELECT fields IS NOT NULL FROM foliot.job WHERE id = " + std::to_string(id));
   }
@@ -242,17 +239,10 @@ TEST_F(PostgresqlVersion1, ItsAnswersHaveTheirColumns) {
 
 class PostgresqlFieldsMoved : public foliot_test::two_databases {
  protected:
-  [[nodiscard]] std::unique_ptr<postgresql_store> open() const {
-    postgresql_options made;
-    made.database = first_;
-    made.node = "a";
-    made.node_timeout = 1h;
-    return std::make_unique<postgresql_store>(made);
-  }
 };
 
 TEST_F(PostgresqlFieldsMoved, GoWithTheirJobs) {
-  const auto node = open();
+  const auto node = open("a");
   database_map map(first_);
   map.add(second_);
   const job_id ready = execute_one(*node, job_with_fields("ready")).id;
@@ -273,7 +263,7 @@ TEST_F(PostgresqlFieldsMoved, GoWithTheirJobs) {
 
 // It would store the jobs without their fields.
 TEST_F(PostgresqlFieldsMoved, AreNotLeftBehindByAProgramOfVersion1) {
-  const auto node = open();
+  const auto node = open("a");
   database_map(first_).add(second_);
   execute_one(*node, put{.tube = "plain", .body = "x"});
   const job_id id = execute_one(*node, job_with_fields("x")).id;

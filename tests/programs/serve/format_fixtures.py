@@ -178,7 +178,7 @@ ONE_FIELD = r"\xffff0001ff"
 
 
 class FieldsInDatabase:
-    """Puts jobs with fields and histories as a node does, for no protocol of clients has them."""
+    """Puts jobs with fields and histories as a node does: also for programs whose clients could not put them."""
 
     def __init__(self, ask, filling):
         """`ask` executes a statement, and returns the answer."""

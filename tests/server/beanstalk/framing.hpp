@@ -23,18 +23,18 @@ namespace foliot::program::beanstalk {
 /// contract.
 template <class Parser = parser, class NextPiece>
 texts events_in_pieces(std::string_view input, std::uint32_t max_body, NextPiece next_piece) {
-  Parser commands(max_body);
+  Parser under_test(max_body);
   texts all;
   std::size_t received = 0;
   while (!input.empty()) {
     const std::string piece(input.substr(0, next_piece(input.size())));  // AddressSanitizer finds reads past its end
     std::string_view left = piece;
     while (!left.empty()) {
-      const auto [used, what] = commands.parse(left);
+      const auto [used, what] = under_test.parse(left);
       if (used > left.size()) throw std::logic_error("the parser used more bytes than there were");
       if (!what && used < left.size()) throw std::logic_error("the parser left bytes without an event");
       received += used;
-      if (commands.body_memory() > std::max<std::size_t>(2 * received, 4096)) {
+      if (under_test.body_memory() > std::max<std::size_t>(2 * received, 4096)) {
         throw std::logic_error("the parser keeps more memory than twice what has come");
       }
       left.remove_prefix(used);

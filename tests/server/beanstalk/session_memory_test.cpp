@@ -272,6 +272,21 @@ TEST(SessionMemory, SmallAnswersThatAreNotReadHaveTheBound) {
   });
 }
 
+TEST(SessionMemory, FieldsThatAreNotReadHaveTheBound) {
+  with_server(megabyte, 65'535, [](server& on) -> task<> {
+    jobs::put job;
+    EXPECT_TRUE(job.fields.set(1, std::string(8'000, 'f')));
+    EXPECT_TRUE(job.history.set(1, std::string(8'000, 'h')));
+    co_await on.jobs.execute(std::move(job));
+    std::string commands;
+    for (int i = 0; i < 20; ++i) commands += "x-stats-job 1\r\n";
+    for (int i = 0; i < 100; ++i) co_await on.connect().send(commands);
+    co_await runtime::sleep(long_enough);
+    EXPECT_GT(on.held.bytes(), megabyte / 2);
+    EXPECT_LE(on.held.bytes(), 2 * megabyte);
+  });
+}
+
 /// Delayed jobs in tubes with long names. `page` is the answer that lists all of them.
 task<> put_long_names(server& on, std::size_t count, std::string& page) {
   std::string lines = "---\n";

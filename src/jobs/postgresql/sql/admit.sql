@@ -1,7 +1,7 @@
 -- The check whether a program may use the schema.
 --
 -- Function: admit().
--- Called by: a node before it announces itself, and a program that changes the map, in the same transaction.
+-- Called by: a node before it announces itself, in the same transaction.
 -- Locks: lock_of_migration(), shared, until the transaction ends. So a caller waits for a migration that is under way, and a
 -- migration that begins later waits for the caller's transaction.
 

@@ -1,4 +1,5 @@
--- The step from version 1 of the schema to version 2: a job has fields and a history (docs/decisions/0019-fields-in-postgresql.md).
+-- The step from version 1 of the schema to version 2: a job has fields and a history
+-- (docs/decisions/0019-fields-in-postgresql.md).
 -- A migration executes this file once, behind tables.sql or over a schema of version 1. It stays as it is, except for its
 -- comments.
 --

@@ -2,8 +2,9 @@
 -- versions change the tables by steps (schema_history.cpp), and this file stays as it is, except for its comments.
 --
 -- The text of a job is in `job`: its row is written once, and deleted once; only a new history (step_2.sql) updates it. The
--- state of the job is the table in which its other row is: `delayed`, `ready`, `reserved` or `buried`. A change of state deletes the row in one table and inserts it
--- into another one. Besides, the rotation moves rows that rest to other partitions (rotation.sql).
+-- state of the job is the table in which its other row is: `delayed`, `ready`, `reserved` or `buried`. A change of state
+-- deletes the row in one table and inserts it into another one. Besides, the rotation moves rows that rest to other
+-- partitions (rotation.sql).
 --
 -- Locks. A change takes the row lock of the job in `job` first. Then it looks for the job's other row, with one statement
 -- for each table, in the order delayed, ready, buried, reserved. Two changes go without the lock in `job`, because they only
