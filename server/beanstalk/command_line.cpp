@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "arguments.hpp"
 
@@ -196,6 +197,20 @@ constexpr auto forms = [] {
 }();
 
 }  // namespace
+
+std::optional<list_due> list_due::parse(std::string_view text) {
+  arguments left(text);
+  const auto count = left.number(jobs::most_listed_due);
+  if (!count || *count == 0) return std::nullopt;
+  const auto from = left.due();
+  if (!from || !std::holds_alternative<jobs::utc_time>(*from)) return std::nullopt;
+  const auto after = left.number(max_u64);
+  if (!after) return std::nullopt;
+  const std::string_view prefix = left.word();
+  if (!left.at_end() || (prefix != "-" && !is_tube_name(prefix))) return std::nullopt;
+  return list_due{static_cast<std::uint32_t>(*count), std::get<jobs::utc_time>(*from), *after,
+                  prefix == "-" ? std::string_view() : prefix};
+}
 
 bool is_key(std::string_view text) noexcept {
   const auto visible = [](char c) { return '!' <= c && c <= '~'; };

@@ -241,8 +241,8 @@ class command_table {
 
 /// The table of commands. A command is its struct, its row here, and its answer. `stats` shows the counts in the order
 /// of the rows. How its arguments are read is found by its type (command_line.cpp), and how a session answers it, too
-/// (session.hpp). Or the struct has both itself, parse() and answer(), and one source defines them: a command beyond
-/// the protocol then needs no line elsewhere.
+/// (session.hpp). Or the struct has both itself: parse(), which command_line.cpp defines, and answer(), in a source of
+/// its own. A command beyond the protocol then needs no line elsewhere.
 ///
 /// `x-put` has no row: its line is a put_line, and counts as nothing.
 inline constexpr detail::command_table commands(  //

@@ -226,8 +226,8 @@ inline constexpr std::uint32_t most_listed_due = 1000;
 struct list_due {
   std::string prefix = {};  ///< empty: all tubes
   utc_time from{};
-  job_id after = 0;  ///< of the jobs that are due at `from`, those with a greater id; 0: all of them
-  std::uint32_t count = 100;
+  job_id after = 0;           ///< of the jobs that are due at `from`, those with a greater id; 0: all of them
+  std::uint32_t count = 100;  ///< 1 to most_listed_due
 
   friend bool operator==(const list_due&, const list_due&) = default;
 };
