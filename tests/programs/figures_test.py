@@ -175,7 +175,7 @@ class TopOfAServer(ServeCase):
 
 class Stats(ServeCase):
     def test_the_lines_that_only_foliot_has(self):
-        name = "foliot-(?:store|buffered)-[a-z-]+"
+        name = "foliot-(?:store|buffered|field)-[a-z-]+"
         answer = self.connect(self.serve("--memory")).ask(b"stats\r\n").decode()
         lines = re.findall(rf"^({name}): ", answer, re.M)
         self.assertTrue(answer.rstrip().splitlines()[-1].startswith(lines[-1]), "they are the last ones")
