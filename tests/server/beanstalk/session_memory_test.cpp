@@ -275,6 +275,7 @@ TEST(SessionMemory, SmallAnswersThatAreNotReadHaveTheBound) {
 TEST(SessionMemory, FieldsThatAreNotReadHaveTheBound) {
   with_server(megabyte, 65'535, [](server& on) -> task<> {
     jobs::put job;
+    job.tube = "default";
     EXPECT_TRUE(job.fields.set(1, std::string(8'000, 'f')));
     EXPECT_TRUE(job.history.set(1, std::string(8'000, 'h')));
     co_await on.jobs.execute(std::move(job));
