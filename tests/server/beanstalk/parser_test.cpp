@@ -45,6 +45,21 @@ TEST(BeanstalkParser, BodiesHaveAnyBytes) {
   EXPECT_EQ(events("put 1 0 5 3\r\n" + zeros + crlf), (texts{"put-line 3", "put 1 0 5000 [" + zeros + "]"}));
 }
 
+/// What counts the memory of jobs counts their bytes.
+TEST(BeanstalkParser, ABodyKeepsNoMemoryOfItsFields) {
+  jobs::job_fields fields;
+  EXPECT_TRUE(fields.set(1, std::string(8'000, 'f')));
+  std::string input = "x-put keep - 1 0 5 10 8004 0\r\n0123456789";
+  input += fields.bytes();
+  input += crlf;
+  parser under_test;
+  std::string_view left = input;
+  left.remove_prefix(under_test.parse(left).used);
+  const auto got = under_test.parse(left);
+  ASSERT_TRUE(got.what && std::holds_alternative<put>(*got.what));
+  EXPECT_LT(std::get<put>(*got.what).job.body.capacity(), 100U);
+}
+
 TEST(BeanstalkParser, FieldsAndAHistoryFollowTheBody) {
   using namespace std::string_literals;
   const std::string fields = "\0\1\0\2\r\n"s;
