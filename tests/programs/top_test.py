@@ -1,5 +1,6 @@
 """`foliot top`, beside a program that shows its timers or its tasks, on virtual time; and the probes that a tracer finds."""
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -66,15 +67,18 @@ class TopCase(ProgramCase):
         if process.poll() is None:
             process.communicate()
 
-    def answer_with(self, text):
-        """A listener that sends this text to every client."""
+    def answer_with(self, *texts):
+        """A listener that sends these texts to one client each, and the only or last one to all others; after a None it
+        ends, and leaves its socket."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(self.here / "odd"))
         listener.listen()
         child = os.fork()
         if child == 0:
             try:
-                while True:
+                for text in itertools.chain(texts, itertools.repeat(texts[-1])):
+                    if text is None:
+                        break
                     with listener.accept()[0] as connection, contextlib.suppress(ConnectionError):
                         connection.sendall(text)
             finally:
@@ -133,6 +137,14 @@ class TopAgainAndAgain(TopCase):
             self.assertIn("a second", table)
         self.assertNotIn("\x1b", "".join(tables), "it is no terminal")
 
+    def test_until_a_program_is_killed_that_closes_its_socket_late(self):
+        self.show()
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(self.here / "timers"))
+            statistics = b"".join(iter(lambda: asking.recv(1 << 16), b""))
+        self.answer_with(statistics, statistics, *[b""] * 5, None)
+        _, _, err = self.run_foliot("top", "odd", "--interval", "1ms")
+        self.assertEqual(err, "foliot: no process listens at 'odd': the program that did has ended\n")
 
     def test_until_the_program_is_killed(self):
         shown = self.show()

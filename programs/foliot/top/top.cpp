@@ -1,9 +1,12 @@
 #include "top.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -23,6 +26,11 @@ namespace foliot::program {
 
 namespace {
 
+// A process that is killed closes its sockets one after the other, and may get no processor between two of them. A
+// program whose socket outlives its runtime is told to have ended so much later.
+constexpr int most_looks_for_an_end = 20;
+constexpr duration between_looks_for_an_end = std::chrono::milliseconds(10);
+
 std::string metrics(const service_snapshot& now) { return prometheus_text(now.statistics); }
 std::string metrics(const runtime_snapshot& now) { return prometheus_text(now.statistics); }
 
@@ -38,17 +46,22 @@ std::string table_since(const std::string& path, const snapshot& now, const snap
       now);
 }
 
+void sleep_until(instant when) {
+  note nobody_wakes;
+  nobody_wakes.sleep_until(when);
+}
+
 /// The statistics; nothing if the program has ended in order since the last look. One that is killed answers nothing,
-/// too, to the look of that moment, but leaves its socket, as the next look finds.
-std::optional<snapshot> read_again(const std::string& path) {
-  try {
-    return read_snapshot(path);
-  } catch (const shows_nothing&) {
-  }
-  try {
-    return read_snapshot(path);
-  } catch (const shows_nothing&) {
-    return std::nullopt;
+/// too, until the system has closed its socket, but leaves it, as a later look finds.
+std::optional<snapshot> read_again(const std::string& path, const monotonic_clock& clock) {
+  for (int looks = 1;; ++looks) {
+    try {
+      return read_snapshot(path);
+    } catch (const shows_nothing&) {
+      std::error_code unknown;
+      if (looks == most_looks_for_an_end || !std::filesystem::exists(path, unknown)) return std::nullopt;
+    }
+    sleep_until(clock.now() + between_looks_for_an_end);
   }
 }
 
@@ -66,9 +79,8 @@ void top(const top_options& options) {
   std::optional<snapshot> then;
   instant looked;
   for (instant next = clock.now();; next = std::max(next + options.interval, clock.now())) {
-    note nobody_wakes;
-    nobody_wakes.sleep_until(next);
-    auto now = then ? read_again(options.path) : read_snapshot(options.path);
+    sleep_until(next);
+    auto now = then ? read_again(options.path, clock) : read_snapshot(options.path);
     if (!now) return report(fmt::format("the program that was shown at '{}' has ended", options.path));
     const instant at = clock.now();
     print((terminal ? std::string(clear_screen)
