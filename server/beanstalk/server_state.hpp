@@ -33,7 +33,7 @@ struct stored_list {
   std::uint64_t as_of = 0;   ///< the answer below is good for the tickets up to this one
   std::weak_ptr<const shared_text> latest;
   std::exception_ptr failure;  ///< why there was no answer; null: there was one
-  /// The broker whose store has failed: the store of another broker may answer.
+  /// The broker that has failed to answer, with its store. Another broker has another store, which may answer.
   const jobs::broker* failed_broker = nullptr;
 };
 

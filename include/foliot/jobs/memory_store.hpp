@@ -36,7 +36,7 @@
 namespace foliot::jobs {
 
 /// How much a memory_store holds at most. A put beyond it is answered with `no_space`, and so is a release or a bury
-/// whose longer history is beyond it.
+/// that brings a longer history for which there is no room.
 struct memory_bounds {
   std::uint64_t jobs = std::numeric_limits<std::uint64_t>::max();
   /// Of bodies, fields, histories, keys and names of tubes, and job_overhead for each job.

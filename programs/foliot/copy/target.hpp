@@ -6,8 +6,8 @@
 // the job is done, and counts as placed. The number of the instance is in the key because another process of the source
 // may give the same ids to other jobs. The key stays with the job: clients of beanstalkd never see it.
 //
-// The fields of a job go with it, or the job stays at the source: what it says to its workers must not be lost. A
-// history that the target cannot take is dropped, as the counters of a job always are.
+// The fields of a job are copied with it. If the target takes no fields, the job stays at the source, because its
+// workers may need them. A history that the target cannot take is dropped, as the counters of a job always are.
 //
 // A job that is buried at the source is put with a delay of 136 years, reserved by its id, and buried; the two last
 // requests leave together, so that no worker sees the job unless a server ends between them.

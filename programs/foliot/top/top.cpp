@@ -26,8 +26,9 @@ namespace foliot::program {
 
 namespace {
 
-// A process that is killed closes its sockets one after the other, and may get no processor between two of them. A
-// program whose socket outlives its runtime is told to have ended so much later.
+// The system closes the sockets of a killed process one after the other, and other processes may run between two of
+// them. If a program keeps its socket when its runtime has ended, `foliot top` reports the end after all of these
+// looks.
 constexpr int most_looks_for_an_end = 20;
 constexpr duration between_looks_for_an_end = std::chrono::milliseconds(10);
 

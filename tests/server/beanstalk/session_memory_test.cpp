@@ -258,14 +258,19 @@ TEST(SessionMemory, WatchesHaveAPartOfTheBound) {
   });
 }
 
+/// A hundred clients send the command many times, and read nothing. The bound of the server is a megabyte.
+task<> expect_the_bound(server& on, std::string_view command, int times) {
+  std::string commands;
+  for (int i = 0; i < times; ++i) commands += command;
+  for (int i = 0; i < 100; ++i) co_await on.connect().send(commands);
+  co_await runtime::sleep(long_enough);
+  EXPECT_GT(on.held.bytes(), megabyte / 2);
+  EXPECT_LE(on.held.bytes(), 2 * megabyte);
+}
+
 TEST(SessionMemory, SmallAnswersThatAreNotReadHaveTheBound) {
   with_server(megabyte, 65'535, [](server& on) -> task<> {
-    std::string commands;
-    for (int i = 0; i < 200; ++i) commands += "stats\r\n";
-    for (int i = 0; i < 100; ++i) co_await on.connect().send(commands);
-    co_await runtime::sleep(long_enough);
-    EXPECT_GT(on.held.bytes(), megabyte / 2);
-    EXPECT_LE(on.held.bytes(), 2 * megabyte);
+    co_await expect_the_bound(on, "stats\r\n", 200);
     session_client& other = on.connect();
     const std::string said = co_await other.ask(put_of(100), "\r\n");
     EXPECT_EQ(said, "INSERTED 1\r\n");
@@ -279,12 +284,7 @@ TEST(SessionMemory, FieldsThatAreNotReadHaveTheBound) {
     EXPECT_TRUE(job.fields.set(1, std::string(8'000, 'f')));
     EXPECT_TRUE(job.history.set(1, std::string(8'000, 'h')));
     co_await on.jobs.execute(std::move(job));
-    std::string commands;
-    for (int i = 0; i < 20; ++i) commands += "x-stats-job 1\r\n";
-    for (int i = 0; i < 100; ++i) co_await on.connect().send(commands);
-    co_await runtime::sleep(long_enough);
-    EXPECT_GT(on.held.bytes(), megabyte / 2);
-    EXPECT_LE(on.held.bytes(), 2 * megabyte);
+    co_await expect_the_bound(on, "x-stats-job 1\r\n", 20);
   });
 }
 
