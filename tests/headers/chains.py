@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Writes the translation units that show that each header compiles alone, as few as that needs.
 
-usage: chains.py --include DIR --into DIR HEADER...     writes the units and prints their paths
+usage: chains.py --include DIR --sources DIR --into DIR HEADER...     writes the units and prints their paths
        chains.py --check ...                            instead says whether the units are those of today's headers
 
 A header that includes another one sees it in any case, so the other one may stand in front of it in its unit. The headers of
 a unit are such a chain: each includes the one before it, and ahead of that one nothing but headers that have to compile
 alone, too. Each header stands there twice. Only what is included ahead of all code, in no #if, counts.
+
+A header that a source of a library includes first needs no unit: clang's preset compiles each source of the libraries by
+itself.
 """
 import argparse
 import re
@@ -18,9 +21,19 @@ INCLUDE = re.compile(r"#\s*include\s*<(foliot[^>]*)>")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
+def first_include(source: str) -> str | None:
+    """The header of foliot that a source includes ahead of everything else."""
+    for line in COMMENT.sub("", source).splitlines():
+        if line.strip():
+            found = INCLUDE.match(line.strip())
+            return found[1] if found else None
+    return None
+
+
 class Headers:
-    def __init__(self, include: Path, names: list[str]):
+    def __init__(self, include: Path, sources: Path, names: list[str]):
         self.include, self.names = include, set(names)
+        self.shown = {first for source in sources.rglob("*.cpp") if (first := first_include(source.read_text())) in self.names}
 
     @cache
     def includes(self, name: str) -> tuple[list[str], list[str]]:
@@ -57,7 +70,8 @@ class Headers:
 
     def chains(self) -> list[list[str]]:
         """As few as possible: a cover of the graph with paths, by a matching."""
-        in_front = {name: self.may_be_in_front(name) for name in sorted(self.names)}
+        alone = sorted(self.names - self.shown)
+        in_front = {name: [each for each in self.may_be_in_front(name) if each not in self.shown] for name in alone}
         behind = {}  # by a header, the one behind it
 
         def place(name: str, tried: set[str]) -> bool:
@@ -68,9 +82,9 @@ class Headers:
                         behind[each] = name
                         return True
             return False
-        has_one_in_front = {name for name in sorted(self.names) if place(name, set())}
+        has_one_in_front = {name for name in alone if place(name, set())}
         made = []
-        for name in sorted(self.names):
+        for name in alone:
             if name not in has_one_in_front:
                 made.append([name])
                 while made[-1][-1] in behind:
@@ -85,12 +99,13 @@ def unit_of(chain: list[str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--include", type=Path, required=True)
+    parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("headers", nargs="+")
     options = parser.parse_args()
     units = {options.into / (chain[-1] + ".cpp"): unit_of(chain)
-             for chain in Headers(options.include, options.headers).chains()}
+             for chain in Headers(options.include, options.sources, options.headers).chains()}
     changed = {path: text for path, text in units.items() if not path.exists() or path.read_text() != text}
     if options.check:
         if changed:

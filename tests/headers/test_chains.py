@@ -19,12 +19,16 @@ class Chains(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.here = Path(folder.name)
 
-    def run_script(self, headers, *more, alone=None):
+    def run_script(self, headers, *more, alone=None, sources=()):
         (self.here / "include/foliot").mkdir(parents=True, exist_ok=True)
+        (self.here / "src").mkdir(exist_ok=True)
+        for number, text in enumerate(sources):
+            (self.here / f"src/{number}.cpp").write_text(text)
         for name, text in headers.items():
             (self.here / f"include/foliot/{name}.hpp").write_text(text)
-        return subprocess.run([sys.executable, "-B", SCRIPT, "--include", self.here / "include", "--into", self.here / "units", *more,
-                               *(f"foliot/{name}.hpp" for name in alone or headers)], text=True, capture_output=True, check=False)
+        return subprocess.run([sys.executable, "-B", SCRIPT, "--include", self.here / "include", "--sources", self.here / "src",
+                               "--into", self.here / "units", *more, *(f"foliot/{name}.hpp" for name in alone or headers)],
+                              text=True, capture_output=True, check=False)
 
     def chains(self, headers, **more):
         """The headers of each unit."""
@@ -54,6 +58,15 @@ class Chains(unittest.TestCase):
         headers = {"a": CODE, "part": CODE, "b": including("part", "a"), "c": including("a", "part")}
         self.assertEqual(self.chains(headers, alone=["a", "b"]), [["a"], ["b"]])
         self.assertEqual(self.chains(headers, alone=["a", "c"]), [["a", "c"]])
+
+    def test_a_header_that_a_source_includes_first_has_no_unit(self):
+        headers = {"a": CODE, "b": including("a") + CODE, "c": including("b") + CODE}
+        self.assertEqual(self.chains(headers, sources=["// A comment.\n#include <foliot/b.hpp>\n"]), [["a", "c"]])
+
+    def test_a_source_that_includes_something_else_first_shows_nothing(self):
+        for text in ["#include <vector>\n#include <foliot/a.hpp>\n", "#if 1\n#include <foliot/a.hpp>\n#endif\n",
+                     "int a;\n#include <foliot/a.hpp>\n", "// #include <foliot/a.hpp>\n", ""]:
+            self.assertEqual(self.chains({"a": CODE}, sources=[text]), [["a"]], text)
 
     def test_changed_includes_are_found(self):
         headers = {"a": CODE, "b": including("a")}
