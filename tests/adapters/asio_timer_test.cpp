@@ -263,6 +263,18 @@ TYPED_TEST(AsioTimer, HandlersRunOnTheirOwnExecutor) {
   EXPECT_EQ(this->outcomes, (std::vector{1, 2}));
 }
 
+TYPED_TEST(AsioTimer, AnExecutorMayBeOfTheNetworkingTS) {
+  asio::io_context::strand strand(this->context);
+  typename TypeParam::template rebind_executor<asio::io_context::strand>::other timer(strand, 1ms);
+  timer.async_wait([&](error_code error) {
+    EXPECT_FALSE(error);
+    EXPECT_TRUE(strand.running_in_this_thread());
+    this->outcomes.push_back(1);
+  });
+  this->context.run();
+  EXPECT_EQ(this->outcomes, std::vector{1});
+}
+
 TYPED_TEST(AsioTimer, WhatIsDueAtOnceIsInOrderWhicheverWayItComesToAnExecutor) {
   auto strand = asio::make_strand(this->context);
   const auto long_ago = clock_type::now() - 1h;

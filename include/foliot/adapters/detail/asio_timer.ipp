@@ -18,7 +18,7 @@ class basic_asio_timer {
 
   /// A timer that has expired. The constructors throw std::bad_alloc.
   explicit basic_asio_timer(const executor_type& executor)
-      : executor_(executor), waits_(waits_of(asio::query(executor_, asio::execution::context))) {}
+      : executor_(executor), waits_(waits_of(context_of(executor_))) {}
   /// A timer that expires at `expiry`.
   basic_asio_timer(const executor_type& executor, const time_point& expiry) : basic_asio_timer(executor) {
     expiry_ = expiry;
@@ -145,6 +145,13 @@ class basic_asio_timer {
     waits_->start(*entry_, detail::to_instant(expiry_), std::move(started));
   }
 
+  static asio::execution_context& context_of(const executor_type& executor) {
+    if constexpr (asio::execution::is_executor<executor_type>::value) {
+      return asio::query(executor, asio::execution::context);
+    } else {
+      return executor.context();  // of the Networking TS, as io_context::strand
+    }
+  }
   static std::shared_ptr<parts::asio_waits> waits_of(asio::execution_context& context) {
     return asio::use_service<parts::asio_timer_service>(context).waits;
   }
