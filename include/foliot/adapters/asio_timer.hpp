@@ -12,8 +12,8 @@
 // Better than steady_timer: a cancel is certain. The handler of a wait that cancel() counts is not called with success,
 // even if the timer had expired and the handler was queued; steady_timer does not count such handlers and calls them
 // with success after the cancel. The same holds for a change of the expiry and for the destructor. Timers expire in
-// exact order, to the nanosecond. Different: the alarm is a handler of the context, too, which run_one and poll_one
-// count.
+// exact order, to the nanosecond; where one thread runs the context, their handlers are called in it. Different: the
+// alarm is a handler of the context, too, which run_one and poll_one count.
 //
 // Thread safety: that of steady_timer: distinct timers from any thread, one timer from one thread at a time.
 // Lifetime: after the end of its context a timer must not be used, except that it may be destroyed.
