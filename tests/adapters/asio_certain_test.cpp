@@ -8,7 +8,9 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/allocations.hpp"
@@ -208,6 +210,36 @@ TEST_F(AsioCertain, AHandlerThatCannotBePostedIsPostedLater) {
       EXPECT_GT(n, 0u) << "no allocation failed";
     }
   }
+}
+
+/// An executor that refuses all functions while `broken`.
+struct may_refuse {
+  asio::io_context* of;
+  const bool* broken;
+  asio::execution_context& query(asio::execution::context_t) const noexcept { return *of; }
+  may_refuse require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+  template <class Function>
+  void execute(Function function) const {
+    if (*broken) throw std::runtime_error("broken");
+    asio::post(*of, [run = std::move(function)]() mutable { run(); });
+  }
+  bool operator==(const may_refuse&) const noexcept = default;
+};
+
+TEST_F(AsioCertain, AnExecutorThatFailsHoldsUpNoOther) {
+  bool broken = true;
+  bool refused = true;
+  first.async_wait(asio::bind_executor(may_refuse{&context, &broken}, [&](error_code error) { refused = !!error; }));
+  second->async_wait([&](error_code error) { outcomes.push_back(error); });
+  asio_timer third(context, 1ms);
+  third.async_wait([&](error_code error) { outcomes.push_back(error); });
+  const auto limit = clock_type::now() + 60s;
+  while (outcomes.size() < 2 && clock_type::now() < limit) EXPECT_THROW(context.run(), std::runtime_error);
+  EXPECT_EQ(outcomes, (std::vector{error_code(), error_code()}));
+  EXPECT_TRUE(refused);
+  broken = false;
+  context.run();
+  EXPECT_FALSE(refused) << "a wait was lost that an executor had refused";
 }
 
 }  // namespace

@@ -263,6 +263,18 @@ TYPED_TEST(AsioTimer, HandlersRunOnTheirOwnExecutor) {
   EXPECT_EQ(this->outcomes, (std::vector{1, 2}));
 }
 
+TYPED_TEST(AsioTimer, AnExecutorMayBeOfTheNetworkingTS) {
+  asio::io_context::strand strand(this->context);
+  typename TypeParam::template rebind_executor<asio::io_context::strand>::other timer(strand, 1ms);
+  timer.async_wait([&](error_code error) {
+    EXPECT_FALSE(error);
+    EXPECT_TRUE(strand.running_in_this_thread());
+    this->outcomes.push_back(1);
+  });
+  this->context.run();
+  EXPECT_EQ(this->outcomes, std::vector{1});
+}
+
 TYPED_TEST(AsioTimer, WhatIsDueAtOnceIsInOrderWhicheverWayItComesToAnExecutor) {
   auto strand = asio::make_strand(this->context);
   const auto long_ago = clock_type::now() - 1h;
@@ -334,6 +346,9 @@ struct with_allocator {
   }
   allocations* count;
 };
+struct owns_its_allocator : with_allocator {
+  std::shared_ptr<allocations> owned;
+};
 
 TYPED_TEST(AsioTimer, TheHandlersAllocatorIsUsed) {
   allocations count;
@@ -344,7 +359,78 @@ TYPED_TEST(AsioTimer, TheHandlersAllocatorIsUsed) {
   EXPECT_EQ(count.made, count.freed);
 }
 
+/// An executor that calls each function on another thread, and returns after that: so the thread that posts is late.
+struct runs_elsewhere {
+  asio::io_context* of;
+  asio::execution_context& query(asio::execution::context_t) const noexcept { return *of; }
+  runs_elsewhere require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+  template <class Function>
+  void execute(Function function) const {
+    std::thread(std::function<void()>(std::move(function))).join();
+  }
+  bool operator==(const runs_elsewhere&) const noexcept = default;
+};
+
+TYPED_TEST(AsioTimer, NoThreadKeepsTheMemoryOfAWaitWhoseHandlerRuns) {
+  allocations count;
+  TypeParam timer(this->context, 1ms);
+  timer.async_wait(asio::bind_executor(runs_elsewhere{&this->context}, with_allocator{&count}));
+  this->context.run();
+  EXPECT_GE(count.made, 1);
+
+  auto open = asio::make_work_guard(this->context);
+  this->context.restart();
+  std::thread runner([&] { this->context.run(); });
+  for (int i = 0; i < 300; ++i) {
+    const auto own = std::make_shared<allocations>();
+    TypeParam due(this->context, clock_type::now());
+    due.async_wait(asio::bind_executor(this->context, owns_its_allocator{{own.get()}, own}));
+  }
+  open.reset();
+  runner.join();
+}
+
+/// The executor of a context, of which each copy shares a life.
+struct with_life {
+  asio::io_context* of;
+  std::shared_ptr<int> life;
+  asio::execution_context& query(asio::execution::context_t) const noexcept { return *of; }
+  template <class Function>
+  void execute(Function function) const {
+    asio::post(*of, [run = std::move(function)]() mutable { run(); });
+  }
+  bool operator==(const with_life&) const noexcept = default;
+};
+
+TYPED_TEST(AsioTimer, AHandlerThatIsQueuedElsewhereKeepsNoExecutorOfTheTimer) {
+  asio::io_context other;
+  const std::weak_ptr<int> life = [&] {
+    const with_life executor{&this->context, std::make_shared<int>()};
+    typename TypeParam::template rebind_executor<with_life>::other timer(executor, 1ms);
+    timer.async_wait(asio::bind_executor(other, [this](error_code) { this->outcomes.push_back(1); }));
+    this->context.run();
+    return executor.life;
+  }();
+  EXPECT_TRUE(life.expired()) << "an executor is left, whose context may end before the handler is called";
+  other.run();
+  EXPECT_EQ(this->outcomes, std::vector{1});
+}
+
 #ifdef FOLIOT_TEST_CANCELLATION_SLOTS
+TYPED_TEST(AsioTimer, ACancellationSlotKeepsNoMemoryOfAWaitThatHasEnded) {
+  asio::cancellation_signal signal;
+  allocations count;
+  TypeParam timer(this->context, 1ms);
+  for (int i = 0; i < 2; ++i) {  // the second takes the slot from the first
+    timer.async_wait(asio::bind_cancellation_slot(signal.slot(), with_allocator{&count}));
+    this->context.run();
+    this->context.restart();
+    EXPECT_EQ(count.made, count.freed);
+  }
+  EXPECT_GE(count.made, 2);
+  signal.emit(asio::cancellation_type::all);
+}
+
 TYPED_TEST(AsioTimer, ACancellationSlotAbortsItsOwnWaitOnly) {
   asio::cancellation_signal signal;
   TypeParam timer(this->context, 1ms);

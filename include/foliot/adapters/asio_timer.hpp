@@ -12,12 +12,16 @@
 // Better than steady_timer: a cancel is certain. The handler of a wait that cancel() counts is not called with success,
 // even if the timer had expired and the handler was queued; steady_timer does not count such handlers and calls them
 // with success after the cancel. The same holds for a change of the expiry and for the destructor. Timers expire in
-// exact order, to the nanosecond. Different: the alarm is a handler of the context, too, which run_one and poll_one
-// count.
+// exact order, to the nanosecond; where one thread runs the context, their handlers are called in it. Different: the
+// alarm is a handler of the context, too, which run_one and poll_one count.
 //
 // Thread safety: that of steady_timer: distinct timers from any thread, one timer from one thread at a time.
 // Lifetime: after the end of its context a timer must not be used, except that it may be destroyed.
-// Complexity: a wait allocates by its handler's associated allocator; the rest is that of foliot_queue, O(1).
+// Complexity: a wait allocates by its handler's associated allocator, and that memory is freed before the handler is
+// called, by the thread that calls it; the rest is that of foliot_queue, O(1).
+//
+// If a handler's executor throws when it is to get the handler, run() throws the same, and tries again in each turn.
+// All other handlers are called meanwhile.
 //
 // One source file may include Asio and Boost.Asio from Boost 1.81 on; before that their own headers declare the same
 // names, so each needs a source file of its own.

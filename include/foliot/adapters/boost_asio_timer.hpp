@@ -56,7 +56,7 @@ using boost::system::error_code;
 template <class Handler>
 struct handler_slot {
   explicit handler_slot(const Handler&) noexcept {}
-  void connect(const std::shared_ptr<asio_wait>&) noexcept {}
+  void connect(asio_wait&) noexcept {}
 };
 #endif
 

@@ -18,7 +18,8 @@
 //
 // Thread safety: none. They belong to the loop's thread: see loop_timers.hpp.
 // Lifetime: they must be destroyed before their loop is closed, and not in a callback of theirs. The destructor closes
-// their handle, so the loop must run once more before uv_loop_close, as for every handle of libuv.
+// their handle, so the loop must run once more before uv_loop_close, as for every handle of libuv. A program that
+// closes all handles of a loop must destroy them first: a handle that is closed twice aborts the process.
 #pragma once
 
 #include <foliot/core/language.hpp>

@@ -1,18 +1,17 @@
 // How a handler's cancellation slot ends its wait. Included as asio_waits.ipp is, after it, where the library has
 // cancellation slots.
 
-/// The function in the handler's cancellation slot. May outlive the wait.
+/// What the handler's cancellation slot calls.
 class asio_cancellation {
  public:
-  explicit asio_cancellation(std::weak_ptr<asio_wait> wait) noexcept : wait_(std::move(wait)) {}
+  explicit asio_cancellation(asio_wait& wait) : canceller_(wait.all) { canceller_.connect(wait); }
   void operator()(asio::cancellation_type_t type) {
     using kind = asio::cancellation_type;
-    if (!(type & (kind::terminal | kind::partial | kind::total))) return;
-    if (const std::shared_ptr<asio_wait> wait = wait_.lock()) wait->all->cancel(*wait);
+    if (!!(type & (kind::terminal | kind::partial | kind::total))) canceller_.cancel();
   }
 
  private:
-  std::weak_ptr<asio_wait> wait_;
+  asio_canceller canceller_;
 };
 
 /// The cancellation slot of a handler, which it has in Asio 1.19 and later.
@@ -21,7 +20,7 @@ class handler_slot {
  public:
   explicit handler_slot(const Handler& handler) noexcept : slot_(asio::get_associated_cancellation_slot(handler)) {}
   /// Makes the slot cancel the wait. Throws std::bad_alloc.
-  void connect(const std::shared_ptr<asio_wait>& wait) {
+  void connect(asio_wait& wait) {
     if (slot_.is_connected()) slot_.template emplace<asio_cancellation>(wait);
   }
 

@@ -18,7 +18,7 @@ class basic_asio_timer {
 
   /// A timer that has expired. The constructors throw std::bad_alloc.
   explicit basic_asio_timer(const executor_type& executor)
-      : executor_(executor), waits_(waits_of(asio::query(executor_, asio::execution::context))) {}
+      : executor_(executor), waits_(waits_of(context_of(executor_))) {}
   /// A timer that expires at `expiry`.
   basic_asio_timer(const executor_type& executor, const time_point& expiry) : basic_asio_timer(executor) {
     expiry_ = expiry;
@@ -90,8 +90,8 @@ class basic_asio_timer {
   std::size_t expires_after(const duration& length) { return expires_at(after(length)); }
 
   /// Ends all waits whose handlers have not begun with operation_aborted; returns how many. None of these handlers is
-  /// called with success, even if the timer has expired. Throws what the handlers' executors throw; the context then
-  /// posts the remaining handlers.
+  /// called with success, even if the timer has expired. Throws the first error of the handlers' executors; the context
+  /// then tries again to post the handlers that they have not taken.
   std::size_t cancel() { return cancel(detail::cancelled_waits::all); }
   /// As cancel(), for the oldest wait only.
   std::size_t cancel_one() { return cancel(detail::cancelled_waits::oldest); }
@@ -140,11 +140,18 @@ class basic_asio_timer {
     parts::handler_slot<Handler> slot(handler);
     if (entry_ == nullptr) entry_ = std::make_unique<parts::asio_entry>(waits_);
     const auto allocator = asio::get_associated_allocator(handler);
-    const auto started = std::allocate_shared<wait>(allocator, waits_, std::move(handler), executor_);
-    slot.connect(started);
-    waits_->start(*entry_, detail::to_instant(expiry_), started);
+    auto started = std::allocate_shared<wait>(allocator, waits_, std::move(handler), executor_);
+    slot.connect(*started);
+    waits_->start(*entry_, detail::to_instant(expiry_), std::move(started));
   }
 
+  static asio::execution_context& context_of(const executor_type& executor) {
+    if constexpr (asio::execution::is_executor<executor_type>::value) {
+      return asio::query(executor, asio::execution::context);
+    } else {
+      return executor.context();  // of the Networking TS, as io_context::strand
+    }
+  }
   static std::shared_ptr<parts::asio_waits> waits_of(asio::execution_context& context) {
     return asio::use_service<parts::asio_timer_service>(context).waits;
   }

@@ -15,8 +15,11 @@
 // posted and destroyed without it.
 // Lifetime: timers and waits share an asio_waits. The end of the context drops all waits.
 //
-// Invariant: if a wait of a timer is `waiting`, the timer's entry is pending in the queue. Until it is posted, a wait
-// keeps itself alive by `self_`.
+// Invariants:
+//   1. If a wait of a timer is `waiting`, the timer's entry is pending in the queue.
+//   2. A wait has one owner: itself (`self_`) until it is posted, then the posted function. So its memory, which is its
+//      handler's to free, is freed before the handler is called, by the thread that calls the handler.
+//   3. A wait and the function in its cancellation slot point to each other. Each ends without the other.
 
 /// An executor that runs the alarm's handler on the thread on which Asio completes it, one that runs the context.
 struct in_context {
@@ -35,6 +38,26 @@ struct in_context {
 
 class asio_waits;
 class asio_entry;
+class asio_wait;
+
+/// The function in a handler's cancellation slot, which cancels one wait and may outlive it.
+class FOLIOT_EXPORT asio_canceller {
+ public:
+  explicit asio_canceller(std::shared_ptr<asio_waits> waits) noexcept : all_(std::move(waits)) {}
+  asio_canceller(const asio_canceller&) = delete;
+  asio_canceller& operator=(const asio_canceller&) = delete;
+  ~asio_canceller();
+  /// From now on cancels that wait, which has no other canceller.
+  void connect(asio_wait& wait) noexcept;
+  /// Cancels the wait, unless its outcome is decided.
+  void cancel();
+
+ private:
+  friend class asio_waits;
+
+  const std::shared_ptr<asio_waits> all_;
+  asio_wait* wait_ = nullptr;  // null once its outcome is decided; under the lock
+};
 
 /// One async_wait. Its private fields belong to asio_waits, under its lock.
 class FOLIOT_EXPORT asio_wait {
@@ -53,13 +76,17 @@ class FOLIOT_EXPORT asio_wait {
  private:
   friend class asio_waits;
   friend class asio_entry;
-  /// Posts the handler to its executor; throws what the executor throws.
-  virtual void post(std::shared_ptr<asio_wait> self) = 0;
+  friend class asio_canceller;
+  /// Posts the handler to its executor, with the ownership of this wait, which may be gone before the call returns.
+  /// Throws what the executor throws; then `self` is the owner again, unless the executor will call the function all
+  /// the same.
+  virtual void post(std::shared_ptr<asio_wait>& self) = 0;
 
-  asio_entry* entry_ = nullptr;      // the entry whose cancel can still end this wait; null for none
-  std::shared_ptr<asio_wait> self_;  // until it is posted
-  list_links<asio_wait> links_;      // in the entry's list
-  asio_wait* next_ready_ = nullptr;  // in the queue of waits to be posted
+  asio_entry* entry_ = nullptr;          // the entry whose cancel can still end this wait; null for none
+  asio_canceller* canceller_ = nullptr;  // the function in the handler's cancellation slot; null for none
+  std::shared_ptr<asio_wait> self_;      // until it is posted
+  list_links<asio_wait> links_;          // in the entry's list
+  asio_wait* next_ready_ = nullptr;      // in the queue of waits to be posted
   bool cancelled_ = false;
   bool posted_ = false;  // or in that queue
   bool begun_ = false;
@@ -87,7 +114,8 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     alarms_.emplace(std::array{alarm(executor), alarm(executor)});
   }
 
-  /// Starts a wait for `deadline`, unless the context has ended. Throws std::bad_alloc with nothing changed.
+  /// Starts a wait for `deadline`, unless the context has ended. Throws std::bad_alloc with nothing changed. The caller
+  /// must keep no other reference to the wait.
   void start(asio_entry& entry, instant deadline, std::shared_ptr<asio_wait> wait) {
     const lock guard(mutex_);
     if (ended_) return;
@@ -122,20 +150,6 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     return count;
   }
 
-  /// Cancels one wait, unless its outcome is decided.
-  void cancel(asio_wait& wait) {
-    ready_queue ready;
-    {
-      const lock guard(mutex_);
-      asio_entry* const entry = wait.entry_;
-      if (entry == nullptr) return;
-      cancel_linked(wait);
-      stop_if_unwaited(*entry);
-      ready = take_ready();
-    }
-    post(std::move(ready));
-  }
-
   /// To be called when the context ends: destroys all waits without calling their handlers.
   void end() noexcept {
     ready_queue dropped;
@@ -155,6 +169,7 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
  private:
   friend class asio_wait;
   friend class asio_entry;
+  friend class asio_canceller;
   using alarm = asio::basic_waitable_timer<asio_clock, asio::wait_traits<asio_clock>, in_context>;
   using ready_queue = intrusive_queue<asio_wait, &asio_wait::next_ready_>;
 
@@ -216,23 +231,30 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     }
   }
 
-  /// Posts the handlers; without the lock. If one cannot be posted, throws the error; that wait and those behind it are
-  /// posted in the next turn.
+  /// Posts the handlers; without the lock. If some cannot be posted, posts the others, so that an executor that fails
+  /// holds up no other, and throws the first error; the waits that are left are posted in the next turn.
   void post(ready_queue ready) {
+    ready_queue left;
+    std::exception_ptr error;
     while (asio_wait* const one = ready.pop_front()) {
       std::shared_ptr<asio_wait> self = std::move(one->self_);
       try {
         one->post(self);
       } catch (...) {
+        if (error == nullptr) error = std::current_exception();
+        if (self == nullptr) continue;
         one->self_ = std::move(self);
-        ready.push_front(*one);
-        const lock guard(mutex_);
-        ready_.prepend(std::move(ready));
-        wake_at(now());
-        try_to_set_alarm();
-        throw;
+        left.push_back(*one);
       }
     }
+    if (error == nullptr) return;
+    {
+      const lock guard(mutex_);
+      ready_.prepend(std::move(left));
+      wake_at(now());
+      try_to_set_alarm();
+    }
+    std::rethrow_exception(std::move(error));
   }
 
   // ---- under the lock
@@ -243,6 +265,9 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
   }
   void unlink(asio_wait& wait) noexcept {
     if (wait.entry_ != nullptr) std::exchange(wait.entry_, nullptr)->waits_.erase(wait);
+  }
+  void disconnect(asio_wait& wait) noexcept {
+    if (wait.canceller_ != nullptr) std::exchange(wait.canceller_, nullptr)->wait_ = nullptr;
   }
   void make_ready(asio_wait& wait) noexcept {
     if (!std::exchange(wait.posted_, true)) ready_.push_back(wait);
@@ -277,13 +302,40 @@ inline asio_wait::~asio_wait() {
   if (begun_) return;
   const lock guard(all->mutex_);
   all->unlink(*this);
+  all->disconnect(*this);
 }
 
 inline error_code asio_wait::begin() noexcept {
   const lock guard(all->mutex_);
   begun_ = true;
   all->unlink(*this);
+  all->disconnect(*this);
   return cancelled_ ? error_code(asio::error::operation_aborted) : error_code();
+}
+
+inline asio_canceller::~asio_canceller() {
+  const lock guard(all_->mutex_);
+  if (wait_ != nullptr) all_->disconnect(*wait_);
+}
+
+inline void asio_canceller::connect(asio_wait& wait) noexcept {
+  const lock guard(all_->mutex_);
+  wait_ = &wait;
+  wait.canceller_ = this;
+}
+
+inline void asio_canceller::cancel() {
+  const std::shared_ptr<asio_waits> all = all_;  // the handler may run elsewhere at once, and destroy its slot
+  asio_waits::ready_queue ready;
+  {
+    const lock guard(all->mutex_);
+    asio_entry* const entry = wait_ == nullptr ? nullptr : wait_->entry_;
+    if (entry == nullptr) return;
+    all->cancel_linked(*wait_);
+    all->stop_if_unwaited(*entry);
+    ready = all->take_ready();
+  }
+  all->post(std::move(ready));
 }
 
 inline void asio_entry::fire() {
