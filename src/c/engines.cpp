@@ -1,5 +1,6 @@
 // The engines of the C interface: a source of its own, so that a program that names no engine has foliot's alone in it.
 #include <algorithm>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -13,10 +14,10 @@ using namespace foliot::c_interface;
 namespace {
 
 const std::vector<foliot_engine>& all() {
-  static const auto* const engines = [] {  // never destroyed: valid for ever
-    auto* const made = new std::vector<foliot_engine>;
+  static const auto* const engines = [] {
+    auto made = std::make_unique<std::vector<foliot_engine>>();
     for (const std::string_view name : foliot::timer_service::engines()) made->push_back({.choice = name});
-    return made;
+    return made.release();  // never destroyed: valid for ever
   }();
   return *engines;
 }

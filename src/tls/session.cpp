@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <foliot/core/seam/sockets.hpp>
@@ -69,31 +70,36 @@ std::error_code session::expect_host(std::string_view host) noexcept try {
   X509_VERIFY_PARAM* const verification = SSL_get0_param(ssl_.get());
   X509_VERIFY_PARAM_set_hostflags(verification,
                                   X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-  const std::unique_ptr<ASN1_OCTET_STRING, freed_by<ASN1_OCTET_STRING_free>> ip(a2i_IPADDRESS(name.c_str()));
   begin_call();
+  const std::unique_ptr<ASN1_OCTET_STRING, freed_by<ASN1_OCTET_STRING_free>> ip(a2i_IPADDRESS(name.c_str()));
+  if (ip == nullptr && ERR_peek_error() != 0) return take_error(no_memory());  // other names are no error
   if (ip != nullptr) {
     return X509_VERIFY_PARAM_set1_ip_asc(verification, name.c_str()) == 1 ? std::error_code() : take_error(no_memory());
   }
   const bool set = SSL_set1_host(ssl_.get(), name.c_str()) == 1 &&
                    SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) == 1;
-  return set ? std::error_code() : take_error(bad_argument());
+  begin_call();  // OpenSSL refuses such a name for lack of memory alone, and says so or nothing
+  return set ? std::error_code() : no_memory();
 } catch (const std::exception&) {
   return no_memory();
 }
 
 // ---------------------------------------------------------------- the BIO
 
-const BIO_METHOD* session::bio_method() noexcept {
-  // Never freed: sessions may outlive static objects.
-  static const BIO_METHOD* const one = []() noexcept -> const BIO_METHOD* {
-    BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "foliot");
-    if (made == nullptr) return nullptr;
+const BIO_METHOD* session::bio_method() noexcept try {
+  static const int type = std::max(BIO_get_new_index(), 0) | BIO_TYPE_SOURCE_SINK;
+  // Never freed: sessions may outlive static objects. If there is no memory for it, the next call tries again.
+  static const BIO_METHOD* const one = [] {
+    BIO_METHOD* const made = BIO_meth_new(type, "foliot");
+    if (made == nullptr) throw std::bad_alloc();
     BIO_meth_set_write(made, take_output);
     BIO_meth_set_read(made, give_input);
     BIO_meth_set_ctrl(made, control);
     return made;
   }();
   return one;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 int session::take_output(BIO* bio, const char* bytes, int size) noexcept {

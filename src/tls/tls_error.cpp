@@ -53,15 +53,19 @@ bool is_certificate_error(std::error_code error) noexcept {
 namespace detail {
 
 std::error_code certificate_error(long verify_result) noexcept {
+  if (verify_result == X509_V_ERR_OUT_OF_MEM) return no_memory();
   return {first_certificate_error + static_cast<int>(verify_result), tls_category()};
 }
 
 std::error_code take_error(std::error_code otherwise) noexcept {
   const unsigned long first = ERR_get_error();  // the first one is the cause of those that follow
-  ERR_clear_error();
+  bool finds_memory = true;                     // of which OpenSSL may tell after what it could not do without it
+  for (unsigned long each = first; each != 0; each = ERR_get_error()) {
+    if (!ERR_SYSTEM_ERROR(each) && ERR_GET_REASON(each) == ERR_R_MALLOC_FAILURE) finds_memory = false;
+  }
+  if (!finds_memory) return no_memory();
   if (first == 0) return otherwise;
   if (ERR_SYSTEM_ERROR(first)) return {ERR_GET_REASON(first), std::generic_category()};
-  if (ERR_GET_REASON(first) == ERR_R_MALLOC_FAILURE) return std::make_error_code(std::errc::not_enough_memory);
   return {static_cast<int>(first), tls_category()};
 }
 

@@ -57,6 +57,26 @@ TEST(CFaults, TheNthAllocationOfALifeFails) {
   EXPECT_GT(n, 5u);
 }
 
+// The engines are listed at the first call that has the memory for them, and for ever.
+TEST(CFaults, TheNthAllocationOfTheFirstSearchForAnEngineFails) {
+  bool any_failed = true;
+  for (std::size_t n = 0; any_failed; ++n) {
+    const std::size_t before = live_bytes();
+    const foliot_engine* found = nullptr;
+    foliot_status status = FOLIOT_OK;
+    {
+      const failing_allocations fail(n);
+      status = foliot_engine_find("goim", &found);
+      any_failed = fail.failed();
+    }
+    EXPECT_EQ(status, any_failed ? FOLIOT_NO_MEMORY : FOLIOT_OK);
+    EXPECT_EQ(found == nullptr, any_failed);
+    if (any_failed) {
+      EXPECT_EQ(live_bytes(), before) << "a list that was not completed must be freed";
+    }
+  }
+}
+
 TEST(CFaults, TheNthAllocationOfALoopFails) {
   struct tally {
     int fired = 0;

@@ -4,7 +4,9 @@
 //   const auto peer = co_await tls_stream::connect(std::move(connection), context, "example.com");
 //   if (!peer && is_certificate_error(peer.error())) …     // "certificate verify failed: certificate has expired"
 //
-// Errors of the connection below stay what they are: io_errc, and the errors of the system. Thread safety: values.
+// Errors of the connection below stay what they are: io_errc, and the errors of the system. A lack of memory is
+// errc::not_enough_memory where OpenSSL says so, else what OpenSSL says of what failed for lack of it.
+// Thread safety: values.
 #pragma once
 
 #include <foliot/core/language.hpp>
