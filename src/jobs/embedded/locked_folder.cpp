@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <foliot/jobs/job_store.hpp>
@@ -26,7 +27,12 @@ locked_folder::locked_folder(std::string name)
     throw store_failure("cannot open the job store " + name_ +
                         ": it is in use by another process, or opened twice in this one: end the other user first");
   }
-  lock_failure_ = std::strerror(refused);
+  try {
+    lock_failure_ = std::strerror(refused);
+  } catch (const std::bad_alloc&) {
+    ::close(opened_);
+    throw;
+  }
 }
 
 locked_folder::locked_folder(locked_folder&& other) noexcept
