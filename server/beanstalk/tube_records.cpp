@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "command_line.hpp"
+#include "writer.hpp"
+
 namespace foliot::program::beanstalk {
 
 namespace {
 
 void append_to_list(std::string& to, std::string_view tube) {
   to += "- ";
-  to += tube;
+  if (is_tube_name(tube)) {
+    to += tube;
+  } else {
+    append_quoted(to, tube);  // it must not look like several names
+  }
   to += '\n';
 }
 

@@ -79,7 +79,8 @@ inline constexpr std::size_t tubes_of_a_piece = 128;
 
 /// The bytes of a name in a list.
 [[nodiscard]] constexpr std::size_t size_in_list(std::string_view tube) noexcept { return tube.size() + 3; }
-/// The lines of a list of these names, in pieces.
+/// The lines of a list of these names, in pieces. A name that no client can give is in quotes: programs that use the
+/// store without the server may have made such a tube.
 [[nodiscard]] std::shared_ptr<const shared_text> make_list(held_memory& in, const std::vector<std::string>& names);
 
 /// All tubes that live.

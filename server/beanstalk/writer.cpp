@@ -78,26 +78,6 @@ void append_ok(std::string& out, std::string_view text) {
   out += crlf;
 }
 
-/// In quotes as YAML has them: with escapes for quotes, backslashes and control characters. Other bytes stay, also
-/// those of characters beyond ASCII.
-void append_quoted(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char each : text) {
-    if (each == '"' || each == '\\') {
-      out += '\\';
-      out += each;
-    } else if (each == '\n') {
-      out += "\\n";
-    } else if (const auto code = static_cast<unsigned char>(each); code < ' ' || code == 0x7f) {
-      out += "\\x";
-      append_padded(out, code, 2, 16);
-    } else {
-      out += each;
-    }
-  }
-  out += '"';
-}
-
 /// Collects the lines of a dictionary.
 class dictionary {
  public:
@@ -182,6 +162,24 @@ class dictionary {
 };
 
 }  // namespace
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char each : text) {
+    if (each == '"' || each == '\\') {
+      out += '\\';
+      out += each;
+    } else if (each == '\n') {
+      out += "\\n";
+    } else if (const auto code = static_cast<unsigned char>(each); code < ' ' || code == 0x7f) {
+      out += "\\x";
+      append_padded(out, code, 2, 16);
+    } else {
+      out += each;
+    }
+  }
+  out += '"';
+}
 
 void write_number(std::string& out, numbered_reply word, std::uint64_t number) {
   out += text_of(word);

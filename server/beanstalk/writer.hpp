@@ -78,6 +78,10 @@ void write_found(std::string& out, jobs::job_id id, std::string_view body);
 /// Only the first line of `RESERVED`, for a body that is sent from where it lies; CR LF follows the body.
 void write_reserved_line(std::string& out, jobs::job_id id, std::size_t body_size);
 
+/// Text in quotes as YAML has them: with escapes for quotes, backslashes and control characters. Other bytes stay, also
+/// those of characters beyond ASCII.
+void append_quoted(std::string& out, std::string_view text);
+
 /// `OK` with a list, in this order.
 void write_tubes(std::string& out, std::span<const std::string> tubes);
 

@@ -10,17 +10,42 @@
 
 namespace foliot::detail {
 
+/// Whether a folder has the name of a compiler's version: digits and dots.
+inline bool is_version(std::string_view name) noexcept {
+  return !name.empty() && name.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+/// Takes the last name off a path.
+inline std::string_view take_last_name(std::string_view& path) noexcept {
+  const std::size_t slash = path.rfind('/');
+  const std::string_view name = path.substr(slash + 1);
+  path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+  return name;
+}
+
 /// Whether the file is a header of the C++ standard library, which calls constructors on behalf of its users, as
-/// std::map::try_emplace does: their line is not known. These headers are below /include/c++/12/ for libstdc++, and
-/// /include/c++/v1/ for libc++: a folder include/c++ of a user's has no number below it.
+/// std::map::try_emplace does: their line is not known. These headers are below include/c++/12/ for libstdc++, and
+/// include/c++/v1/ for libc++; below include/g++-v12/ on Gentoo; or below gcc/TARGET/12.3.0/include/c++/, where a
+/// compiler has its own, as that of conda. A folder include/c++ of a user's has no number there.
 inline bool is_in_standard_library(std::string_view file) noexcept {
-  constexpr std::string_view folder = "/include/c++/";
+  constexpr std::string_view folder = "/include/c++/", gentoo = "/include/g++-v";
+  if (const std::size_t at = file.rfind(gentoo); at != std::string_view::npos) {
+    const std::string_view below = file.substr(at + gentoo.size());
+    const std::size_t slash = below.find('/');
+    if (slash != std::string_view::npos && is_version(below.substr(0, slash))) return true;
+  }
   const std::size_t at = file.rfind(folder);
   if (at == std::string_view::npos) return false;
-  file.remove_prefix(at + folder.size());
-  if (file.starts_with('v')) file.remove_prefix(1);
-  const std::size_t number = file.find_first_not_of("0123456789.");
-  return number != std::string_view::npos && number != 0 && file[number] == '/';
+  std::string_view below = file.substr(at + folder.size());
+  if (below.starts_with('v')) below.remove_prefix(1);
+  if (const std::size_t slash = below.find('/');
+      slash != std::string_view::npos && is_version(below.substr(0, slash))) {
+    return true;
+  }
+  std::string_view above = file.substr(0, at);
+  const bool has_version = is_version(take_last_name(above));
+  take_last_name(above);  // the target
+  return has_version && take_last_name(above) == "gcc";
 }
 inline bool is_in_standard_library(const std::source_location& where) noexcept {
   return is_in_standard_library(std::string_view(where.file_name()));

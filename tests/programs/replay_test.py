@@ -114,7 +114,10 @@ class CommandLine(ProgramCase):
                 ("must be from 1 ns to 24 h", "--engine", "hierarchical-wheel", "--tick", "25h"),
                 ("--tick: ", "--engine", "hashed-wheel", "--tick", "soon")):
             self.expect_error(sentence, "replay", *arguments, "-")
-        self.assertNotEqual(self.run_foliot("replay", "--engine", "hashed-wheel", "--wheel-size", "0", "-")[0], 0)
+        for engine in ["hashed-wheel", "hierarchical-wheel"]:
+            for size in ["0", "-1", "4194305", "1000000000", "99999999999999999999"]:
+                self.expect_error(f"'{size}' is no whole number from 1 to 4194304", "replay", "--engine", engine,
+                                  "--wheel-size", size, "-")
 
     def test_names_that_begin_with_a_dash(self):
         self.put("-x", LOG)

@@ -94,10 +94,12 @@ void add_replay(CLI::App& program, command& chosen) {
   const CLI::Option* wheel_size =
       line->add_option(
               "--wheel-size", all->wheel_size,
-              "How many slots hashed-wheel has (512), or each level of\nhierarchical-wheel (20); the first rounds "
-              "up to a power of two")
+              fmt::format(
+                  "How many slots hashed-wheel has (512), or each level of\nhierarchical-wheel (20), up to {}; the "
+                  "first rounds\nup to a power of two",
+                  most_wheel_slots))
           ->type_name("COUNT")
-          ->transform(whole_number(1, wheel_shape::most_slots));
+          ->transform(whole_number(1, most_wheel_slots));
   const CLI::Option* sessions =
       line->add_option("--sessions", all->sessions,
                        "Write the sessions to FILE, as comma-separated values;\n- is standard output")

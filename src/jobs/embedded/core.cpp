@@ -82,11 +82,20 @@ void embedded_core::open() {
   disk_.write(true);
   mark(options_.clocks.monotonic->now());
   for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
-  if (can_be_entered_by_others(disk_.folder())) {
-    warn("other users can enter the folder " + disk_.folder() +
-         ", read the jobs in it, and keep the store from being opened again: make it private (chmod 700)");
-  }
+  warn_of_open_folder();
   if (!disk_.damage().empty()) end_salvage();
+}
+
+void embedded_core::warn_of_open_folder() const {
+  if (const open_to_others how = openness(disk_.folder()); how != open_to_others::no) {
+    warn("other users can " + std::string(how == open_to_others::enterable ? "enter" : "read") + " the folder " +
+         disk_.folder() + (how == open_to_others::enterable ? ", read the jobs in it," : ",") +
+         " and keep the store from being opened again: make it private (chmod 700)");
+  }
+  if (!disk_.lock_failure().empty()) {
+    warn("the file system cannot lock the folder " + disk_.folder() + " (" + disk_.lock_failure() +
+         "): only its file LOCK keeps a second server out, so do not remove that file");
+  }
 }
 
 void embedded_core::end_salvage() {

@@ -74,6 +74,8 @@ class embedded_core {
  private:
   // ---- the batch: core.cpp
   void open();
+  /// Tells an operator if other users can enter or lock the folder, or if this store could not lock it.
+  void warn_of_open_folder() const;
   /// Checks a store that was salvaged. Throws store_failure if it cannot be.
   void end_salvage();
   void stop_timers() noexcept;

@@ -15,6 +15,7 @@
 
 #include "damage.hpp"
 #include "disk_options.hpp"
+#include "locked_folder_files.hpp"
 #include "opening.hpp"
 #include "private_files.hpp"
 #include "salvage_note.hpp"
@@ -44,16 +45,17 @@ void refuse_foreign(const std::string& folder, const rocksdb::DBOptions& options
   }
 }
 
-/// Holds the database's lock, which RocksDB takes again when it opens the database.
-class folder_lock {
+/// Holds the database's lock, which RocksDB takes again when it opens the database: it keeps programs out that do not
+/// lock the folder.
+class database_lock {
  public:
-  folder_lock(const std::string& folder, rocksdb::FileSystem& files) : files_(files) {
+  database_lock(const std::string& folder, rocksdb::FileSystem& files) : files_(files) {
     const rocksdb::IOStatus taken = files_.LockFile(folder + "/LOCK", rocksdb::IOOptions{}, &lock_, nullptr);
     if (!taken.ok()) throw_opening_failure(folder, taken);
   }
-  folder_lock(const folder_lock&) = delete;
-  folder_lock& operator=(const folder_lock&) = delete;
-  ~folder_lock() { files_.UnlockFile(lock_, rocksdb::IOOptions{}, nullptr).PermitUncheckedError(); }
+  database_lock(const database_lock&) = delete;
+  database_lock& operator=(const database_lock&) = delete;
+  ~database_lock() { files_.UnlockFile(lock_, rocksdb::IOOptions{}, nullptr).PermitUncheckedError(); }
 
  private:
   rocksdb::FileSystem& files_;
@@ -117,16 +119,16 @@ void throw_failure(const std::string& what, const std::string& folder, const roc
                       status.IsCorruption() ? remedies::restore_backup : remedies::open_again);
 }
 
-disk::disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage, bool for_check)
-    : folder_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
+disk::disk(locked_folder folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage, bool for_check)
+    : locked_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
   rocksdb::DBOptions options = database_options();
   if (files == nullptr) files = rocksdb::FileSystem::Default();
   files_ = std::make_shared<synced_files>(std::make_shared<private_files>(files));
   mark_.emplace(folder_, *files_);
-  env_ = rocksdb::NewCompositeEnv(files_);
+  env_ = rocksdb::NewCompositeEnv(std::make_shared<locked_folder_files>(files_, locked_));
   options.env = env_.get();
   {
-    const folder_lock held(folder_, *files_);
+    const database_lock held(folder_, *files_);
     damage_ = read_salvage_note(folder_, *files_);
     if (!damage_.empty() && for_check) {
       throw store_failure("the salvage of the job store " + folder_ + " has not ended (" + damage_ +

@@ -22,6 +22,7 @@
 #include <foliot/jobs/job_store.hpp>
 
 #include "keys.hpp"
+#include "locked_folder.hpp"
 #include "synced_files.hpp"
 #include "synced_mark.hpp"
 
@@ -39,16 +40,18 @@ inline constexpr milliseconds between_marks{10};
 
 class disk {
  public:
-  /// Opens the database, which is made if the folder has none. `files` is the file system, null for the system's.
-  /// `salvage`: also if its write-ahead log is damaged, without what was written behind the damage. `for_check`: see
-  /// embedded_options. Throws store_failure.
-  disk(std::string folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage = false, bool for_check = false);
+  /// Opens the database, which is made if the folder has none. The folder stays locked as long as this lives. `files`
+  /// is the file system, null for the system's. `salvage`: also if its write-ahead log is damaged, without what was
+  /// written behind the damage. `for_check`: see embedded_options. Throws store_failure.
+  disk(locked_folder folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage = false, bool for_check = false);
   disk(const disk&) = delete;
   disk& operator=(const disk&) = delete;
   /// Writes nothing: what was written without a sync may be lost with the machine, but not with the process.
   ~disk();
 
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+  /// Why the file system cannot lock the folder; empty if it is locked.
+  [[nodiscard]] const std::string& lock_failure() const noexcept { return locked_.lock_failure(); }
   /// The damage that the opening has met, or an earlier one that was to salvage the store and got no further than this:
   /// a sentence without its end. Empty if there was none.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
@@ -122,7 +125,8 @@ class disk {
   void index_gathered();
   [[nodiscard]] std::uint32_t indexed() { return indexed_.GetWriteBatch()->Count(); }
 
-  std::string folder_;
+  const locked_folder locked_;  ///< unlocked when all else is closed
+  const std::string& folder_ = locked_.name();
   std::string damage_;
   std::shared_ptr<synced_files> files_;
   std::optional<synced_mark> mark_;

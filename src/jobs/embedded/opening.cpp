@@ -101,7 +101,7 @@ rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on) 
   return status.ok() ? opened->Fsync(rocksdb::IOOptions{}, nullptr) : status;
 }
 
-std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files, bool for_check) {
+locked_folder prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files, bool for_check) {
   if (folder.empty()) refuse("''", "it needs the name of a folder");
   folder = without_slashes(std::move(folder));
   private_files on(files != nullptr ? files : rocksdb::FileSystem::Default());
@@ -115,14 +115,15 @@ std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::F
   const rocksdb::IOStatus made = on.CreateDirIfMissing(folder, io, nullptr);
   if (!made.ok())
     refuse(folder, "the folder cannot be made (" + made.ToString() + "): name one in a folder that exists");
+  locked_folder locked(folder);
   const std::vector<std::string> names = names_in(folder, on);
   refuse_other_files(folder, names);
-  if (has(names, "CURRENT")) return folder;
+  if (has(names, "CURRENT")) return locked;
   if (for_check) refuse(folder, "there is none");
   const rocksdb::IOStatus synced = sync_name(folder, on);
   // The parent of an existing folder may be closed to this user: then its name stays as durable as it was.
   if (is_new && !synced.ok()) refuse(folder, "its name cannot be synced to the disk: " + synced.ToString());
-  return folder;
+  return locked;
 }
 
 opened_format open_format(disk& of) {

@@ -9,13 +9,15 @@
 #include <string>
 
 #include "disk.hpp"
+#include "locked_folder.hpp"
 
 namespace foliot::jobs::detail {
 
-/// Makes the folder if it is new, and returns its name, without `/` and `/.` at its end. Throws store_failure if the
-/// folder is neither empty nor that of a store; `for_check`: if it is not that of a store.
-[[nodiscard]] std::string prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files,
-                                          bool for_check = false);
+/// Makes the folder if it is new, and locks it before anything in it is looked at; its name has no `/` and `/.` at its
+/// end. Throws store_failure if it is in use, or is neither empty nor that of a store; `for_check`: if it is not that
+/// of a store.
+[[nodiscard]] locked_folder prepared_folder(std::string folder, const std::shared_ptr<rocksdb::FileSystem>& files,
+                                            bool for_check = false);
 
 /// Makes the entry of `folder` in its parent durable. A crash of the machine may otherwise lose a new folder with
 /// everything that was synced in it.

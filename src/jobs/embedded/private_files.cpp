@@ -91,9 +91,11 @@ IOStatus private_files::LockFile(const std::string& name, const IOOptions& optio
   return FileSystemWrapper::LockFile(name, options, lock, context);
 }
 
-bool can_be_entered_by_others(const std::string& folder) noexcept {
+open_to_others openness(const std::string& folder) noexcept {
   struct stat about{};
-  return ::stat(folder.c_str(), &about) == 0 && (about.st_mode & (S_IXGRP | S_IXOTH)) != 0;
+  if (::stat(folder.c_str(), &about) != 0) return open_to_others::no;
+  if ((about.st_mode & (S_IXGRP | S_IXOTH)) != 0) return open_to_others::enterable;
+  return (about.st_mode & (S_IRGRP | S_IROTH)) != 0 ? open_to_others::readable : open_to_others::no;
 }
 
 }  // namespace foliot::jobs::detail

@@ -34,7 +34,9 @@ class private_files final : public rocksdb::FileSystemWrapper {
                              rocksdb::IODebugContext* context) override;
 };
 
-/// Whether users other than the folder's own can enter it.
-[[nodiscard]] bool can_be_entered_by_others(const std::string& folder) noexcept;
+/// What users other than the folder's own can do with it: who can read a folder can lock it, who can enter it can also
+/// read those files in it that are open to them.
+enum class open_to_others { no, readable, enterable };
+[[nodiscard]] open_to_others openness(const std::string& folder) noexcept;
 
 }  // namespace foliot::jobs::detail

@@ -35,7 +35,7 @@ class embedded_check : public testing::Test {
   }
   /// Removes the last entry of a family.
   void lose_last_of(family where) {
-    detail::disk files(folder.path(), nullptr);
+    detail::disk files(detail::locked_folder(folder.path()), nullptr);
     std::string last;
     for (detail::disk::scan all(files, where, "", ""); all.valid(); all.next()) last = all.key();
     files.erase(where, last);
@@ -43,7 +43,7 @@ class embedded_check : public testing::Test {
   }
   /// Adds an entry that is as the last one, but for the last byte of its key.
   void invent_after_last_of(family where) {
-    detail::disk files(folder.path(), nullptr);
+    detail::disk files(detail::locked_folder(folder.path()), nullptr);
     std::string last;
     std::string value;
     for (detail::disk::scan all(files, where, "", ""); all.valid(); all.next()) {

@@ -260,14 +260,37 @@ TEST(damaged_log, a_salvage_that_goes_on_can_be_interrupted) {
     for (std::uint64_t call = 1; call < 9; ++call) {
       SCOPED_TRACE(call);
       copied_store copy(begun.path(), with_mark::no);
-      std::string note = contents(begun.path() + "/SALVAGING");
-      write(copy.path() + "/SALVAGING", note.replace(note.find(begun.path()), begun.path().size(), copy.path()));
       ASSERT_TRUE(crash_while_opening(copy.path(), call, power));
       const std::string left = copy.open();
       EXPECT_EQ(left.size(), 1u) << left;
       EXPECT_NE(copy.warning.find("was salvaged"), std::string::npos) << copy.warning;
       EXPECT_FALSE(fs::exists(copy.path() + "/SALVAGING"));
     }
+  }
+}
+
+TEST(damaged_log, a_salvage_goes_on_in_a_folder_that_was_moved) {
+  const killed_store store(6, 10);
+  copied_store begun(store);
+  flip(begun.log, store.before_last() / 2, 1);
+  for (std::uint64_t call = 1; contents(begun.path() + "/SALVAGING").empty(); ++call) {
+    ASSERT_TRUE(crash_while_salvaging(begun.path(), call, loss_of_power::no));
+  }
+  const std::string note = contents(begun.path() + "/SALVAGING");
+  const std::string name = fs::path(begun.log).filename().string();
+  EXPECT_TRUE(note.starts_with("its log " + name + " is damaged at byte ")) << note;
+  // An earlier version has written the path, or a crash has cut its note off.
+  const std::string rest = note.substr(std::string("its log ").size());
+  for (const std::string& each : {note, "its log /old x.log/" + rest, "its log jobs/" + rest, std::string("its log")}) {
+    SCOPED_TRACE(each);
+    copied_store moved(begun.path(), with_mark::no);
+    write(moved.path() + "/SALVAGING", each);
+    const std::string damage = each == "its log" ? each : "its log " + moved.path() + "/" + rest;
+    const std::string why = moved.open_for_check();
+    EXPECT_NE(why.find("has not ended (" + damage + ")"), std::string::npos) << why;
+    EXPECT_EQ(moved.open().size(), 1u);
+    EXPECT_NE(moved.warning.find("was salvaged: its log " + moved.path() + "/" + rest), std::string::npos)
+        << moved.warning;
   }
 }
 

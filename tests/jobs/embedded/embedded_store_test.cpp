@@ -274,7 +274,7 @@ TEST(embedded_folder, a_check_makes_no_store) {
 TEST(embedded_folder, another_version_of_the_format_is_refused) {
   const temporary_folder folder;
   {
-    jobs::detail::disk files(folder.path(), nullptr);
+    jobs::detail::disk files(jobs::detail::locked_folder(folder.path()), nullptr);
     files.put(jobs::detail::family::meta, "version", jobs::detail::view(jobs::detail::number_key(std::uint64_t{9})));
     files.write(true);
   }

@@ -42,7 +42,7 @@ class EmbeddedFormat : public testing::Test {
   /// What an earlier program looks at first. Closes the store.
   std::uint64_t version() {
     store_.reset();
-    detail::disk opened(folder(), files_);
+    detail::disk opened(detail::locked_folder(folder()), files_);
     const auto found = opened.read(detail::family::meta, "version");
     return found && found->size() == 8 ? detail::read_big<std::uint64_t>(found->data()) : 0;
   }
@@ -151,7 +151,7 @@ TEST_F(EmbeddedFormat, AFolderWhoseVersionDoesNotGoWithItsRecordsIsDamaged) {
   const job_id id = put_one(some_);
   store_.reset();
   {
-    detail::disk opened(folder(), files_);
+    detail::disk opened(detail::locked_folder(folder()), files_);
     opened.put(detail::family::meta, "version", detail::view(detail::number_key(detail::format_without_fields)));
     opened.write(true);
   }
@@ -162,7 +162,7 @@ TEST_F(EmbeddedFormat, AFolderWhoseVersionDoesNotGoWithItsRecordsIsDamaged) {
 TEST_F(EmbeddedFormat, OneOfALaterProgramIsRefused) {
   std::filesystem::create_directory(folder());
   {
-    detail::disk opened(folder(), files_);
+    detail::disk opened(detail::locked_folder(folder()), files_);
     opened.put(detail::family::meta, "version", detail::view(detail::number_key(std::uint64_t{4})));
     opened.write(true);
   }

@@ -434,8 +434,11 @@ class Wrong(ServeCase):
 
     def test_a_folder_of_another_server(self):
         server = self.serve()
-        self.refuse("it is in use by another process", "--data", self.here / "jobs", "--beanstalk", "unix:other.sock")
-        self.expect_work(self.connect(server))
+        for is_locked in [True, False]:
+            self.refuse("it is in use by another process", "--data", self.here / "jobs", "--beanstalk", "unix:other.sock")
+            self.expect_work(self.connect(server))
+            if is_locked:
+                (self.here / "jobs" / "LOCK").unlink()
 
     def test_an_address_of_another_server(self):
         server = self.serve()
@@ -698,6 +701,8 @@ class OtherSettings(ServeCase):
     def test_check(self):
         server = self.serve()
         self.assertEqual(self.connect(server).ask(put(b"kept")), b"INSERTED 1\r\n")
+        self.expect_error("it is in use by another process", "serve", "--check", "jobs", code=1)
+        (self.here / "jobs" / "LOCK").unlink()
         self.expect_error("it is in use by another process", "serve", "--check", "jobs", code=1)
         server.stop()
         self.assertEqual(self.expect_done("serve", "--check", "jobs"), "jobs: no damage found\n")

@@ -92,5 +92,12 @@ TEST(TubeRecords, NoMoreTubesThanAllowedAreHeld) {
   EXPECT_EQ(all.size(), 2U);
 }
 
+TEST(TubeRecords, AListQuotesNamesThatNoClientCanGive) {
+  held_memory memory(std::size_t{1} << 20);
+  const auto list = make_list(memory, names{"mail", "1e3", "a\n- b", "-1", "a: \"b\"", ""});
+  ASSERT_EQ(list->pieces().size(), 1U);
+  EXPECT_EQ(list->pieces()[0]->text(), "- mail\n- 1e3\n- \"a\\n- b\"\n- \"-1\"\n- \"a: \\\"b\\\"\"\n- \"\"\n");
+}
+
 }  // namespace
 }  // namespace foliot::program::beanstalk
