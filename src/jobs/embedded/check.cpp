@@ -1,43 +1,18 @@
-// The check of an embedded store: it compares the jobs with the indexes, the counts of the tubes, and the windows.
-//
-// It reads each family once, in order: to look up every job in every index would take a hundred times as long. Each
-// record tells which entries the indexes should have. For each tube and index, the check adds up the hashes of these
-// entries and those of the entries that are there, and compares the two sums. Only if they differ it walks over the
-// jobs again, and looks up the entries of each one, to name the job.
-#include <array>
+#include "check.hpp"
+
 #include <functional>
-#include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "core.hpp"
 #include "opening.hpp"
 
 namespace foliot::jobs::detail {
 
-/// The sum of a set of entries. Sets with the same entries have the same sum, whatever their order.
-struct entry_sum {
-  std::uint64_t count = 0;
-  std::uint64_t hashes = 0;
-
-  void add(std::string_view key, std::string_view value) noexcept {
-    ++count;
-    const std::uint64_t of_key = std::hash<std::string_view>{}(key);
-    hashes += (of_key << 1 | of_key >> 63) ^ std::hash<std::string_view>{}(value);
-  }
-  friend bool operator==(const entry_sum&, const entry_sum&) = default;
-};
-
-/// What a tube's counts and its entries in each family should be, by the records of its jobs.
-struct embedded_core::found_jobs {
-  stored_counts counts;
-  std::array<entry_sum, families> entries;
-
-  void expect(family where, std::string_view key, std::string_view value) noexcept {
-    entries[static_cast<std::size_t>(where)].add(key, value);
-  }
-};
+void entry_sum::add(std::string_view key, std::string_view value) noexcept {
+  ++count;
+  const std::uint64_t of_key = std::hash<std::string_view>{}(key);
+  hashes += (of_key << 1 | of_key >> 63) ^ std::hash<std::string_view>{}(value);
+}
 
 namespace {
 
@@ -65,20 +40,8 @@ constexpr std::array<std::string_view, families> unowned{"",
 
 }  // namespace
 
-check_result embedded_core::check() {
-  if (!is_usable_) return wrong(failure_.empty() ? "the store has failed" : failure_);
-  try {
-    if (const rocksdb::Status read = disk_.verify_checksums(); !read.ok()) {
-      return wrong("a table of the database is damaged: " + read.ToString());
-    }
-    return check_all();
-  } catch (const store_failure& failed) {
-    return wrong(failed.what());
-  }
-}
-
-check_result embedded_core::check_all() {
-  std::map<tube_number, found_jobs> found;
+check_result store_check::run() {
+  jobs_by_tube found;
   if (check_result right = check_jobs(found, false); !right) return right;
   stored_counts all;
   for (const auto& [name, it] : tubes_.all()) {
@@ -98,7 +61,7 @@ check_result embedded_core::check_all() {
   return {};
 }
 
-check_result embedded_core::check_jobs(std::map<tube_number, found_jobs>& found, bool one_by_one) {
+check_result store_check::check_jobs(jobs_by_tube& found, bool one_by_one) {
   disk::scan bodies(disk_, family::bodies, "", "");
   for (disk::scan records(disk_, family::jobs, "", ""); records.valid(); records.next()) {
     const auto id = read_big<job_id>(records.key().data());
@@ -106,7 +69,7 @@ check_result embedded_core::check_jobs(std::map<tube_number, found_jobs>& found,
     record it;
     if (!decode(id, records.value(), it, false)) return wrong(job + ": its record cannot be read");
     if (id == 0 || id >= next_id_) return wrong(job + ": its id was not given yet");
-    if (it.has_fields() && format_version_ < format_with_fields) {
+    if (it.has_fields() && records_.format_version() < format_with_fields) {
       return wrong(job + ": it has fields, and the folder's format has none");
     }
     tube* home = tubes_.find(it.tube);
@@ -120,14 +83,15 @@ check_result embedded_core::check_jobs(std::map<tube_number, found_jobs>& found,
     }
     if (!it.key.empty()) {
       sum.expect(family::keys, name_key(home->number, it.key), view(number_key(id)));
-      if (one_by_one && find_key(*home, it.key) != id) return wrong(job + ": its key does not lead to it");
+      if (one_by_one && records_.find_key(home->number, it.key) != id)
+        return wrong(job + ": its key does not lead to it");
     }
   }
   if (bodies.valid()) return wrong("a body belongs to no job");
   return {};
 }
 
-check_result embedded_core::check_entries(std::map<tube_number, found_jobs>& found, family where) {
+check_result store_check::check_entries(const jobs_by_tube& found, family where) {
   std::map<tube_number, entry_sum> stored = entries_of(disk_, where);
   for (const auto& [tube, jobs] : found) {
     if (stored[tube] == jobs.entries[static_cast<std::size_t>(where)]) {
@@ -135,19 +99,19 @@ check_result embedded_core::check_entries(std::map<tube_number, found_jobs>& fou
     }
   }
   if (stored.empty()) return {};
-  std::map<tube_number, found_jobs> again;
+  jobs_by_tube again;
   if (check_result right = check_jobs(again, true); !right) return right;  // it names the job that lacks an entry
   return wrong(std::string(unowned[static_cast<std::size_t>(where)]));
 }
 
-check_result embedded_core::check_index(const record& it, tube& home, found_jobs& sum, bool one_by_one) {
+check_result store_check::check_index(const record& it, tube& home, found_jobs& sum, bool one_by_one) {
   // Returns false if the index was asked and does not have the entry.
   const auto expect = [&](family where, std::string_view key, std::string_view value) {
     sum.expect(where, key, value);
     return !one_by_one || disk_.read(where, key) == value;
   };
   const bool held = held_.has(it.id);
-  const job_state state = held ? job_state::ready : waiting_state_of(it, home);
+  const job_state state = held ? job_state::ready : indexes_.waiting_state_of(it, home);
   if (state == job_state::buried) {
     ++sum.counts.buried;
     if (!expect(family::buried, view(buried_key(home.number, it.sequence)), view(number_key(it.id))))
@@ -174,7 +138,7 @@ check_result embedded_core::check_index(const record& it, tube& home, found_jobs
   return {};
 }
 
-check_result embedded_core::check_tube(const tube& it) {
+check_result store_check::check_tube(const tube& it) {
   if (it.due.empty() && it.stored.delayed != 0) return wrong("the window of the delayed is empty");
   if (it.due_timer.pending() != (!it.overdue && !it.due.empty()))
     return wrong("its timer is not that of its first delayed job");

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
 #include <variant>
 
+#include "check.hpp"
+#include "jobs/due_page.hpp"
 #include "opening.hpp"
 #include "private_files.hpp"
 
@@ -17,6 +20,8 @@ constexpr job_id ids_at_once = 10'000;
 constexpr milliseconds between_looks{100};
 /// How often a store tells that it cannot write the mark of what has been synced.
 constexpr milliseconds between_mark_warnings{10'000};
+/// How many reservations, and how many pauses, end in one batch at most: some 6 ms of work.
+constexpr std::size_t ends_at_once = 512;
 }  // namespace
 
 embedded_core::embedded_core(const embedded_options& options, std::shared_ptr<rocksdb::FileSystem> files,
@@ -24,17 +29,15 @@ embedded_core::embedded_core(const embedded_options& options, std::shared_ptr<ro
     : options_(options),
       disk_(prepared_folder(options.folder, files, options.for_check), files, options.salvage, options.for_check),
       space_(disk_, options.disk_reserve),
-      tubes_(widest_window) {
-  try {
-    open();
-  } catch (...) {
-    stop_timers();
-    throw;
-  }
+      tubes_(widest_window),
+      records_(disk_),
+      indexes_(disk_, tubes_, held_, records_) {
+  open();
 }
 
 embedded_core::~embedded_core() {
-  stop_timers();
+  while (pause_timers_.pop_any() != nullptr) {
+  }
   try {
     close();
   } catch (const std::exception&) {
@@ -56,32 +59,15 @@ void embedded_core::close() {
   }
 }
 
-void embedded_core::back_up(const std::string& to) {
-  const std::optional<std::uint64_t> free = disk_.free_space();
-  if (free && *free < options_.disk_reserve) {
-    throw store_failure("cannot make the backup " + to + ": the disk has " + std::to_string(*free) +
-                        " bytes free, fewer than the " + std::to_string(options_.disk_reserve) +
-                        " in reserve: free some space");
-  }
-  disk_.back_up(to);
-}
-
-void embedded_core::stop_timers() noexcept {
-  while (due_timers_.pop_any() != nullptr) {
-  }
-  while (pause_timers_.pop_any() != nullptr) {
-  }
-}
-
 void embedded_core::open() {
   const opened_format format = open_format(disk_);
   opening_ = format.opening;
-  format_version_ = format.version;
+  records_.set_format_version(format.version);
   next_id_ = id_limit_ = format.next_id;
   tubes_.open(disk_);
   disk_.write(true);
   mark(options_.clocks.monotonic->now());
-  for (const auto& [name, it] : tubes_.all()) set_due_timer(*it);
+  indexes_.open();
   warn_of_open_folder();
   if (!disk_.damage().empty()) end_salvage();
 }
@@ -108,6 +94,17 @@ void embedded_core::end_salvage() {
   disk_.forget_salvage();
   warn("the job store " + disk_.folder() + " was salvaged: " + disk_.damage() +
        ": what had been changed from there on is lost");
+}
+
+void embedded_core::warn(const std::string& sentence) const {
+  if (options_.warn) options_.warn(sentence);
+}
+
+void embedded_core::mark(instant now) {
+  if (disk_.mark(now) || disk_.mark_failure().empty() || now < next_mark_warning_) return;
+  next_mark_warning_ = now + between_mark_warnings;
+  warn("cannot write the file SYNCED of the job store " + disk_.folder() + " (" + disk_.mark_failure() +
+       "): without it damage at the end of the log would not be noticed");
 }
 
 execution embedded_core::execute(std::span<operation> batch) {
@@ -146,29 +143,20 @@ execution embedded_core::execute_steps(std::span<operation> batch) {
   done.answers.reserve(batch.size());
   for (operation& each : batch) {
     std::visit([&](auto& what) { done.answers.emplace_back(step(what)); }, each);
-    end_step();
+    indexes_.end_step();
   }
   commit();
 
-  done.ready_tubes.reserve(ready_tubes_.size());
-  for (tube* each : ready_tubes_) {
-    each->became_ready = false;
-    done.ready_tubes.push_back(each->name);
-  }
-  ready_tubes_.clear();
+  indexes_.tell_of_tubes(done);
   done.expired = std::exchange(expired_, {});
-  std::ranges::sort(emptied_tubes_);
-  const auto repeated = std::ranges::unique(emptied_tubes_);
-  emptied_tubes_.erase(repeated.begin(), repeated.end());
-  for (const tube* each : emptied_tubes_) {
-    if (each->paused() && each->stored.all() == 0) done.emptied_tubes.push_back(each->name);
-  }
-  emptied_tubes_.clear();
   return done;
 }
 
-void embedded_core::warn(const std::string& sentence) const {
-  if (options_.warn) options_.warn(sentence);
+void embedded_core::advance() {
+  for (held_job* each : held_.ended(now_, ends_at_once)) expire(*each);
+  pause_timers_.expire(now_, ends_at_once,
+                       [this](timer_node& node) { end_pause(*static_cast<tube_timer&>(node).owner); });
+  if (space_.room_for_due_jobs()) indexes_.promote(utc_);
 }
 
 void embedded_core::commit() {
@@ -182,8 +170,6 @@ void embedded_core::commit() {
     disk_.sync();
   }
   records_.end_batch();
-  fresh_keys_.clear();
-  fresh_bodies_.clear();
   if (sync_now) {
     unsynced_ = false;
     sync_at_ = instant::never();
@@ -195,20 +181,91 @@ void embedded_core::commit() {
   mark(now_);
 }
 
-void embedded_core::mark(instant now) {
-  if (disk_.mark(now) || disk_.mark_failure().empty() || now < next_mark_warning_) return;
-  next_mark_warning_ = now + between_mark_warnings;
-  warn("cannot write the file SYNCED of the job store " + disk_.folder() + " (" + disk_.mark_failure() +
-       "): without it damage at the end of the log would not be noticed");
+// What a caller may ask between two batches.
+
+next_change embedded_core::next() const noexcept {
+  next_change next;
+  const instant due = indexes_.next_due();
+  if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));
+  if (indexes_.has_overdue()) next.due = utc_time{};  // in the past, also if the clock is set back
+  next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_, disk_.mark_due()});
+  if (!space_.room_for_due_jobs() && next.due <= utc_) {
+    next.due = utc_time::max();
+    next.expiry = std::min(next.expiry, now_ + between_looks);
+  }
+  return next;
 }
 
-void embedded_core::end_step() {
-  for (tube* each : due_changed_) {
-    each->due_changed = false;
-    set_due_timer(*each);
+check_result embedded_core::check() {
+  if (!is_usable_) return std::unexpected(failure_.empty() ? "the store has failed" : failure_);
+  try {
+    if (const rocksdb::Status read = disk_.verify_checksums(); !read.ok()) {
+      return std::unexpected("a table of the database is damaged: " + read.ToString());
+    }
+    return store_check(disk_, tubes_, held_, records_, indexes_, next_id_).run();
+  } catch (const store_failure& failed) {
+    return std::unexpected(failed.what());
   }
-  due_changed_.clear();
 }
+
+void embedded_core::back_up(const std::string& to) {
+  const std::optional<std::uint64_t> free = disk_.free_space();
+  if (free && *free < options_.disk_reserve) {
+    throw store_failure("cannot make the backup " + to + ": the disk has " + std::to_string(*free) +
+                        " bytes free, fewer than the " + std::to_string(options_.disk_reserve) +
+                        " in reserve: free some space");
+  }
+  disk_.back_up(to);
+}
+
+// Reservations.
+
+held_job* embedded_core::holder(job_id id) {
+  held_job* const it = held_.find(id);
+  if (it == nullptr || it->expires >= now_) return it;
+  expire(*it);
+  return nullptr;
+}
+
+held_job* embedded_core::holder(const reservation& token) {
+  held_job* const it = held_.find(token);
+  if (it == nullptr || it->expires >= now_) return it;
+  expire(*it);
+  return nullptr;
+}
+
+claimed_job embedded_core::reserve(record&& it, tube& home) {
+  const instant expires = now_ + milliseconds(it.ttr);
+  ++it.counters.reserves;
+  const reservation token{it.id, opening_, it.counters.reserves};
+  indexes_.reserve(it.as_ready(), home);
+  records_.forget(it.id);
+  held_.add(without_content(it), home, token, expires);
+  return {token, shown(std::move(it), home, job_state::reserved, expires, true)};
+}
+
+void embedded_core::end_reservation(held_job& it) {
+  indexes_.end_reservation(it.data.as_ready(), *it.home);
+  held_.remove(it);
+}
+
+void embedded_core::give_back(held_job& it) {
+  record back;
+  records_.load_known(it.data.id, back, true);
+  back.counters = it.data.counters;
+  back.place = index_of::ready;
+  records_.save(back);
+  indexes_.give_back(back.as_ready(), *it.home);
+  held_.remove(it);
+}
+
+void embedded_core::expire(held_job& it) {
+  expired_.push_back(it.token);
+  ++it.data.counters.timeouts;
+  give_back(it);
+}
+
+// Operations of clients: puts, changes of jobs that nobody has reserved, and looks.
 
 job_id embedded_core::new_id() {
   if (next_id_ == id_limit_) {
@@ -219,17 +276,391 @@ job_id embedded_core::new_id() {
   return next_id_++;
 }
 
-next_change embedded_core::next() const noexcept {
-  next_change next;
-  const instant due = due_timers_.next_deadline();
-  if (!due.is_never()) next.due = std::chrono::ceil<milliseconds>(wall_clock::to_sys(due));
-  if (!overdue_.empty()) next.due = utc_time{};  // in the past, also if the clock is set back
-  next.expiry = std::min({held_.next(), pause_timers_.next_deadline(), sync_at_, disk_.mark_due()});
-  if (!space_.room_for_due_jobs() && next.due <= utc_) {
-    next.due = utc_time::max();
-    next.expiry = std::min(next.expiry, now_ + between_looks);
+job_id embedded_core::find_name(const job_name& name) {
+  if (const auto* id = std::get_if<job_id>(&name)) return *id;
+  const auto& by_key = std::get<job_key>(name);
+  const tube* in = tubes_.find(by_key.tube);
+  return in == nullptr || by_key.key.empty() ? 0 : records_.find_key(in->number, by_key.key);
+}
+
+tube& embedded_core::home_of(const record& it) {
+  tube* home = tubes_.find(it.tube);
+  if (home == nullptr) throw_damaged(disk_.folder(), "job " + std::to_string(it.id) + " is in no tube");
+  return *home;
+}
+
+job embedded_core::shown(record&& it, tube& home, job_state state, instant expires, bool with_body) {
+  return {.id = it.id,
+          .tube = home.name,
+          .key = std::move(it.key),
+          .body = with_body ? records_.body_of(it) : std::string(),
+          .priority = it.priority,
+          .state = state,
+          .made = utc_time(milliseconds(it.made)),
+          .due = utc_time(milliseconds(it.due)),
+          .delay = milliseconds(it.delay),
+          .ttr = milliseconds(it.ttr),
+          .expires = expires,
+          .counters = it.counters,
+          .fields = std::move(it.fields),
+          .history = std::move(it.history)};
+}
+
+void embedded_core::set_due(record& it, const due_at& due) const {
+  if (const auto* delay = std::get_if<milliseconds>(&due)) {
+    const utc_time from = *delay > milliseconds(0) ? utc_up_ : utc_;
+    it.due = (from + *delay).time_since_epoch().count();
+    it.delay = delay->count();
+  } else {
+    it.due = std::get<utc_time>(due).time_since_epoch().count();
+    it.delay = it.due > now_ms() ? it.due - now_ms() : 0;
   }
-  return next;
+}
+
+put_answer embedded_core::step(put& what) {
+  using enum put_answer::kind;
+  put_answer answer;
+  tube* known = tubes_.find(what.tube);
+  const job_id old = known == nullptr || what.key.empty() ? 0 : records_.find_key(known->number, what.key);
+  if (old != 0) {
+    if (what.existing == on_existing::keep) return {kept, old};
+    if (what.existing == on_existing::refuse) return {exists, old};
+    if (holder(old) != nullptr) return {reserved, old};
+    answer.what = replaced;
+  }
+  if (!has_room_for(what) || (old == 0 && tubes_.totals().stored.all() >= options_.most_jobs)) return {no_space, 0};
+  tube& home = known != nullptr ? *known : tubes_.get(what.tube);
+  if (old != 0) {
+    record replaced_one;
+    records_.load_known(old, replaced_one, false);
+    indexes_.remove(replaced_one, home, indexes_.waiting_state_of(replaced_one, home));
+    records_.erase(replaced_one);
+  }
+  record it;
+  it.id = answer.id = new_id();
+  it.tube = home.number;
+  it.priority = what.priority;
+  it.made = now_ms();
+  it.ttr = what.ttr.count();
+  it.key = std::move(what.key);
+  it.fields = std::move(what.fields);
+  it.history = std::move(what.history);
+  set_due(it, what.due);
+  records_.add_key_and_body(it, std::move(what.body));
+  indexes_.add(it, home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
+  records_.save(it);
+  must_sync_ = true;
+  return answer;
+}
+
+void embedded_core::kick_one(record& it, tube& home, job_state state) {
+  indexes_.remove(it, home, state);
+  ++it.counters.kicks;
+  it.due = now_ms();
+  indexes_.add(it, home, job_state::ready);
+  records_.save(it);
+}
+
+template <class Operation, class Change>
+change_answer embedded_core::change_waiting(const Operation& what, const job_name& name, job_event event,
+                                            Change change) {
+  using enum change_answer::kind;
+  const job_id id = find_name(name);
+  if (id != 0 && holder(id) != nullptr) return {reserved, id};
+  record it;
+  if (id == 0 || !records_.load(id, it, event != job_event::cancel)) return {gone, 0};
+  tube& home = home_of(it);
+  const job_state state = indexes_.waiting_state_of(it, home);
+  if (transition_of(state, event) == transition::refused) return {refused, id};
+  if (!has_room_for(what)) return {no_space, id};
+  change(it, home, state);
+  must_sync_ = must_sync_ || disk_.has_gathered();
+  return {done, id};
+}
+
+change_answer embedded_core::step(kick_job& what) {
+  return change_waiting(what, what.id, job_event::kick,
+                        [this](record& it, tube& home, job_state state) { kick_one(it, home, state); });
+}
+
+change_answer embedded_core::step(cancel& what) {
+  return change_waiting(what, what.name, job_event::cancel, [this](record& it, tube& home, job_state state) {
+    indexes_.remove(it, home, state);
+    records_.erase(it);
+  });
+}
+
+change_answer embedded_core::step(reschedule& what) {
+  return change_waiting(what, what.name, job_event::reschedule, [&](record& it, tube& home, job_state state) {
+    indexes_.remove(it, home, state);
+    set_due(it, what.due);
+    indexes_.add(it, home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
+    records_.save(it);
+  });
+}
+
+change_answer embedded_core::step(fire_now& what) {
+  return change_waiting(what, what.name, job_event::fire_now, [this](record& it, tube& home, job_state state) {
+    if (state == job_state::ready) return;
+    indexes_.remove(it, home, state);
+    it.due = now_ms();
+    indexes_.add(it, home, job_state::ready);
+    records_.save(it);
+  });
+}
+
+peek_answer embedded_core::step(peek& what) {
+  const job_id id = find_name(what.name);
+  const held_job* const held = id == 0 ? nullptr : holder(id);  // may write the record
+  record it;
+  if (id == 0 || !records_.load(id, it, what.with_body)) return {};
+  tube& home = home_of(it);
+  if (held != nullptr) {
+    it.counters = held->data.counters;
+    return {shown(std::move(it), home, job_state::reserved, held->expires, what.with_body), utc_};
+  }
+  const job_state state = indexes_.waiting_state_of(it, home);
+  return {shown(std::move(it), home, state, instant::never(), what.with_body), utc_};
+}
+
+// Operations on tubes.
+
+bulk_answer embedded_core::step(kick& what) {
+  tube* home = tubes_.find(what.tube);
+  if (home == nullptr) return {};
+  const job_state state = what.only.value_or(home->stored.buried != 0 ? job_state::buried : job_state::delayed);
+  if ((state == job_state::buried ? home->stored.buried : home->stored.delayed) == 0) return {};
+  if (!has_room_for(what)) return {0, bulk_answer::kind::no_space};
+  std::vector<job_id> ids;
+  if (state == job_state::buried) {
+    for (const auto& [sequence, id] : indexes_.first_buried(*home, what.count)) ids.push_back(id);
+  } else {
+    for (const due_entry& each : indexes_.first_delayed(*home, what.count)) ids.push_back(each.id);
+  }
+  for (const job_id id : ids) {
+    record it;
+    records_.load_known(id, it, true);
+    kick_one(it, *home, state);
+  }
+  must_sync_ = must_sync_ || !ids.empty();
+  return {.changed = ids.size()};
+}
+
+due_answer embedded_core::step(list_due& what) {
+  // The tubes in the order of what they may have on the page: the rest has nothing as soon as one has nothing.
+  const due_entry begin{what.from.time_since_epoch().count(), what.after, 0};
+  std::vector<std::pair<due_entry, tube*>> tubes;
+  const auto& all = tubes_.all();
+  for (auto at = all.lower_bound(what.prefix); at != all.end() && at->first.starts_with(what.prefix); ++at) {
+    tube& it = *at->second;
+    if (it.stored.delayed == 0) continue;
+    if (const auto lowest = it.due.lowest_from(begin)) tubes.emplace_back(*lowest, &it);
+  }
+  std::ranges::sort(tubes, {}, [](const auto& each) { return each.first; });
+  due_page page(what);
+  for (const auto& [from, it] : tubes) {
+    if (!page.has_room_for(utc_time(milliseconds(from.due)), from.id)) break;
+    indexes_.add_due(*it, from, page);
+  }
+  return std::move(page).take();
+}
+
+bulk_answer embedded_core::step(clear_tube& what) {
+  tube* home = tubes_.find(what.tube);
+  if (home == nullptr) return {};
+  std::vector<std::pair<job_id, job_state>> ended;
+  const auto left = [&] { return what.count - ended.size(); };
+  if (home->stored.ready != home->reserved.size()) {
+    for (const ready_entry& each : indexes_.first_ready(*home, left())) {
+      ended.emplace_back(each.id, job_state::ready);
+    }
+  }
+  if (home->stored.delayed != 0 && left() != 0) {
+    for (const due_entry& each : indexes_.first_delayed(*home, left())) {
+      ended.emplace_back(each.id, job_state::delayed);
+    }
+  }
+  if (home->stored.buried != 0 && left() != 0) {
+    for (const auto& [sequence, id] : indexes_.first_buried(*home, left())) ended.emplace_back(id, job_state::buried);
+  }
+  for (const auto& [id, state] : ended) {
+    record it;
+    records_.load_known(id, it, false);
+    indexes_.remove(it, *home, state);
+    records_.erase(it);
+  }
+  must_sync_ = must_sync_ || !ended.empty();
+  return {.changed = ended.size()};
+}
+
+pause_answer embedded_core::step(pause& what) {
+  if (what.length == milliseconds(0)) {
+    tube* it = tubes_.find(what.tube);
+    if (it != nullptr && it->paused()) end_pause(*it);
+    return {};
+  }
+  tube& it = tubes_.get(what.tube);
+  it.paused_until = std::min(now_ + what.length, instant::latest());  // never() means: not paused
+  pause_timers_.reset(it.pause_timer, it.paused_until);
+  return {};
+}
+
+void embedded_core::end_pause(tube& it) {
+  pause_timers_.stop(it.pause_timer);
+  it.paused_until = instant::never();
+  indexes_.note_ready(it);
+}
+
+peek_answer embedded_core::step(peek_first& what) {
+  tube* home = tubes_.find(what.tube);
+  if (home == nullptr) return {};
+  job_id id = 0;
+  if (what.state == job_state::ready) {
+    if (const std::optional<ready_entry> first = indexes_.first_ready(*home)) id = first->id;
+  } else if (what.state == job_state::delayed) {
+    if (!home->due.empty()) id = home->due.front().id;
+  } else if (what.state == job_state::buried && home->stored.buried != 0) {
+    if (const auto first = indexes_.first_buried(*home, 1); !first.empty()) id = first.front().second;
+  }
+  if (id == 0) return {};
+  record it;
+  records_.load_known(id, it, true);
+  return {shown(std::move(it), *home, what.state, instant::never(), true), utc_};
+}
+
+count_answer embedded_core::step(count_tube& what) {
+  const tube* it = tubes_.find(what.tube);
+  return it == nullptr ? count_answer{} : count_answer{it->counts(), it->paused_until};
+}
+
+count_answer embedded_core::step(count_all& /*what*/) {
+  const store_totals& all = tubes_.totals();
+  return {visible_counts(all.stored, all.reserved, all.reserved_urgent)};
+}
+
+tubes_answer embedded_core::step(list_tubes& /*what*/) {
+  tubes_answer answer;
+  for (const auto& [name, it] : tubes_.all()) {
+    if (it->stored.all() != 0) answer.tubes.push_back(name);
+  }
+  return answer;
+}
+
+// Operations of workers: claims, and what the holder of a reservation may do.
+
+claim_answer embedded_core::step(claim& what) {
+  std::vector<tube*> open;
+  for (const std::string& name : what.tubes) {
+    tube* it = tubes_.find(name);
+    if (it != nullptr && !it->paused()) open.push_back(it);
+  }
+  claim_answer answer;
+  while (answer.jobs.size() < what.count) {
+    tube* best = nullptr;
+    std::optional<ready_entry> first;
+    for (tube* each : open) {
+      const std::optional<ready_entry> its_first = indexes_.first_ready(*each);
+      if (!its_first || (first && !(*its_first < *first))) continue;
+      best = each;
+      first = its_first;
+    }
+    if (best == nullptr) break;
+    if (claimed_bytes_ >= what.bytes) {
+      answer.what = claim_answer::kind::cut_short;
+      break;
+    }
+    indexes_.take_first_ready(*best);
+    record it;
+    records_.load_known(first->id, it, true);
+    answer.jobs.push_back(reserve(std::move(it), *best));
+    if (is_bounded(what)) claimed_bytes_ += content_bytes(answer.jobs.back().job);
+  }
+  return answer;
+}
+
+claim_answer embedded_core::step(claim_job& what) {
+  claim_answer answer;
+  record it;
+  if (holder(what.id) != nullptr || !records_.load(what.id, it, true)) return answer;
+  tube& home = home_of(it);
+  const job_state state = indexes_.waiting_state_of(it, home);
+  if (state != job_state::ready) {
+    if (!has_room_for(what)) {
+      answer.what = claim_answer::kind::no_space;
+      return answer;
+    }
+    // After a crash it is ready, wherever it was before the claim.
+    indexes_.remove(it, home, state);
+    indexes_.add(it, home, job_state::ready);
+    records_.save(it);
+    must_sync_ = true;
+  }
+  indexes_.take_ready(it.as_ready(), home);
+  answer.jobs.push_back(reserve(std::move(it), home));
+  return answer;
+}
+
+holder_answer embedded_core::step(finish& what) {
+  held_job* it = holder(what.token);
+  if (it == nullptr) return {holder_answer::kind::not_held};
+  indexes_.remove(it->data, *it->home, job_state::ready);
+  records_.erase(it->data);
+  end_reservation(*it);
+  must_sync_ = true;
+  return {};
+}
+
+holder_answer embedded_core::step(release& what) {
+  held_job* held = holder(what.token);
+  if (held == nullptr) return {holder_answer::kind::not_held};
+  if (!has_room_for(what)) return {holder_answer::kind::no_space};
+  tube& home = *held->home;
+  record it;
+  records_.load_known(what.token.id, it, true);
+  it.counters = held->data.counters;
+  indexes_.remove(it, home, job_state::ready);
+  end_reservation(*held);
+  ++it.counters.releases;
+  it.priority = what.priority.value_or(it.priority);
+  if (what.history) it.history = *std::move(what.history);
+  set_due(it, what.due);
+  indexes_.add(it, home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
+  records_.save(it);
+  must_sync_ = true;
+  return {};
+}
+
+holder_answer embedded_core::step(abandon& what) {
+  held_job* it = holder(what.token);
+  if (it == nullptr) return {holder_answer::kind::not_held};
+  give_back(*it);
+  return {};
+}
+
+holder_answer embedded_core::step(bury& what) {
+  held_job* held = holder(what.token);
+  if (held == nullptr) return {holder_answer::kind::not_held};
+  if (!has_room_for(what)) return {holder_answer::kind::no_space};
+  tube& home = *held->home;
+  record it;
+  records_.load_known(what.token.id, it, true);
+  it.counters = held->data.counters;
+  indexes_.remove(it, home, job_state::ready);
+  end_reservation(*held);
+  ++it.counters.buries;
+  it.priority = what.priority.value_or(it.priority);
+  if (what.history) it.history = *std::move(what.history);
+  indexes_.add(it, home, job_state::buried);
+  records_.save(it);
+  must_sync_ = true;
+  return {};
+}
+
+holder_answer embedded_core::step(touch& what) {
+  held_job* it = holder(what.token);
+  if (it == nullptr) return {holder_answer::kind::not_held};
+  held_.set_expiry(*it, now_ + milliseconds(it->data.ttr));
+  return {holder_answer::kind::done, it->expires};
 }
 
 }  // namespace foliot::jobs::detail

@@ -51,7 +51,7 @@ class reservation_table {
   }
   [[nodiscard]] bool has(job_id id) const { return by_id_.contains(id); }
 
-  held_job& add(record data, tube& home, const reservation& token, instant expires) {
+  held_job& add(record&& data, tube& home, const reservation& token, instant expires) {
     auto made = std::make_unique<held_job>();
     held_job& it = *made;
     it.data = std::move(data);

@@ -92,7 +92,7 @@ std::uint64_t carry(retrying_connection& from, retrying_connection& to, int numb
     taking.add(std::int64_t{number}).add(piece).add(tube);
     try {
       taking.add(columns.keys).add(columns.bodies).add(columns.numbers);
-      to.run(taking.add(columns.fields).add(columns.histories));
+      to.run(std::move(taking.add(columns.fields).add(columns.histories)));
     } catch (const store_failure& error) {
       throw store_failure(std::string(error.what()) + ". " + std::to_string(sent.rows()) + " jobs of the tube '" +
                           tube + "' are on their way: nobody gets them until the move is repeated");

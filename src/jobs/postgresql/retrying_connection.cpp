@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/jobs/job_store.hpp>
 
 #include "primary.hpp"
 #include "schema.hpp"
+#include "schema_history.hpp"
 #include "sleep_for.hpp"
+#include "statements.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -41,9 +44,12 @@ std::string reason_of(const database_failure& error) {
 
 }  // namespace
 
-reply retrying_connection::run(const call& what) {
+reply retrying_connection::run(call what) {
   const clock& time = monotonic_clock::instance();
   const instant begin = time.now();
+  // A migration may have ended since the last call.
+  std::vector<call> calls{call(statements::admit), std::move(what)};
+  calls.front().add(history_of_schema().version);
   for (;;) {
     try {
       if (connection_ == nullptr) {
@@ -58,13 +64,16 @@ reply retrying_connection::run(const call& what) {
         expect_admitted(*made, time.now() + begin_patience);
         connection_ = std::move(made);
       }
-      auto replies = connection_->run(std::span(&what, 1), time.now() + patience_);
+      auto replies = connection_->run(calls, time.now() + patience_);
       connection_->commit(time.now() + patience_);
-      return std::move(replies.front());
+      return std::move(replies.back());
     } catch (const database_failure& error) {
-      if (connection_ != nullptr && !connection_->goes_on_after(error, time.now() + patience_)) connection_.reset();
+      const bool is_refused = error.is_state("FL003");  // by the schema: the next connection says why
+      if (is_refused || (connection_ != nullptr && !connection_->goes_on_after(error, time.now() + patience_))) {
+        connection_.reset();
+      }
       const duration patience = has_connected_ ? patience_ : std::min(patience_, first_patience_);
-      if (!may_succeed_later(error) || time.now() >= begin + patience) {
+      if ((!may_succeed_later(error) && !is_refused) || time.now() >= begin + patience) {
         throw store_failure("the database " + target_.to_string() + ": " + reason_of(error));
       }
       sleep_for(pause_between_attempts);

@@ -1,5 +1,8 @@
 // A connection that executes one call after the other, each as a transaction, and repeats a call when the connection
 // fails. So each call must be harmless if it is executed twice. One thread at a time.
+//
+// Each transaction begins with the check whether the schema admits this program (sql/admit.sql): between two of them a
+// newer program may have migrated the schema.
 #pragma once
 
 #include <chrono>
@@ -22,8 +25,9 @@ class retrying_connection {
                                duration first_patience = std::chrono::seconds(5))
       : target_(database), patience_(patience), first_patience_(first_patience) {}
 
-  /// Throws store_failure if the database does not answer within that time, or refuses the call.
-  reply run(const call& what);
+  /// Executes the call, unless the schema is older than the program needs, or for newer programs only by now. Throws
+  /// store_failure in these cases, and if the database does not answer within that time, or refuses the call.
+  reply run(call what);
   [[nodiscard]] const std::string& place() const noexcept { return target_.to_string(); }
 
  private:

@@ -21,6 +21,8 @@ class database_connection;
 [[nodiscard]] std::string_view schema_step_2() noexcept;
 /// The functions, which every migration makes anew, file by file: a compiler need not take a literal of them all.
 [[nodiscard]] std::span<const std::string_view> schema_functions() noexcept;
+/// The query for the rights that the role of a node lacks: one text, empty if none.
+[[nodiscard]] std::string_view query_of_missing_rights() noexcept;
 
 /// Throws store_failure if the schema in this database is older than the program needs, or admits only newer programs.
 void expect_admitted(database_connection& over, instant deadline);

@@ -9,7 +9,6 @@
 #include "database_integers.hpp"
 #include "notification_listener.hpp"
 #include "primary.hpp"
-#include "rights.hpp"
 #include "schema.hpp"
 #include "schema_history.hpp"
 #include "statements.hpp"
@@ -142,7 +141,8 @@ class sql_connection final : public node_connection {
  private:
   reply run(const call& what, instant deadline) { return std::move(over_->run(std::span(&what, 1), deadline).front()); }
   void expect_rights(bool is_first, instant deadline) {
-    const std::string missing = missing_rights(*over_, deadline);
+    const reply found = over_->execute_text(std::string(query_of_missing_rights()), deadline);
+    const std::string missing(text_of(found, 0));
     if (missing.empty()) return;
     const std::string role(text_of(over_->execute_text("SELECT current_user", deadline), 0));
     const std::string sentence = "the role '" + role + "' lacks rights in the database " + place() + ": " + missing +

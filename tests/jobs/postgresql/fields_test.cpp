@@ -4,6 +4,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +64,60 @@ class PostgresqlFields : public foliot_test::postgresql_database {
 
   const std::unique_ptr<postgresql_store> node_ = open("a");
 };
+
+/// Jobs with fields so long that they lie apart from the rows (TOAST), and cannot be compressed.
+class PostgresqlLongFields : public PostgresqlFields {
+ protected:
+  PostgresqlLongFields() {
+    std::vector<operation> batch;
+    std::uint64_t state = 1;
+    for (std::size_t i = 0; i < jobs_; ++i) {
+      std::string value;
+      for (int k = 0; k < 8000; ++k) {
+        state = state * 6364136223846793005U + 1442695040888963407U;
+        value += static_cast<char>(state >> 56);
+      }
+      batch.emplace_back(put{.tube = "t", .body = "x", .ttr = 1h, .fields = fields_with(value)});
+    }
+    EXPECT_EQ(node_->execute(batch).answers.size(), jobs_);
+  }
+  /// How many rows of fields that lie apart a session reads for this statement, and what it returns.
+  std::pair<std::int64_t, std::string> reads_of(const std::string& statement) {
+    postgresql_connection fresh(database_);
+    fresh.sql("BEGIN");
+    std::string returned = fresh.sql(statement);
+    return {
+        std::stoll(fresh.sql("SELECT coalesce(sum(s.idx_tup_fetch), 0) FROM pg_stat_xact_all_tables s JOIN pg_class c "
+                             "ON c.reltoastrelid = s.relid JOIN pg_inherits i ON i.inhrelid = c.oid "
+                             "WHERE i.inhparent = 'foliot.job'::regclass")),
+        std::move(returned)};
+  }
+
+  static constexpr std::size_t jobs_ = 300;
+  static constexpr std::int64_t rows_of_one_ = 5;
+};
+
+TEST_F(PostgresqlLongFields, AClaimReadsFewFieldsBehindItsBound) {
+  const auto [rows, jobs] = reads_of("SELECT count(*) FROM foliot.claim_best(1, 1, NULL, ARRAY['t'::bytea], 300, 1)");
+  EXPECT_EQ(jobs, "2") << "a job, and the row that says that the bound has cut the claim short";
+  EXPECT_GE(rows, rows_of_one_);
+  EXPECT_LT(rows, static_cast<std::int64_t>(jobs_) * rows_of_one_ / 3);
+}
+
+TEST_F(PostgresqlLongFields, APieceOfAMoveIsMeasuredWithoutReadingThem) {
+  const auto [rows, jobs] = reads_of("SELECT count(p.piece) FROM foliot.send_piece('t', 256, 1000, true) p");
+  EXPECT_EQ(jobs, "1");
+  EXPECT_EQ(rows, 0);
+}
+
+TEST_F(PostgresqlLongFields, TheRotationReadsOnlyThoseThatItMoves) {
+  sql("SELECT setval('foliot.part_of_job', (floor(extract(epoch FROM now()) * 1000)::bigint - 60000) << 4 | 1)");
+  const auto [rows, moved] = reads_of(
+      "WITH m AS MATERIALIZED (SELECT foliot.move_resting() AS more) SELECT 1048576 / pg_column_size(j.fields) "
+      "FROM m, foliot.job j LIMIT 1");
+  ASSERT_GT(std::stoll(moved), 100);
+  EXPECT_LT(rows, 4 * rows_of_one_ * std::stoll(moved));
+}
 
 // Else each row without a key would be longer.
 TEST_F(PostgresqlFields, AJobWithoutFieldsHasNone) {

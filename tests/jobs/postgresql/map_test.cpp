@@ -418,5 +418,74 @@ TEST_F(PostgresqlMap, AMoveThatWasBrokenOffGoesOn) {
   }
 }
 
+// A newer program migrates one of the databases between two transactions of a move.
+class PostgresqlMapMigrated : public PostgresqlMap {
+ protected:
+  /// The schema admits programs of this version and of later ones.
+  static std::string oldest_program(int version) {
+    return "CREATE OR REPLACE FUNCTION foliot.oldest_program() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT " +
+           std::to_string(version) + "'";
+  }
+  /// Moves the tube to the second database. Before the first piece leaves, `migrated` is for newer programs only.
+  /// Returns what the move says.
+  std::string move_while_migrating(database_map& map, const std::string& migrated) {
+    try {
+      map.move("t", 1, [&](const database_map::progress&) {
+        ask(migrated, oldest_program(newer_));
+        return true;
+      });
+    } catch (const store_failure& error) {
+      return error.what();
+    }
+    return "it has moved";
+  }
+  /// The databases are as the present program needs them, and the move is repeated.
+  void expect_that_all_jobs_arrive(database_map& map, const std::string& migrated) {
+    ask(migrated, oldest_program(1));
+    map.move("t", 1);
+    EXPECT_EQ(jobs_in(first_), "0");
+    EXPECT_EQ(jobs_in(second_), "2");
+  }
+
+  static constexpr int newer_ = 99;
+  const std::string sentence_ = ", which is for programs of version 99 or later, and this one has version ";
+};
+
+TEST_F(PostgresqlMapMigrated, AMoveSendsNoJobFromADatabaseThatANewerProgramHasMigrated) {
+  for (int i = 0; i < 2; ++i) ask(first_, "SELECT foliot.put('t', 'x')");
+  database_map map(first_);
+  map.add(second_);
+  EXPECT_NE(move_while_migrating(map, first_).find(sentence_), std::string::npos);
+  EXPECT_EQ(jobs_in(first_), "2");
+  EXPECT_EQ(ask(first_, "SELECT count(*) FROM foliot.leaving"), "0");
+  expect_that_all_jobs_arrive(map, first_);
+}
+
+TEST_F(PostgresqlMapMigrated, ADatabaseThatANewerProgramHasMigratedTakesNoJobFromAMove) {
+  for (int i = 0; i < 2; ++i) ask(first_, "SELECT foliot.put('t', 'x')");
+  database_map map(first_);
+  map.add(second_);
+  const std::string said = move_while_migrating(map, second_);
+  EXPECT_NE(said.find(sentence_), std::string::npos) << said;
+  EXPECT_NE(said.find("use a newer program"), std::string::npos) << said;
+  EXPECT_EQ(jobs_in(second_), "0");
+  expect_that_all_jobs_arrive(map, second_);
+}
+
+TEST_F(PostgresqlMapMigrated, ATransactionThatHasWaitedForTheMigrationIsRefused) {
+  postgresql_connection mover(first_);
+  mover.sql("PREPARE admit AS SELECT foliot.admit(2)");
+  for (int i = 0; i < 8; ++i) mover.sql("EXECUTE admit");  // with a plan that this session keeps
+  postgresql_connection migration(first_);
+  migration.sql("BEGIN");
+  migration.sql("SELECT pg_advisory_xact_lock(foliot.lock_of_migration())");
+  migration.sql(oldest_program(newer_));
+  mover.send("EXECUTE admit");
+  postgresql_connection observer(first_);
+  foliot_test::until_a_lock_is_awaited(observer);
+  migration.sql("COMMIT");
+  EXPECT_NE(mover.finish().find("the schema is for newer programs"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace foliot::jobs

@@ -229,8 +229,9 @@ BEGIN
 END $$;
 
 -- Moves jobs that no worker has to `leaving`, as the next piece: up to `most` jobs, or up to `bytes` bytes of bodies and
--- fields, but at least one job. If there is a piece already, of whichever tube, returns that one. `piece` is null if there was
--- nothing to move; then `is_left` says whether the tube still has a job. Without `knows_fields` it moves no job with fields.
+-- fields as they are stored, but at least one job. If there is a piece already, of whichever tube, returns that one. `piece`
+-- is null if there was nothing to move; then `is_left` says whether the tube still has a job. Without `knows_fields` it moves
+-- no job with fields.
 CREATE OR REPLACE FUNCTION foliot.send_piece(of_name bytea, most bigint, bytes bigint, knows_fields boolean DEFAULT false,
                                              OUT piece bigint, OUT is_left boolean) LANGUAGE plpgsql AS $$
 DECLARE
@@ -254,7 +255,7 @@ BEGIN
   END IF;
   ids := foliot.lock_some(ARRAY(
     SELECT s.id FROM (
-      SELECT o.id, o.n, sum(foliot.content_bytes(j.body, j.fields)) OVER (ORDER BY o.n) AS size
+      SELECT o.id, o.n, sum(foliot.stored_bytes(j.body, j.fields)) OVER (ORDER BY o.n) AS size
       FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) s
     WHERE s.n = 1 OR s.size <= bytes));
   IF NOT knows_fields THEN PERFORM foliot.refuse_fields(ids); END IF;

@@ -63,10 +63,15 @@ CREATE OR REPLACE FUNCTION foliot.fields_of(fields bytea, history bytea) RETURNS
   SELECT CASE WHEN fields <> '' OR history <> '' THEN ARRAY[coalesce(fields, ''), coalesce(history, '')] END
 $$;
 
--- The bytes of a job's body, fields and history.
+-- The bytes of a job's body, fields and history. Fields that lie apart (TOAST) are read for that, and the body is not: so
+-- callers look at no more jobs than they need. stored_bytes() reads neither, but counts compressed fields as they are stored.
 CREATE OR REPLACE FUNCTION foliot.content_bytes(body bytea, fields bytea[]) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN fields IS NULL THEN octet_length(body)
               ELSE octet_length(body) + octet_length(fields[1]) + octet_length(fields[2]) END
+$$;
+
+CREATE OR REPLACE FUNCTION foliot.stored_bytes(body bytea, fields bytea[]) RETURNS integer LANGUAGE sql STABLE AS $$
+  SELECT octet_length(body) + coalesce(pg_column_size(fields), 0)
 $$;
 
 -- Puts jobs without keys; `all_fields` and `histories` are null if none of them has any. Returns for each its id, or no_id()
@@ -284,6 +289,7 @@ DECLARE
   parts smallint[];
   brought bigint;
   fit bigint;
+  size bigint;
   gone foliot.place[];
   part_of_reserved smallint;
   met bigint;
@@ -304,14 +310,14 @@ BEGIN
   IF coalesce(cardinality(ids), 0) = 0 THEN RETURN; END IF;
   IF bytes IS NOT NULL THEN
     brought := coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
-    SELECT count(*) FILTER (WHERE brought + s.before < bytes),
-           coalesce(sum(s.size) FILTER (WHERE brought + s.before < bytes), 0)
-    INTO fit, brought
-    FROM (SELECT c.size,
-                 coalesce(sum(c.size) OVER (ORDER BY c.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
-          FROM (SELECT o.n, foliot.content_bytes(j.body, j.fields) AS size
-                FROM unnest(ids) WITH ORDINALITY o (id, n), foliot.job_with(o.id) j) c) s;
-    brought := brought + coalesce(nullif(current_setting('foliot.claimed_bytes', true), '')::bigint, 0);
+    fit := 0;
+    -- A cursor, which reads few rows behind the bound. The rows come in the order of `ids`: the join can only be a loop over
+    -- them.
+    FOR size IN SELECT foliot.content_bytes(j.body, j.fields) FROM unnest(ids) o (id), foliot.job_with(o.id) j LOOP
+      EXIT WHEN brought >= bytes;
+      brought := brought + size;
+      fit := fit + 1;
+    END LOOP;
     PERFORM set_config('foliot.claimed_bytes', brought::text, true);
   ELSE
     fit := cardinality(ids);

@@ -205,9 +205,9 @@ BEGIN
   END IF;
   from_part := foliot.resting_part('job');
   IF from_part IS NOT NULL THEN
-    -- Bodies and fields are written again: at most 1 MB of them, or those of one job.
+    -- Bodies and fields are written again: at most 1 MB of them as they are stored, or those of one job.
     ids := foliot.lock_some(ARRAY(SELECT s.id FROM (
-      SELECT j.id, sum(foliot.content_bytes(j.body, j.fields)) OVER w AS size, row_number() OVER w AS n
+      SELECT j.id, sum(foliot.stored_bytes(j.body, j.fields)) OVER w AS size, row_number() OVER w AS n
       FROM (SELECT k.id, k.body, k.fields FROM foliot.job k WHERE k.part = from_part LIMIT 1000) j
       WINDOW w AS (ORDER BY j.id)) s WHERE s.n = 1 OR s.size <= 1048576));
     UPDATE foliot.job j SET part = foliot.lasting_partition() WHERE j.part = from_part AND j.id = ANY (ids);
