@@ -15,9 +15,13 @@
 # A hung server: its connections stay open, and nothing is answered:
 #   hang FOLDER | continue FOLDER
 # PostgreSQL refuses to run as root: then it runs as the user postgres.
+# With FOLIOT_POSTGRESQL_MODELS=FOLDER in the environment, initdb runs once, and `make` copies what it has made.
 set -euo pipefail
 
-programs=$(find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin 2>/dev/null | sort -V | tail -n 1)
+# The newest version. Scripts use its psql: Debian's /usr/bin/psql is a program in Perl that looks for one.
+versions=(/usr/lib/postgresql/*/bin)
+programs=${versions[0]}
+if ((${#versions[@]} > 1)); then programs=$(printf '%s\n' "${versions[@]}" | sort -V | tail -n 1); fi
 
 as_server() {
     if ((EUID == 0)); then
@@ -36,6 +40,36 @@ new_folder() {
     ((EUID != 0)) || chown postgres "$folder"
 }
 
+# Makes the data of an empty server in $1.
+initialise() {
+    (cd "$(dirname -- "$1")" && as_server "$programs/initdb" -D "$1" -U postgres --auth=trust --no-sync) >/dev/null
+}
+
+# The same, as a copy of what initdb has made before. Scripts that begin at once wait for the first one. Each server has an
+# identifier of its own: pg_resetwal makes one where it finds none.
+copy_model() {
+    local numbers model=$FOLIOT_POSTGRESQL_MODELS/$(basename -- "$(dirname -- "$programs")")-${LC_ALL:-${LANG:-C}}
+    mkdir -p -- "$FOLIOT_POSTGRESQL_MODELS"
+    exec {lock}>"$model.lock"
+    flock "$lock"
+    if [[ ! -d $model ]]; then
+        initialise "$1"
+        rm -rf -- "$model.part"
+        cp -a -- "$1" "$model.part"
+        mv -- "$model.part" "$model"
+        exec {lock}>&-
+        return
+    fi
+    exec {lock}>&-
+    cp -a -- "$model" "$1"
+    # The numbers that the server would give next.
+    numbers=$("$programs/pg_controldata" "$1" | sed -nE "s/.*NextXID: +0:([0-9]+)$/-x \1/p; s/.*NextOID: +/-o /p; \
+        s/.*oldestXID: +/-u /p")
+    : >"$1/global/pg_control"
+    # shellcheck disable=SC2086  # options and their values
+    (cd "$(dirname -- "$1")" && as_server "$programs/pg_resetwal" -f $numbers -D "$1") >/dev/null 2>&1
+}
+
 # follow PRIMARY [PORT]: makes $folder a synchronous standby of the server in PRIMARY.
 follow() {
     local way=(-h "$1")
@@ -46,9 +80,9 @@ follow() {
     echo "unix_socket_directories = '$folder'" >>"$folder/data/postgresql.conf"
     sed -i "s|user=postgres|application_name=standby user=postgres|" "$folder/data/postgresql.auto.conf"
     bash "${BASH_SOURCE[0]}" start "$folder"
-    psql -qXAt -h "$1" -U postgres -d postgres -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" \
+    "$programs/psql" -qXAt -h "$1" -U postgres -d postgres -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" \
         -c "SELECT pg_reload_conf()" >/dev/null
-    until [[ $(psql -qXAt -h "$1" -U postgres -d postgres -c "SELECT sync_state FROM pg_stat_replication") == sync ]]; do
+    until [[ $("$programs/psql" -qXAt -h "$1" -U postgres -d postgres -c "SELECT sync_state FROM pg_stat_replication") == sync ]]; do
         sleep 0.05
     done
 }
@@ -78,7 +112,7 @@ stop_processes() {
 case $1 in
 make)
     new_folder
-    (cd "$folder" && as_server "$programs/initdb" -D "$folder/data" -U postgres --auth=trust --no-sync) >/dev/null
+    if [[ -n ${FOLIOT_POSTGRESQL_MODELS-} ]]; then copy_model "$folder/data"; else initialise "$folder/data"; fi
     cat >>"$folder/data/postgresql.conf" <<END
 listen_addresses = ''
 unix_socket_directories = '$folder'
@@ -154,13 +188,13 @@ start)
     fi
     ;;
 create)
-    psql -qX -h "$2" -U postgres -d postgres -c "CREATE DATABASE $3"
+    "$programs/psql" -qX -h "$2" -U postgres -d postgres -c "CREATE DATABASE $3"
     ;;
 crash)
     (cd "$2" && as_server "$programs/pg_ctl" -D "$2/data" -m immediate -w stop) >/dev/null
     ;;
 sql)
-    psql -qXAt -v ON_ERROR_STOP=1 -d "$2" -c "$3"
+    "$programs/psql" -qXAt -v ON_ERROR_STOP=1 -d "$2" -c "$3"
     ;;
 remove)
     [[ -d $2 ]] || exit 0

@@ -1,7 +1,7 @@
 // expect: a task awaits foreign awaiters whose await_suspend takes a std::coroutine_handle<>
-#include <coroutine>
-
 #include <foliot/runtime.hpp>
+
+#include <coroutine>
 
 struct promise_of_another_library {};
 struct awaiter_of_another_library {

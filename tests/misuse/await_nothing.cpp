@@ -1,7 +1,7 @@
 // expect: a task awaits tasks, the operations of foliot/runtime, and awaiters
-#include <coroutine>
-
 #include <foliot/runtime.hpp>
+
+#include <coroutine>
 
 struct number {
   int value = 0;

@@ -1,7 +1,7 @@
 // expect: foliot: a deadline is an instant of the timer's clock, or a time point of std::chrono::steady_clock or
-#include <chrono>
-
 #include <foliot/service.hpp>
+
+#include <chrono>
 
 void run(foliot::timer& idle) {
   using namespace std::chrono_literals;

@@ -1,7 +1,7 @@
 // expect: foliot: a sleep is not a case of a select: write after(length)
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 foliot::task<> run(foliot::runtime::channel<int> numbers) {
   using namespace std::chrono_literals;

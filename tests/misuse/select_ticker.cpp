@@ -1,7 +1,7 @@
 // expect: foliot: a case of a select waits for the next instant of a timer or a ticker: write select(beat.c(), ...)
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 foliot::task<> run() {
   using namespace std::chrono_literals;

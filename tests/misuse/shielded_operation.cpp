@@ -1,7 +1,7 @@
 // expect: foliot: shielded() takes a task: write one that waits for this
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 using namespace std::chrono_literals;
 

@@ -1,8 +1,8 @@
 // expect: declared with attribute 'nodiscard'
 // expect with clang: ignoring temporary created by a constructor declared with 'nodiscard' attribute
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 foliot::task<> run() {
   using namespace std::chrono_literals;

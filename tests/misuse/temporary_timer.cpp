@@ -1,8 +1,8 @@
 // expect: declared with attribute 'nodiscard'
 // expect with clang: ignoring temporary created by a constructor declared with 'nodiscard' attribute
-#include <chrono>
-
 #include <foliot/service.hpp>
+
+#include <chrono>
 
 void run(foliot::timer_service& service) {
   using namespace std::chrono_literals;

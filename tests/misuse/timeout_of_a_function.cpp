@@ -1,7 +1,7 @@
 // expect: foliot: a time limit is for a task: call the function, with_deadline(ask(server), deadline)
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 foliot::task<int> ask();
 

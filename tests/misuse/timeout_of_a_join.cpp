@@ -1,7 +1,7 @@
 // expect: foliot: a time limit is for a task: write one that waits for this
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 foliot::task<int> finished(foliot::runtime::join_handle<int> work) { co_return co_await work.join(); }
 

@@ -1,7 +1,7 @@
 // expect: foliot: a time limit is for a task: write one that waits for this; or select(operation, after(2s))
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 foliot::task<> run(foliot::channel<int> numbers) {
   using namespace std::chrono_literals;

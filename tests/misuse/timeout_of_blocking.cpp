@@ -1,7 +1,7 @@
 // expect: foliot: nothing ends a call by blocking(): see docs/cookbook.md
-#include <chrono>
-
 #include <foliot/runtime.hpp>
+
+#include <chrono>
 
 int read_all();
 

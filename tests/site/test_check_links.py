@@ -39,6 +39,16 @@ class Links(unittest.TestCase):
                                   ('<a href="file:///etc/passwd">', "file:///etc/passwd", "is a path of this machine")]:
             self.assertEqual(self.broken(page), [f"index.html: {link}: {wrong}"])
 
+    def test_reads_no_links_in_scripts_and_comments(self):
+        page = """<!-- <a href="gone.html"> --><script>const text = '<a href="gone.html">';</script>
+                  <style>a[href="gone.html"] {}</style>"""
+        self.assertEqual(self.broken(page), [])
+        self.assertEqual(self.broken(page + '<script src="gone.js"></script><p>text</p><a href="#gone">'),
+                         ["index.html: #gone: no such anchor", "index.html: gone.js: no such file"])
+
+    def test_reads_elements_of_several_lines_and_of_either_quotes(self):
+        self.assertEqual(self.broken("<a class='x'\n href='gone.html'\n>"), ["index.html: gone.html: no such file"])
+
     def test_wants_a_start_page(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(Site(Path(folder)).broken(), ["no page index.html"])

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <foliot/jobs/calls.hpp>
@@ -31,6 +32,8 @@ using foliot_test::until_available;
 /// A database, and nodes over it on the system's clocks.
 class PostgresqlStore : public ::testing::Test {
  protected:
+  explicit PostgresqlStore(std::string database = postgresql_server::instance().new_database())
+      : database_(std::move(database)) {}
   [[nodiscard]] postgresql_options options(const std::string& node) {
     postgresql_options made = foliot_test::options_of(database_, node);
     made.warn = [this](std::string_view sentence) { warnings_.emplace_back(sentence); };
@@ -42,14 +45,14 @@ class PostgresqlStore : public ::testing::Test {
   std::string sql(const std::string& statement) { return server_.sql(database_, statement); }
 
   postgresql_server& server_ = postgresql_server::instance();
-  const std::string database_ = server_.new_database();
+  const std::string database_;
   std::vector<std::string> warnings_;
 };
 
 /// Those that need the schema.
 class PostgresqlNodes : public PostgresqlStore {
  protected:
-  PostgresqlNodes() { postgresql_store::migrate(database_); }
+  PostgresqlNodes() : PostgresqlStore(foliot_test::new_database()) {}
 };
 
 TEST_F(PostgresqlStore, IsRefusedWithoutASchema) {
@@ -65,6 +68,26 @@ TEST_F(PostgresqlStore, MigrateMakesTheSchemaOnce) {
   const auto second = postgresql_store::migrate(database_);
   EXPECT_EQ(second.from, 2);
   EXPECT_EQ(execute_one(*store, count_all{}).counts.ready, 1U);
+}
+
+TEST_F(PostgresqlStore, NewDatabaseOfTheTestsIsLikeOneThatWasJustMigrated) {
+  postgresql_store::migrate(database_);
+  const std::string model = foliot_test::new_database();  // from now on there is one to copy
+  const std::string now_ms = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+  const std::string before = server_.sql(model, "SELECT " + now_ms);
+  const std::string copy = foliot_test::new_database();
+
+  // Times in milliseconds, alone or with the number of a partition.
+  const std::string is_time = "last_value BETWEEN 1000000000000 AND 100000000000000";
+  const std::string sequences = "SELECT string_agg(sequencename || ' ' || CASE WHEN " + is_time +
+                                " THEN 'time' ELSE last_value::text END, ', ' ORDER BY sequencename) "
+                                "FROM pg_sequences WHERE schemaname = 'foliot'";
+  EXPECT_EQ(server_.sql(copy, sequences), sql(sequences));
+  EXPECT_EQ(
+      server_.sql(copy, "SELECT string_agg(sequencename, ', ') FROM pg_sequences WHERE schemaname = 'foliot' AND " +
+                            is_time +
+                            " AND last_value >> CASE WHEN sequencename LIKE 'part_of_%' THEN 4 ELSE 0 END < " + before),
+      "");
 }
 
 TEST_F(PostgresqlStore, RefusesASchemaOfAnotherVersion) {

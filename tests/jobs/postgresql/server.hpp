@@ -28,11 +28,16 @@ class postgresql_server {
   }
 
   /// The connection string of a new database.
-  [[nodiscard]] std::string new_database() {
-    const std::string at = "host=" + folder_ + " user=postgres dbname=";
-    const std::string name = "test" + std::to_string(++databases_);
-    postgresql_connection(at + "postgres").sql("CREATE DATABASE " + name);
-    return at + name;
+  [[nodiscard]] std::string new_database() { return new_database_like("template1"); }
+  /// The same, for a copy of a database that `make` makes of an empty one, once for this server.
+  template <class Make>
+  [[nodiscard]] std::string new_copy(Make make) {
+    if (model_.empty()) {
+      const std::string made = new_database();
+      make(made);
+      model_ = name_of(made);
+    }
+    return new_database_like(model_);
   }
   /// Where its socket is.
   [[nodiscard]] const std::string& folder() const { return folder_; }
@@ -52,6 +57,14 @@ class postgresql_server {
  private:
   explicit postgresql_server(std::string folder) : folder_(std::move(folder)) {}
 
+  std::string new_database_like(const std::string& model) {
+    const std::string at = "host=" + folder_ + " user=postgres dbname=";
+    const std::string name = "test" + std::to_string(++databases_);
+    postgresql_connection(at + "postgres").sql("CREATE DATABASE " + name + " TEMPLATE " + model);
+    return at + name;
+  }
+  static std::string name_of(const std::string& database) { return database.substr(database.rfind('=') + 1); }
+
   static std::pair<int, std::string> run(const std::string& arguments) {
     // The script takes the parent of its shell for the test program, so the shell must not become the script.
     const std::string line = "bash " FOLIOT_POSTGRESQL_SERVER " " + arguments + "; exit $?";
@@ -69,6 +82,7 @@ class postgresql_server {
   }
 
   std::string folder_;
+  std::string model_;  // the database that new_copy() copies; empty: there is none yet
   int databases_ = 0;
 };
 

@@ -74,8 +74,8 @@ class PostgresqlReplacedPrimary : public ::testing::Test {
   }
   void expect_warning(const postgresql_server& of) const {
     ASSERT_EQ(warnings_.size(), 1U);
-    EXPECT_EQ(warnings_[0], "the database " + of.folder() +
-                                "/test1 is on timeline 1, but timeline 2 was seen: another server has replaced it. It "
+    EXPECT_EQ(warnings_[0], "the database " + of.folder() + "/" + here_.substr(here_.rfind('=') + 1) +
+                                " is on timeline 1, but timeline 2 was seen: another server has replaced it. It "
                                 "accepts writes, which would be lost: stop it");
   }
 

@@ -17,8 +17,8 @@ MANY = 100
 
 class RestoreCase(NodesCase):
     def sql(self, statement):
-        return subprocess.run(["psql", "-qXAt", "-v", "ON_ERROR_STOP=1", "-d", self.database.database, "-c", statement],
-                              check=True, text=True, stdout=subprocess.PIPE,
+        return subprocess.run([postgresql_server.PSQL, "-qXAt", "-v", "ON_ERROR_STOP=1", "-d", self.database.database, "-c",
+                               statement], check=True, text=True, stdout=subprocess.PIPE,
                               timeout=beanstalk_client.PATIENCE).stdout.strip()
 
     def rows(self, query):

@@ -33,8 +33,9 @@ class Metrics(NodesCase):
         return self.superuser.replace("user=postgres", f"user={role}")
 
     def psql(self, statement, role, **options):
-        return subprocess.run(["psql", "-qXAt", "-v", "ON_ERROR_STOP=1", "-d", self.as_role(role), "-c", statement], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=beanstalk_client.PATIENCE, **options)
+        return subprocess.run([postgresql_server.PSQL, "-qXAt", "-v", "ON_ERROR_STOP=1", "-d", self.as_role(role), "-c",
+                               statement], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=beanstalk_client.PATIENCE, **options)
 
     def sql(self, statement, role):
         return self.psql(statement, role, check=True).stdout

@@ -204,7 +204,7 @@ class Member:
     def sql(self, statement, database="postgres"):
         """What PostgreSQL answers, or None if it does not execute the statement."""
         where = ["-h", self.address, "-p", str(self.ports["postgresql"]), "-U", "postgres", "-d", database]
-        done = subprocess.run(["psql", "-qXAt", "-v", "ON_ERROR_STOP=1", *where, "-c", statement],
+        done = subprocess.run([programs_of_postgresql() / "psql", "-qXAt", "-v", "ON_ERROR_STOP=1", *where, "-c", statement],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               check=False, timeout=PATIENCE)
         return done.stdout.strip() if done.returncode == 0 else None

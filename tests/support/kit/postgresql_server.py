@@ -8,8 +8,13 @@ from pathlib import Path
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "lib" / "postgresql_server.sh"
 
 
+FOLDER = Path("/usr/lib/postgresql")  # of the versions
+# Debian's /usr/bin/psql is a program in Perl that looks for one of these.
+PSQL = max(FOLDER.glob("*/bin/psql"), key=lambda path: float(path.parts[-3]), default="psql")
+
+
 def is_installed():
-    return any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return any(FOLDER.glob("*/bin/initdb"))
 
 
 class PostgresqlServer:
