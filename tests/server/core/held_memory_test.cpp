@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,9 +67,11 @@ task<room> hold_until_closed(connection& one) {
   co_return how;
 }
 
-/// The wait ends, and so.
-task<> expect(runtime::join_handle<room>& wait, room how) {
+/// The wait ends, and so. A failure tells the line of the call.
+task<> expect(runtime::join_handle<room>& wait, room how,
+              std::source_location caller = std::source_location::current()) {
   const room got = co_await wait.join();
+  const testing::ScopedTrace trace(caller.file_name(), static_cast<int>(caller.line()), "of this expect()");
   EXPECT_EQ(got, how);
 }
 
