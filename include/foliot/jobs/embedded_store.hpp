@@ -39,10 +39,10 @@ class embedded_core;
 struct embedded_options {
   /// The folder; it is made if it does not exist, inside a folder that does. Nothing else may be in it. What the store
   /// makes is for this user alone, whatever the umask: folders have the mode 0700, files 0600. The mode of a folder
-  /// that exists stays as it is. The store locks the folder, and RocksDB the file LOCK in it. After a fork() that does not
-  /// call exec the child holds the folder, too, if the process then ends without destroying the store. The folder must
-  /// not be moved meanwhile: the store then fails when it needs a new file, and changes nothing in a folder that has got
-  /// the name.
+  /// that exists stays as it is. The store locks the folder, and RocksDB the file LOCK in it. After a fork() that does
+  /// not call exec the child holds the folder, too, if the process then ends without destroying the store. The folder
+  /// must not be moved meanwhile: the store then fails when it needs a new file, and changes nothing in a folder that
+  /// has got the name.
   std::string folder;
   /// None: every batch is synced before it is reported. Otherwise at most this long after it, so that a crash of the
   /// machine, not one of the process, loses what was reported meanwhile. next() names the time of the next sync.
@@ -66,8 +66,8 @@ struct embedded_options {
   bool for_check = false;
   /// Gets a sentence for each thing that an operator should know: the disk is nearly full, or has room again; a damaged
   /// store was salvaged; the mark of the synced lengths cannot be written (at most once in 10 s); other users can enter
-  /// or read the folder, or the file system cannot lock it, which is told at the opening. Called by the thread that uses the store; must not use the store, and
-  /// must not throw.
+  /// or read the folder, or the file system cannot lock it, which is told at the opening. Called by the thread that
+  /// uses the store; must not use the store, and must not throw.
   std::function<void(std::string_view)> warn = {};
 };
 
