@@ -6,6 +6,7 @@
 
 #include <foliot/core/language.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <concepts>

@@ -158,6 +158,7 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
       ended_ = true;
       alarms_.reset();
       while (loop_node* node = take_any()) node->fire();
+      ready_.prepend(std::exchange(refused_, {}));
       dropped = take_ready();
       for (asio_wait* each = dropped.front(); each != nullptr; each = dropped.next(*each)) unlink(*each);
     }
@@ -176,7 +177,7 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
   // ---- the overrides only note what the alarm must be set to: set_alarm does it, and may throw
 
   void wake_at(instant next) noexcept override {
-    alarm_wanted_ = next;
+    alarm_wanted_ = refused_.empty() ? next : std::min(next, now());
     alarm_is_right_ = false;
   }
   /// Asio's context runs as long as an operation is outstanding, so the alarm must be cancelled when no timer is
@@ -217,6 +218,7 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
       {
         const lock guard(mutex_);
         try {
+          ready_.prepend(std::exchange(refused_, {}));
           alarm_is_off();  // so that the next deadline sets it again
           more = expire(now(), at_a_time).more;
           set_alarm();
@@ -250,7 +252,7 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
     if (error == nullptr) return;
     {
       const lock guard(mutex_);
-      ready_.prepend(std::move(left));
+      refused_.prepend(std::move(left));
       wake_at(now());
       try_to_set_alarm();
     }
@@ -295,7 +297,9 @@ class FOLIOT_EXPORT asio_waits final : public loop_timers, public std::enable_sh
   instant alarm_wanted_ = instant::never();
   bool alarm_is_right_ = true;  // the alarm is set to alarm_wanted_
   bool ended_ = false;
-  ready_queue ready_;  // the waits that are to be posted
+  ready_queue ready_;    // the waits that are to be posted
+  ready_queue refused_;  // those that an executor has refused: only turn() posts them again. While there are some, the
+                         // alarm is set to the present
 };
 
 inline asio_wait::~asio_wait() {
