@@ -1,8 +1,5 @@
 #include "open_store.hpp"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -44,17 +41,6 @@ bool has_store(const std::string& folder) {
     if (kind == ".log" || kind == ".sst") return true;
   }
   return false;
-}
-
-/// Makes a folder for this user alone, whatever the umask, unless it is there.
-void make_private_folder(const std::filesystem::path& name) {
-  if (::mkdir(name.c_str(), S_IRWXU) != 0) {
-    if (errno == EEXIST) return;
-    const std::error_code failed(errno, std::generic_category());
-    throw failure(fmt::format("cannot make the folder {}: {}", name.string(), failed.message()));
-  }
-  std::error_code refused;  // where the file system has no permissions of its own
-  std::filesystem::permissions(name, std::filesystem::perms::owner_all, refused);
 }
 
 /// From so many jobs on, a check takes longer than a user waits without a sign of life.
@@ -171,12 +157,10 @@ std::vector<std::unique_ptr<jobs::job_store>> open_stores(const serve_options& o
 std::string back_up_store([[maybe_unused]] jobs::job_store& store, [[maybe_unused]] const serve_options& options) {
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
   if (auto* const on_disk = dynamic_cast<jobs::embedded_store*>(&store)) {
-    const std::filesystem::path backups = options.folder + "/backups";
-    make_private_folder(backups);
     std::string time;
     append_log_milliseconds(time, wall_clock::instance().now());
     std::erase(time, ':');  // which means another machine to some programs
-    std::string name = (backups / time).string();
+    const std::string name = options.folder + "/backups/" + time;
     try {
       const memory_needed here;
       on_disk->back_up(name);

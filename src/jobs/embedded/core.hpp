@@ -4,7 +4,7 @@
 // together at the end of the batch, synced if an answer depends on them: so a crash keeps a batch as a whole or not at
 // all.
 //
-// Parts that have a state of their own:
+// Its parts:
 //   job_records        records, bodies and keys of jobs, as the batch has left them
 //   job_indexes        which jobs are due, ready and buried: entries on disk, windows, counts and timers
 //   reservation_table  the reservations, in memory alone

@@ -124,8 +124,8 @@ disk::disk(locked_folder folder, std::shared_ptr<rocksdb::FileSystem> files, boo
   rocksdb::DBOptions options = database_options();
   if (files == nullptr) files = rocksdb::FileSystem::Default();
   files_ = std::make_shared<synced_files>(std::make_shared<private_files>(files));
-  mark_.emplace(folder_, *files_);
   env_ = rocksdb::NewCompositeEnv(std::make_shared<locked_folder_files>(files_, locked_));
+  mark_.emplace(folder_, *env_->GetFileSystem());
   options.env = env_.get();
   {
     const database_lock held(folder_, *files_);
@@ -290,6 +290,8 @@ void disk::back_up(const std::string& to) {
   const auto check = [&](const rocksdb::Status& status) {
     if (!status.ok()) throw_failure("make the backup " + to, folder_, status);
   };
+  const std::string around = std::filesystem::path(to).parent_path().string();
+  if (!around.empty()) check(env_->GetFileSystem()->CreateDirIfMissing(around, {}, nullptr));
   rocksdb::Checkpoint* made = nullptr;
   check(rocksdb::Checkpoint::Create(db_.get(), &made));
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
@@ -298,7 +300,7 @@ void disk::back_up(const std::string& to) {
   check(mark_backup(to));
   check(sync_name(to, *files_));
   // The folder around it may be new, too, or lie in one that this user must not read.
-  sync_name(std::filesystem::path(to).parent_path().string(), *files_).PermitUncheckedError();
+  sync_name(around, *files_).PermitUncheckedError();
 }
 
 rocksdb::IOStatus disk::mark_backup(const std::string& folder) {

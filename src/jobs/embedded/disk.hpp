@@ -129,11 +129,11 @@ class disk {
   const std::string& folder_ = locked_.name();
   std::string damage_;
   std::shared_ptr<synced_files> files_;
-  std::optional<synced_mark> mark_;
+  std::unique_ptr<rocksdb::Env> env_;  ///< over a locked_folder_files: changes nothing in another folder of this name
+  std::optional<synced_mark> mark_;    ///< in the file system of env_
   std::string mark_failure_;
   bool is_mark_behind_ = false;
   instant next_mark_ = instant::earliest();
-  std::unique_ptr<rocksdb::Env> env_;
   std::shared_ptr<background_errors> errors_;
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, families> handles_{};

@@ -8,8 +8,7 @@
 //   1. `stored` of a tube counts the entries of its indexes. It is written with them.
 //   2. The windows of a tube have what window.hpp says; the window of due jobs is empty only if no job is delayed.
 //   3. A tube has a timer for the first job of that window, unless there is none, or the tube is overdue. A change
-//   during
-//      a step sets the timer at the end of the step.
+//      during a step sets the timer at the end of the step.
 //   4. Nothing in an index sorts below the floor in its tube's row: the row is written with what lowers the floor.
 //
 // Thread safety: none.

@@ -18,6 +18,10 @@ namespace foliot::jobs::detail {
 
 locked_folder::locked_folder(std::string name)
     : name_(std::move(name)), opened_(::open(name_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), maker_(::getpid()) {
+  if (opened_ < 0 && errno == EACCES) {
+    throw store_failure("cannot open the job store " + name_ +
+                        ": the folder cannot be read: make it readable and writable for this user");
+  }
   if (opened_ < 0)
     throw_opening_failure(name_, rocksdb::IOStatus::IOError("While opening the folder", std::strerror(errno)));
   if (::flock(opened_, LOCK_EX | LOCK_NB) == 0) return;

@@ -54,7 +54,9 @@ TEST(embedded_backup, where_there_is_a_folder_is_refused_and_the_store_goes_on) 
   jobs::embedded_store store({.folder = folder.path() + "/store", .disk_reserve = 0});
   store.back_up(folder.path() + "/backup");
   EXPECT_THROW(store.back_up(folder.path() + "/backup"), jobs::store_failure);
-  EXPECT_THROW(store.back_up(folder.path() + "/no/folder"), jobs::store_failure);
+  EXPECT_THROW(store.back_up(folder.path() + "/no/such/folder"), jobs::store_failure);
+  store.back_up(folder.path() + "/new/backup");
+  EXPECT_EQ(std::filesystem::status(folder.path() + "/new").permissions(), std::filesystem::perms::owner_all);
   EXPECT_EQ(put(store), 1u);
 }
 

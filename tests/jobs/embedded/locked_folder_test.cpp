@@ -18,9 +18,11 @@
 
 #include <gtest/gtest.h>
 
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
 
+#include "jobs/embedded/disk.hpp"
 #include "jobs/embedded/locked_folder.hpp"
 #include "jobs/kit/temporary_folder.hpp"
 #include "killed_store.hpp"
@@ -126,12 +128,32 @@ TEST_F(locked_folder, that_was_replaced_changes_nothing_in_the_other_one) {
   fs::rename(other(), path());
   const auto before = foliot_test::files_of(path());
   EXPECT_THROW(store->back_up(path() + ".backup"), jobs::store_failure);
+  EXPECT_THROW(store->back_up(path() + "/backups/now"), jobs::store_failure);
   EXPECT_EQ(put(*store), jobs::put_answer::kind::inserted) << "into its open log";
   store->close();
   store.reset();
   EXPECT_TRUE(foliot_test::files_of(path()) == before);
   EXPECT_EQ(count(*open(path() + ".old")), 4u);
   EXPECT_EQ(count(*open(path())), 0u);
+}
+
+TEST_F(locked_folder, that_was_replaced_writes_no_mark_in_the_other_one) {
+  for (const std::string& each : {path(), other()}) open(each)->close();
+  fs::remove(path() + "/SYNCED");
+  fs::create_directory(path() + "/SYNCED");  // no file can have this name
+  foliot::virtual_clock time;
+  jobs::virtual_wall_clock wall(time);
+  auto store = std::make_unique<jobs::embedded_store>(
+      jobs::embedded_options{.folder = path(), .disk_reserve = 0, .clocks = {&wall, &time}});
+  put(*store);
+  fs::rename(path(), path() + ".old");
+  fs::rename(other(), path());
+  const auto before = foliot_test::files_of(path());
+  for (int each = 0; each < 3; ++each) {
+    time.advance(jobs::detail::between_marks);
+    put(*store);
+  }
+  EXPECT_TRUE(foliot_test::files_of(path()) == before);
 }
 
 TEST_F(locked_folder, is_not_held_by_a_program_that_this_one_starts) {
