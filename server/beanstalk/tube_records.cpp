@@ -22,6 +22,13 @@ void append_to_list(std::string& to, std::string_view tube) {
 
 }  // namespace
 
+std::size_t size_in_list(std::string_view tube) noexcept {
+  constexpr std::size_t around = std::string_view("- \n").size();
+  constexpr std::size_t quotes = 2;
+  constexpr std::size_t longest_escape = std::string_view(R"(\x00)").size();
+  return is_tube_name(tube) ? tube.size() + around : longest_escape * tube.size() + quotes + around;
+}
+
 std::shared_ptr<const shared_text> make_list(held_memory& in, const std::vector<std::string>& names) {
   std::vector<shared_piece> pieces;
   for (std::size_t begin = 0; begin < names.size(); begin += tubes_of_a_piece) {

@@ -77,8 +77,8 @@ class held_tube {
 /// How many names are in a piece of a list.
 inline constexpr std::size_t tubes_of_a_piece = 128;
 
-/// The bytes of a name in a list.
-[[nodiscard]] constexpr std::size_t size_in_list(std::string_view tube) noexcept { return tube.size() + 3; }
+/// The bytes of a name in a list; of one in quotes, the most that it may have.
+[[nodiscard]] std::size_t size_in_list(std::string_view tube) noexcept;
 /// The lines of a list of these names, in pieces. A name that no client can give is in quotes: programs that use the
 /// store without the server may have made such a tube.
 [[nodiscard]] std::shared_ptr<const shared_text> make_list(held_memory& in, const std::vector<std::string>& names);

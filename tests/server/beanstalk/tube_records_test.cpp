@@ -92,6 +92,18 @@ TEST(TubeRecords, NoMoreTubesThanAllowedAreHeld) {
   EXPECT_EQ(all.size(), 2U);
 }
 
+TEST(TubeRecords, AListOfNamesInQuotesIsNoLongerThanTheRoomForIt) {
+  held_memory memory(std::size_t{1} << 20);
+  tube_records all;
+  for (char each = '0'; each <= '9'; ++each) all.obtain(std::string(199, '\x01') + each);
+  const std::size_t room = all.bytes_of_list();
+  std::size_t length = 0;
+  const auto list = all.list(memory);
+  for (const shared_piece& each : list->pieces()) length += each->text().size();
+  EXPECT_GT(length, std::size_t{10} * 199 * 4);
+  EXPECT_LE(length, room);
+}
+
 TEST(TubeRecords, AListQuotesNamesThatNoClientCanGive) {
   held_memory memory(std::size_t{1} << 20);
   const auto list = make_list(memory, names{"mail", "1e3", "a\n- b", "-1", "a: \"b\"", ""});
