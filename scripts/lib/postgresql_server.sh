@@ -45,10 +45,11 @@ initialise() {
     (cd "$(dirname -- "$1")" && as_server "$programs/initdb" -D "$1" -U postgres --auth=trust --no-sync) >/dev/null
 }
 
-# The same, as a copy of what initdb has made before. Scripts that begin at once wait for the first one. Each server has an
-# identifier of its own: pg_resetwal makes one where it finds none.
+# The same, as a copy of what initdb has made before with this script and this locale. Scripts that begin at once wait for
+# the first one. Each server has an identifier of its own.
 copy_model() {
-    local numbers model=$FOLIOT_POSTGRESQL_MODELS/$(basename -- "$(dirname -- "$programs")")-${LC_ALL:-${LANG:-C}}
+    local model=$FOLIOT_POSTGRESQL_MODELS/$(basename -- "$(dirname -- "$programs")")
+    model+=-$({ cat -- "${BASH_SOURCE[0]}" && locale; } 2>/dev/null | cksum | cut -d' ' -f1)
     mkdir -p -- "$FOLIOT_POSTGRESQL_MODELS"
     exec {lock}>"$model.lock"
     flock "$lock"
@@ -62,12 +63,9 @@ copy_model() {
     fi
     exec {lock}>&-
     cp -a -- "$model" "$1"
-    # The numbers that the server would give next.
-    numbers=$("$programs/pg_controldata" "$1" | sed -nE "s/.*NextXID: +0:([0-9]+)$/-x \1/p; s/.*NextOID: +/-o /p; \
-        s/.*oldestXID: +/-u /p")
-    : >"$1/global/pg_control"
-    # shellcheck disable=SC2086  # options and their values
-    (cd "$(dirname -- "$1")" && as_server "$programs/pg_resetwal" -f $numbers -D "$1") >/dev/null 2>&1
+    # The identifier is what pg_control begins with. pg_resetwal keeps the rest, and writes the checksum anew.
+    head -c 6 /dev/urandom | dd of="$1/global/pg_control" conv=notrunc status=none
+    (cd "$(dirname -- "$1")" && as_server "$programs/pg_resetwal" -f -D "$1") >/dev/null 2>&1
 }
 
 # follow PRIMARY [PORT]: makes $folder a synchronous standby of the server in PRIMARY.

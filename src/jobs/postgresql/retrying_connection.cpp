@@ -48,8 +48,10 @@ reply retrying_connection::run(call what) {
   const clock& time = monotonic_clock::instance();
   const instant begin = time.now();
   // A migration may have ended since the last call.
-  std::vector<call> calls{call(statements::admit), std::move(what)};
-  calls.front().add(history_of_schema().version);
+  std::vector<call> calls;  // not from a list, which would copy the arguments
+  calls.reserve(2);
+  calls.emplace_back(statements::admit).add(history_of_schema().version);
+  calls.push_back(std::move(what));
   for (;;) {
     try {
       if (connection_ == nullptr) {

@@ -36,6 +36,12 @@ class postgresql_server {
       const std::string made = new_database();
       make(made);
       model_ = name_of(made);
+      // A database cannot be copied while somebody is connected to it, and `make` may have disconnected just now.
+      postgresql_connection over("host=" + folder_ + " user=postgres dbname=postgres");
+      while (over.sql("SELECT count(*) FROM pg_stat_activity, pg_sleep(0.01) WHERE backend_type = 'client backend' "
+                      "AND datname = '" +
+                      model_ + "'") != "0") {
+      }
     }
     return new_database_like(model_);
   }

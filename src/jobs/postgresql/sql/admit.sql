@@ -3,7 +3,7 @@
 -- Function: admit().
 -- Called by: a node before it announces itself, and a program before each step by which it changes the map or moves a tube; in
 -- the same transaction.
--- Locks: lock_of_migration(), shared, until the transaction ends. So a caller waits for a migration that is under way, and a
+-- Locks: lock_of_migration() shared, and foliot.map in ACCESS SHARE, until the transaction ends. So a caller waits for a migration that is under way, and a
 -- migration that begins later waits for the caller's transaction.
 
 -- Fails with FL003 if this schema is only for newer programs. `program` is the version of the schema that the program knows.
