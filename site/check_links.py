@@ -15,8 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 
 # An element with an attribute that counts. Most have none, such as the coloured words of a source, and take the parser most
-# of its time. Scripts, styles and comments have no elements.
-ELEMENT = re.compile(r"<[a-zA-Z][^<>]*\s(?:id|name|href|src)\s*=[^<>]*>", re.I)
+# of its time. Scripts, styles and comments have no elements. A value in quotes may hold any character.
+PART = r"""(?:[^<>"']|"[^"]*"|'[^']*')*"""
+ELEMENT = re.compile(rf"<[a-zA-Z]{PART}\s(?:id|name|href|src)\s*={PART}>", re.I)
 NO_ELEMENTS = re.compile(r"<!--.*?-->|(<(script|style)\b[^>]*>).*?(?=</\2)", re.S | re.I)
 
 

@@ -63,6 +63,8 @@ def included_path(file: File, quote: str, name: str) -> str | None:
 
 
 def include_breach(file: File, quote: str, name: str) -> str | None:
+    if file.path.startswith("include/") and quote == '"' and not name.startswith("foliot/"):
+        return f"a public header includes only installed headers: {name} is not one"
     if name.startswith("../"):
         return f"name {name} from its root (src/, programs/foliot/, tests/, or the tree's for server/)"
     if re.match(PROGRAM_LIBRARY, name) and not re.match(

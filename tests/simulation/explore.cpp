@@ -23,6 +23,7 @@ void explore(std::uint64_t count, const faults& with, const std::function<void()
     first = std::strtoull(only, nullptr, 10);
     count = 1;
   }
+  if (count == 0) ADD_FAILURE() << "a test needs a world: FOLIOT_SIMULATION_TIMES and _WORLDS are 1 or more";
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const auto failure = run(seed, with, main);
     if (failure || ::testing::Test::HasFailure()) {

@@ -80,6 +80,10 @@ class Includes(TidyTest):
         self.breaks("includes", "src/core/a.cpp", "#include <foliot/foliot.hpp>")
         self.keeps("src/core/a.cpp", "#include <foliot/version.hpp>")
 
+    def test_a_public_header_includes_only_what_is_installed(self):
+        self.keeps("include/foliot/jobs/a.hpp", '#include "foliot/jobs/b.hpp"', {"include/foliot/jobs/b.hpp": HEAD})
+        self.breaks("includes", "include/foliot/jobs/a.hpp", '#include "jobs/b.hpp"', 1, {"src/jobs/b.hpp": HEAD})
+
     def test_files_beside_and_above(self):
         self.keeps("src/queue/a.cpp", '#include "b.hpp"', {"src/queue/b.hpp": HEAD})
         self.breaks("includes", "src/queue/a.cpp", '#include "service/b.hpp"', 1, {"src/service/b.hpp": HEAD})

@@ -248,6 +248,7 @@ task<std::optional<std::string>> asked_for(std::string host, std::size_t succeed
 }
 
 // A name that could not be stored is no wrong name, and an address that could not be stored is no name.
+// For the first 200 allocations.
 TEST(Memory, IsWhatAHostLacks) {
   static_cast<void>(test::server());
   for (const std::string host : {"localhost", "127.0.0.1"}) {
