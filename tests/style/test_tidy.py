@@ -81,8 +81,9 @@ class Includes(TidyTest):
         self.keeps("src/core/a.cpp", "#include <foliot/version.hpp>")
 
     def test_a_public_header_includes_only_what_is_installed(self):
-        self.keeps("include/foliot/jobs/a.hpp", '#include "foliot/jobs/b.hpp"', {"include/foliot/jobs/b.hpp": HEAD})
-        self.breaks("includes", "include/foliot/jobs/a.hpp", '#include "jobs/b.hpp"', 1, {"src/jobs/b.hpp": HEAD})
+        first = HEAD + "#include <foliot/core/b.hpp>\n"
+        self.keeps("include/foliot/jobs/a.hpp", first + "#include <foliot/jobs/b.hpp>")
+        self.breaks("includes", "include/foliot/jobs/a.hpp", first + '#include "jobs/b.hpp"', 4, {"src/jobs/b.hpp": HEAD})
 
     def test_files_beside_and_above(self):
         self.keeps("src/queue/a.cpp", '#include "b.hpp"', {"src/queue/b.hpp": HEAD})
