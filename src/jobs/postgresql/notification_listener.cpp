@@ -64,17 +64,29 @@ std::optional<std::string> from_hex(std::string_view text) {
   return out;
 }
 
-/// Removes a descriptor from a poller before it is closed.
+/// A socket in a poller. It has a descriptor of its own: libpq closes its one where a connection is lost, and another
+/// thread may have got that number before this object ends.
 class polled_socket {
  public:
-  polled_socket(seam::poller& by, int socket) : by_(by), socket_(socket) { by_.add(socket, readiness::readable, 0); }
-  ~polled_socket() { by_.remove(socket_); }
+  polled_socket(seam::poller& by, int socket) : by_(by), mine_(::fcntl(socket, F_DUPFD_CLOEXEC, 0)) {
+    if (mine_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: fcntl");
+    try {
+      by_.add(mine_, readiness::readable, 0);
+    } catch (...) {
+      ::close(mine_);
+      throw;
+    }
+  }
+  ~polled_socket() {
+    by_.remove(mine_);
+    ::close(mine_);
+  }
   polled_socket(const polled_socket&) = delete;
   polled_socket& operator=(const polled_socket&) = delete;
 
  private:
   seam::poller& by_;
-  const int socket_;
+  const int mine_;
 };
 
 }  // namespace
