@@ -94,11 +94,11 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   /// a batch be reported that is not durable, so only then can this throw.
   void close() override;
 
-  /// Makes the new folder `to`, and the folder around it if that is missing, with a copy of the store: every batch that was reported before
-  /// the call is in it, and each later one as a whole or not at all. The copy is a store of its own, durable when this
-  /// returns. On the same file system it shares the tables with this store by hard links, which take no space until the
-  /// store changes. Any thread may call this while another one uses the store. Throws store_failure if the copy cannot
-  /// be made; this store goes on.
+  /// Makes the new folder `to`, and the folder around it if that is missing, with a copy of the store: every batch that
+  /// was reported before the call is in it, and each later one as a whole or not at all. The copy is a store of its
+  /// own, durable when this returns. On the same file system it shares the tables with this store by hard links, which
+  /// take no space until the store changes. Any thread may call this while another one uses the store. Throws
+  /// store_failure if the copy cannot be made; this store goes on.
   void back_up(const std::string& to);
 
  private:

@@ -38,8 +38,8 @@ struct replay_options {
 /// With a longer one, some times that a log can have would be too late to add it.
 inline constexpr duration longest_idle = std::chrono::days(21900);
 
-/// The slots of a wheel at the most: at 1 ms a turn of 70 minutes, with 64 MiB; in hierarchical-wheel for each level that
-/// is used. Those of 2^30, which an engine can have, would take 16 GiB before the first line is read.
+/// The slots of a wheel at the most: at 1 ms a turn of 70 minutes, with 64 MiB; in hierarchical-wheel for each level
+/// that is used. Those of 2^30, which an engine can have, would take 16 GiB before the first line is read.
 inline constexpr std::size_t most_wheel_slots = std::size_t{1} << 22;
 
 /// Throws failure for options that contradict each other, name an engine that does not exist, or name a log that
