@@ -233,7 +233,7 @@ bool had_memory(Function function) {
   }
 }
 
-/// Timers, named and measured, whose callbacks allocate.
+/// A service with named timers, statistics of callbacks, and callbacks that allocate.
 class service_life {
  public:
   service_life(virtual_clock& clock, service_options options) : clock_(clock), timers_(clock, std::move(options)) {}

@@ -181,7 +181,7 @@ TEST(Memory, MayBeMissingInTheFirstConnections) {
   EXPECT_TRUE(on_virtual_time(talk));
 }
 
-// OpenSSL may tell of it last, after what it could not do without it, or as what is wrong with a certificate.
+// OpenSSL may report a lack of memory behind another error, or as an error of the certificate.
 TEST(Memory, IsTheErrorWhereverOpenSSLTellsOfIt) {
   ERR_clear_error();
   ERR_raise(ERR_LIB_SSL, ERR_R_INTERNAL_ERROR);

@@ -95,7 +95,7 @@ class embedded_core {
   held_job* holder(const reservation& token);
   /// Reserves a job that is in the index `ready`, and not in the window.
   claimed_job reserve(record&& it, tube& home);
-  /// Ends a reservation whose job has left its place in the index `ready`.
+  /// Ends a reservation. Its job must have been removed from the index `ready` before.
   void end_reservation(held_job& it);
   /// A reserved job becomes ready. Its record is written, for its counters; its index entry stays as it is.
   void give_back(held_job& it);

@@ -41,8 +41,8 @@ inline constexpr milliseconds between_marks{10};
 class disk {
  public:
   /// Opens the database, which is made if the folder has none. The folder stays locked as long as this lives. `files`
-  /// is the file system, null for the system's. `salvage`: also if its write-ahead log is damaged, without what was
-  /// written behind the damage. `for_check`: see embedded_options. Throws store_failure.
+  /// is the file system, null for the system's. With `salvage` a damaged write-ahead log is accepted: the changes
+  /// behind the damage are lost. `for_check`: see embedded_options. Throws store_failure.
   disk(locked_folder folder, std::shared_ptr<rocksdb::FileSystem> files, bool salvage = false, bool for_check = false);
   disk(const disk&) = delete;
   disk& operator=(const disk&) = delete;

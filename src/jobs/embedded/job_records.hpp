@@ -4,7 +4,7 @@
 // written, or erased, lie in memory until end_batch(). The head of record_cache.hpp says which records stay longer.
 //
 // Invariants:
-//   1. A read finds what was saved, added or erased last, be it written to the disk or not.
+//   1. A read sees the last save, addition or erasure, even before it is written to the disk.
 //   2. If a record has fields or a history, the folder has the version of the format that goes with them: it is written
 //      with the first such record.
 //
@@ -24,7 +24,7 @@
 
 namespace foliot::jobs::detail {
 
-/// Throws store_failure: what is wrong with the jobs in this folder.
+/// Throws a store_failure that names the folder and the damage, and advises to restore a backup.
 [[noreturn]] void throw_damaged(const std::string& folder, const std::string& what);
 
 class job_records {

@@ -81,7 +81,7 @@ class PostgresqlLongFields : public PostgresqlFields {
     }
     EXPECT_EQ(node_->execute(batch).answers.size(), jobs_);
   }
-  /// How many rows of fields that lie apart a session reads for this statement, and what it returns.
+  /// Executes the statement. Returns how many rows it reads from the TOAST tables, and its result.
   std::pair<std::int64_t, std::string> reads_of(const std::string& statement) {
     postgresql_connection fresh(database_);
     fresh.sql("BEGIN");

@@ -475,7 +475,7 @@ TEST_F(PostgresqlMapMigrated, ADatabaseThatANewerProgramHasMigratedTakesNoJobFro
 TEST_F(PostgresqlMapMigrated, ATransactionThatHasWaitedForTheMigrationIsRefused) {
   postgresql_connection mover(first_);
   mover.sql("PREPARE admit AS SELECT foliot.admit(2)");
-  for (int i = 0; i < 8; ++i) mover.sql("EXECUTE admit");  // with a plan that this session keeps
+  for (int i = 0; i < 8; ++i) mover.sql("EXECUTE admit");  // after some calls the connection keeps the plan
   postgresql_connection migration(first_);
   migration.sql("BEGIN");
   migration.sql("SELECT pg_advisory_xact_lock(foliot.lock_of_migration())");
