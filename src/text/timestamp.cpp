@@ -48,6 +48,27 @@ std::optional<sys_days> existing_date(int y, unsigned m, int d) noexcept {
   return sys_days(date);
 }
 
+/// The time of day in 12:34:56, which `text` begins with; nothing if it begins with something else.
+std::optional<seconds> time_of_day(std::string_view text) noexcept {
+  if (text.size() < 8 || text[2] != ':' || text[5] != ':') return std::nullopt;
+  const int hour = number_at(text, 0, 2);
+  const int minute = number_at(text, 3, 2);
+  const int second = number_at(text, 6, 2);
+  if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) return std::nullopt;
+  return std::chrono::hours(hour) + std::chrono::minutes(minute) + seconds(second);
+}
+
+/// How far a zone is ahead of UTC: Z, +01:00; nothing if the text is none.
+std::optional<seconds> ahead_in_zone(std::string_view text) noexcept {
+  if (text == "Z" || text == "z") return seconds(0);
+  if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;
+  const int hour = number_at(text, 1, 2);
+  const int minute = number_at(text, 4, 2);
+  if (hour < 0 || hour > 23 || minute < 0 || minute > 59) return std::nullopt;
+  const seconds ahead = std::chrono::hours(hour) + std::chrono::minutes(minute);
+  return text[0] == '+' ? ahead : -ahead;
+}
+
 instant to_instant(seconds since_epoch) noexcept { return instant::from_nanoseconds(nanoseconds(since_epoch).count()); }
 
 /// An instant as the parts of a date and a time.
@@ -96,6 +117,29 @@ std::optional<instant> parse_date(std::string_view text) noexcept {
   const auto date = existing_date(number_at(text, 0, 4), static_cast<unsigned>(month_number), number_at(text, 8, 2));
   if (!date) return std::nullopt;
   return to_instant(date->time_since_epoch());
+}
+
+std::optional<instant> parse_iso_time(std::string_view text) noexcept {
+  constexpr std::size_t date_length = 10;
+  constexpr std::size_t time_length = 19;
+  if (text.size() <= time_length) return std::nullopt;
+  const auto date = parse_date(text.substr(0, date_length));
+  const auto of_day = time_of_day(text.substr(date_length + 1));
+  const char between = text[date_length];
+  if (!date || !of_day || (between != 'T' && between != 't' && between != ' ')) return std::nullopt;
+  std::string_view rest = text.substr(time_length);
+  std::int64_t fraction = 0;
+  if (rest.front() == '.') {
+    rest.remove_prefix(1);
+    std::int64_t unit = 1'000'000'000;
+    const std::size_t digits = rest.find_first_not_of("0123456789");
+    if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
+    for (const char digit : rest.substr(0, digits)) fraction += (digit - '0') * (unit /= 10);
+    rest.remove_prefix(digits);
+  }
+  const auto ahead = ahead_in_zone(rest);
+  if (!ahead) return std::nullopt;
+  return *date + duration::nanoseconds(nanoseconds(*of_day - *ahead).count() + fraction);
 }
 
 void append_iso_time(std::string& to, instant time) {

@@ -31,6 +31,10 @@ void append_log_time(std::string& to, instant time);
 /// Reads 1995-08-01, as the first instant of that day in UTC.
 [[nodiscard]] std::optional<instant> parse_date(std::string_view text) noexcept;
 
+/// Reads a time of RFC 3339: 1995-08-01T04:00:07Z, 1995-08-01T00:00:07.250-04:00. A space may stand in the place of the
+/// T; digits behind those of nanoseconds are dropped. A leap second counts as in parse_log_time().
+[[nodiscard]] std::optional<instant> parse_iso_time(std::string_view text) noexcept;
+
 /// Appends 1995-08-01T04:00:07Z, with the shortest exact fraction of a second if it has one. Precondition: the year has
 /// four digits.
 void append_iso_time(std::string& to, instant time);

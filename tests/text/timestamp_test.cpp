@@ -110,5 +110,28 @@ TEST(Timestamp, RefusesWhatIsNoDate) {
   }
 }
 
+TEST(ParseIsoTime, ReadsTimesOfRfc3339) {
+  EXPECT_EQ(parse_iso_time("1970-01-01T00:00:00Z"), at_second(0));
+  EXPECT_EQ(parse_iso_time("1995-08-01t00:00:07-04:00"), at_second(807249607));
+  EXPECT_EQ(parse_iso_time("1995-08-01 04:00:07z"), at_second(807249607));
+  EXPECT_EQ(parse_iso_time("1995-08-01T05:30:07+01:30"), at_second(807249607));
+  EXPECT_EQ(parse_iso_time("1970-01-01T00:00:00.25Z"), instant::from_nanoseconds(250'000'000));
+  EXPECT_EQ(parse_iso_time("1970-01-01T00:00:00.1234567899Z"), instant::from_nanoseconds(123'456'789));
+  EXPECT_EQ(parse_iso_time("1969-12-31T23:59:60Z"), at_second(0));
+  for (const std::int64_t each : {-9'000'000'000LL, 0LL, 1LL, 807'249'607LL, 7'000'000'000LL}) {
+    EXPECT_EQ(parse_iso_time(iso(at_second(each))), at_second(each));
+  }
+}
+
+TEST(ParseIsoTime, RefusesOtherTexts) {
+  for (const char* const each :
+       {"", "1995-08-01", "1995-08-01T04:00:07", "1995-08-01T04:00Z", "1995-02-29T04:00:07Z", "1995-08-01T24:00:00Z",
+        "1995-08-01T04:00:61Z", "1995-08-01T04:00:07.Z", "1995-08-01T04:00:07.5", "1995-08-01T04:00:07+0100",
+        "1995-08-01T04:00:07+24:00", "1995-08-01T04:00:07Z ", " 1995-08-01T04:00:07Z", "1995-08-01X04:00:07Z",
+        "1995-8-01T04:00:07Z", "9999-01-01T00:00:00Z"}) {
+    EXPECT_FALSE(parse_iso_time(each)) << each;
+  }
+}
+
 }  // namespace
 }  // namespace foliot::program

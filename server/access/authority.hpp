@@ -1,0 +1,116 @@
+// Knows who may do what: the entries of the file of access tokens at present, and the connections and requests that
+// hold rights by them.
+//
+//   authority who(read_token_file(path).entries);
+//   const std::shared_ptr<const rights> given = who.of_token(text);      // null: it lets nobody in
+//   const rights_holder here(&who, given, [&peer] { peer.close(); });
+//   …
+//   who.replace(read_token_file(path).entries);           // those whose rights are gone are told
+//   who.end_expired();                                    // and those whose time is over, to be called often
+//
+// Rights are gone if their entry is missing in the new list, has another digest, or allows less than before. A holder
+// whose entry allows more goes on with what it holds; a new end date counts for it at once. So nobody is told whose
+// rights are as good as before.
+//
+// Thread safety: any thread. of_token() costs a digest, a search in a hash table, and a lock that is held for a copy of
+// a pointer; it takes as long for an id that is not in the list. replace() is O(entries + holders); end_expired() is
+// O(entries), and O(holders) besides when an entry has ended since the last call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/clock.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/core/intrusive_list.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
+
+#include "digest.hpp"
+#include "rights.hpp"
+#include "token_file.hpp"
+
+namespace foliot::program {
+
+class authority;
+
+/// A connection or a request that holds rights. Is told once if these end before it is destroyed.
+class rights_holder {
+ public:
+  /// `rights_ended` is called on any thread, under the lock of the authority, or here if the rights are gone already:
+  /// it must not wait, throw, or use the authority. Of everything(), which never ends, pass no authority.
+  rights_holder(authority* by, std::shared_ptr<const rights> held, std::function<void()> rights_ended);
+  /// Returns when nothing is being told, so that what `rights_ended` refers to may be destroyed then.
+  ~rights_holder();
+  rights_holder(const rights_holder&) = delete;
+  rights_holder& operator=(const rights_holder&) = delete;
+
+  [[nodiscard]] const rights& held() const noexcept { return *held_; }
+  /// Whether the rights are gone. Any thread.
+  [[nodiscard]] bool has_ended() const noexcept { return has_ended_.load(seam::relaxed); }
+
+ private:
+  friend class authority;
+
+  authority* const by_;
+  const std::shared_ptr<const rights> held_;
+  const std::function<void()> rights_ended_;
+  /// Written under the lock of the authority, before `rights_ended_` is called. Relaxed: it publishes nothing, and an
+  /// operation that comes between the revocation and the end of the connection may be executed or not.
+  seam::atomic<bool> has_ended_{false};
+  list_links<rights_holder> links_;
+};
+
+class authority {
+ public:
+  /// `wall` shows the time in which entries end.
+  explicit authority(std::vector<access_entry> entries, const clock& wall = wall_clock::instance());
+  authority(const authority&) = delete;
+  authority& operator=(const authority&) = delete;
+  /// All holders must be gone.
+  ~authority();
+
+  /// The rights of an access token; null if it is none, was revoked, or has ended. Throws std::bad_alloc.
+  [[nodiscard]] std::shared_ptr<const rights> of_token(std::string_view text) const;
+  /// The rights of a certificate with this fingerprint, which the client has proved to own; null as above.
+  [[nodiscard]] std::shared_ptr<const rights> of_certificate(const sha256_digest& fingerprint) const;
+
+  /// From now on these are the entries. Tells the holders whose rights are gone. Returns how many these are. Throws
+  /// std::bad_alloc, with nothing changed.
+  std::size_t replace(std::vector<access_entry> entries);
+  /// Tells the holders whose rights have ended. Returns how many these are.
+  std::size_t end_expired() noexcept;
+
+  /// Grows with each replace().
+  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_.load(seam::relaxed); }
+  /// How many entries there are.
+  [[nodiscard]] std::size_t entries() const;
+
+ private:
+  friend class rights_holder;
+  struct table;
+
+  [[nodiscard]] std::shared_ptr<const table> present() const;
+  /// Null if they have ended.
+  [[nodiscard]] std::shared_ptr<const rights> while_they_last(const std::shared_ptr<const rights>& given) const;
+  /// Whether these rights are as good as ever by the present entries.
+  [[nodiscard]] bool last(const rights& held, instant now) const noexcept FOLIOT_REQUIRES(lock_);
+  /// Tells the holders whose rights do not last. Returns how many these are.
+  std::size_t tell_ended(instant now) noexcept FOLIOT_REQUIRES(lock_);
+
+  const clock& wall_;
+  /// Orders nothing: a reader who wants the entries locks.
+  seam::atomic<std::uint64_t> generation_{0};
+  mutable mutex lock_{lock_rank::context};  // held while a holder is told, which may close a connection
+  std::shared_ptr<const table> table_ FOLIOT_GUARDED_BY(lock_);
+  intrusive_list<rights_holder, &rights_holder::links_> holders_ FOLIOT_GUARDED_BY(lock_);
+  /// The wall clock at the last end_expired(): entries that ended before have been told.
+  instant told_until_ FOLIOT_GUARDED_BY(lock_) = instant::earliest();
+};
+
+}  // namespace foliot::program
