@@ -16,13 +16,14 @@
 #include <vector>
 
 #include <foliot/core/instant.hpp>
+#include <foliot/jobs/operations.hpp>
 
 #include "digest.hpp"
 
 namespace foliot::program {
 
-/// Kinds of operations. Each operation has one.
-enum class scope : std::uint8_t { put, reserve, look, change, administer };
+/// Kinds of operations. The table of operations says which one each has.
+using scope = jobs::operation_scope;
 
 /// All scopes, with the names by which people write them.
 struct named_scope {

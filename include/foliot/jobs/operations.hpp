@@ -422,6 +422,15 @@ enum class operation_room : std::uint8_t {
   for_a_new_job,  ///< room beside that reserve
 };
 
+/// What a client must be allowed to do for an operation, where a program limits that.
+enum class operation_scope : std::uint8_t {
+  put,         ///< put jobs
+  reserve,     ///< reserve jobs, and end the reservations
+  look,        ///< see jobs and tubes
+  change,      ///< change and end jobs that no worker has
+  administer,  ///< change what concerns all jobs of a tube
+};
+
 /// What the table says of an operation.
 struct operation_facts {
   std::string_view name;
@@ -429,6 +438,7 @@ struct operation_facts {
   operation_target target;
   operation_spread spread;
   operation_room room;
+  operation_scope scope;
   /// Whether the answer may have the bodies of jobs that no bound of bytes limits.
   bool brings_body = false;
 };
@@ -476,32 +486,33 @@ using enum operation_effect;
 using enum operation_target;
 using enum operation_spread;
 using enum operation_room;
+using may = operation_scope;
 inline constexpr bool unbounded_body = true;
 
 /// The table of operations. An operation is its struct, its row here, and its implementation in each store. Calls,
-/// limits, the broker and the routing to several databases go by the row.
+/// limits, the broker, the routing to several databases and the server's check of rights go by the row.
 inline constexpr operation_table operations(
-    row<put, put_answer>("put", changes, by_tube, taken, for_a_new_job),
-    row<claim, claim_answer>("claim", changes, by_tubes, filled, none),
-    row<claim_job, claim_answer>("claim_job", changes, by_job, found, for_a_change, unbounded_body),
-    row<finish, holder_answer>("finish", changes, by_token, found, none),
-    row<release, holder_answer>("release", changes, by_token, found, for_a_change),
-    row<abandon, holder_answer>("abandon", changes, by_token, found, none),
-    row<bury, holder_answer>("bury", changes, by_token, found, for_a_change),
-    row<touch, holder_answer>("touch", changes, by_token, found, none),
-    row<kick, bulk_answer>("kick", changes, by_tube, filled, for_a_change),
-    row<kick_job, change_answer>("kick_job", changes, by_job, found, for_a_change),
-    row<cancel, change_answer>("cancel", changes, by_job, found, none),
-    row<reschedule, change_answer>("reschedule", changes, by_job, found, for_a_change),
-    row<fire_now, change_answer>("fire_now", changes, by_job, found, for_a_change),
-    row<pause, pause_answer>("pause", changes, by_tube, together, none),
-    row<peek, peek_answer>("peek", looks, by_job, found, none, unbounded_body),
-    row<peek_first, peek_answer>("peek_first", looks, by_tube, filled, none, unbounded_body),
-    row<count_tube, count_answer>("count_tube", looks, by_tube, together, none),
-    row<count_all, count_answer>("count_all", looks, by_store, together, none),
-    row<list_tubes, tubes_answer>("list_tubes", looks, by_store, together, none),
-    row<list_due, due_answer>("list_due", looks, by_store, together, none),
-    row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none));
+    row<put, put_answer>("put", changes, by_tube, taken, for_a_new_job, may::put),
+    row<claim, claim_answer>("claim", changes, by_tubes, filled, none, may::reserve),
+    row<claim_job, claim_answer>("claim_job", changes, by_job, found, for_a_change, may::reserve, unbounded_body),
+    row<finish, holder_answer>("finish", changes, by_token, found, none, may::reserve),
+    row<release, holder_answer>("release", changes, by_token, found, for_a_change, may::reserve),
+    row<abandon, holder_answer>("abandon", changes, by_token, found, none, may::reserve),
+    row<bury, holder_answer>("bury", changes, by_token, found, for_a_change, may::reserve),
+    row<touch, holder_answer>("touch", changes, by_token, found, none, may::reserve),
+    row<kick, bulk_answer>("kick", changes, by_tube, filled, for_a_change, may::change),
+    row<kick_job, change_answer>("kick_job", changes, by_job, found, for_a_change, may::change),
+    row<cancel, change_answer>("cancel", changes, by_job, found, none, may::change),
+    row<reschedule, change_answer>("reschedule", changes, by_job, found, for_a_change, may::change),
+    row<fire_now, change_answer>("fire_now", changes, by_job, found, for_a_change, may::change),
+    row<pause, pause_answer>("pause", changes, by_tube, together, none, may::administer),
+    row<peek, peek_answer>("peek", looks, by_job, found, none, may::look, unbounded_body),
+    row<peek_first, peek_answer>("peek_first", looks, by_tube, filled, none, may::look, unbounded_body),
+    row<count_tube, count_answer>("count_tube", looks, by_tube, together, none, may::look),
+    row<count_all, count_answer>("count_all", looks, by_store, together, none, may::look),
+    row<list_tubes, tubes_answer>("list_tubes", looks, by_store, together, none, may::look),
+    row<list_due, due_answer>("list_due", looks, by_store, together, none, may::look),
+    row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none, may::administer));
 
 }  // namespace table
 
@@ -523,6 +534,12 @@ using answer_of = detail::operation_rows::answer_of<Operation>;
 template <class Operation>
 [[nodiscard]] constexpr const operation_facts& facts_of() noexcept {
   return detail::table::operations.at(detail::operation_rows::place_of<Operation>());
+}
+
+/// The scope of an operation. Constant time.
+template <class Operation>
+[[nodiscard]] constexpr operation_scope scope_of() noexcept {
+  return facts_of<Operation>().scope;
 }
 
 }  // namespace foliot::jobs

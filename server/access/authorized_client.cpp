@@ -1,0 +1,109 @@
+#include "authorized_client.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "text/printable.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+std::string_view name_of(scope wanted) noexcept {
+  const auto known = std::ranges::find(all_scopes, wanted, &named_scope::what);
+  return known->name;
+}
+
+}  // namespace
+
+std::string authorized_client::who() const { return fmt::format("the access of '{}'", printable(allowed().id())); }
+
+void authorized_client::refuse_scope(scope wanted) const {
+  throw access_refused(access_refused::reason::no_scope,
+                       fmt::format("{} has not the scope '{}'", who(), name_of(wanted)));
+}
+
+void authorized_client::expect_scope(scope wanted) const {
+  if (by_.has_ended()) throw access_refused(access_refused::reason::ended, who() + " has ended");
+  if (!allowed().may(wanted)) refuse_scope(wanted);
+}
+
+void authorized_client::expect_tube(std::string_view tube) const {
+  if (allowed().has_tube(tube)) return;
+  throw access_refused(access_refused::reason::no_tube,
+                       fmt::format("{} does not include the tube '{}'", who(), printable(tube)));
+}
+
+void authorized_client::expect_all_tubes() const {
+  if (allowed().has_all_tubes()) return;
+  throw access_refused(access_refused::reason::no_tube, who() + " does not include all tubes");
+}
+
+void authorized_client::use(std::string_view tube) {
+  expect_tube(tube);
+  client_.use(tube);
+}
+
+std::size_t authorized_client::watch(std::string_view tube) {
+  expect_scope(jobs::scope_of<jobs::claim>());
+  expect_tube(tube);
+  return watched_ = client_.watch(tube);
+}
+
+std::size_t authorized_client::ignore(std::string_view tube) { return watched_ = client_.ignore(tube); }
+
+task<jobs::reserve_answer> authorized_client::reserve(std::optional<duration> timeout) {
+  expect_scope(jobs::scope_of<jobs::claim>());
+  if (watched_ == 0) {
+    throw access_refused(access_refused::reason::no_tube, who() + " does not include the tubes that are watched");
+  }
+  return client_.reserve(timeout);
+}
+
+task<jobs::peek_answer> authorized_client::look_within(jobs::job_name name) {
+  auto looking = client_.execute(jobs::peek{std::move(name), false});
+  jobs::peek_answer seen = co_await looking;
+  if (seen.job && !allowed().has_tube(seen.job->tube)) seen = {};
+  co_return seen;
+}
+
+task<jobs::tubes_answer> authorized_client::execute(jobs::list_tubes what) {
+  check(what);
+  return list_within(what);
+}
+
+task<jobs::tubes_answer> authorized_client::list_within(jobs::list_tubes what) {
+  auto listing = client_.execute(what);
+  jobs::tubes_answer listed = co_await listing;
+  std::erase_if(listed.tubes, [this](const std::string& each) { return !allowed().has_tube(each); });
+  co_return listed;
+}
+
+task<jobs::due_answer> authorized_client::execute(jobs::list_due what) {
+  check(what);
+  return due_within(std::move(what));
+}
+
+task<jobs::due_answer> authorized_client::due_within(jobs::list_due what) {
+  const auto order = [](const jobs::due_job& each) { return std::tuple(each.due, each.id); };
+  const std::vector<std::string> prefixes = allowed().prefixes_within(what.prefix);
+  jobs::due_answer all;
+  for (const std::string& each : prefixes) {
+    jobs::list_due within = what;
+    within.prefix = each;
+    auto listing = client_.execute(std::move(within));
+    jobs::due_answer listed = co_await listing;
+    const auto middle = static_cast<std::ptrdiff_t>(all.jobs.size());
+    std::ranges::move(listed.jobs, std::back_inserter(all.jobs));
+    std::ranges::inplace_merge(all.jobs, all.jobs.begin() + middle, {}, order);
+    if (all.jobs.size() > what.count) all.jobs.resize(what.count);
+  }
+  co_return all;
+}
+
+}  // namespace foliot::program

@@ -1,0 +1,248 @@
+// The one place in which the rights of a client are checked: between a protocol and the broker. A protocol has no
+// client of the broker but this one, so it has no operation that could be forgotten.
+//
+//   authorized_client client(broker, holder);
+//   auto putting = client.execute(jobs::put{.tube = "mail", .body = "hello"});   // or throws access_refused
+//   const jobs::put_answer put = co_await putting;
+//
+// An operation is allowed by its scope, which stands in the table of operations, and by its tubes:
+//   - one that names tubes, or a job by tube and key, is refused if one of them is out of the rights;
+//   - one that names a job by its id, or by the token of a reservation, is answered as if there were no such job if
+//     that is in another tube. The tube of a job never changes, so a look before the operation is enough;
+//   - one that is about the whole store has an answer about the tubes that are in, or is refused to a client that has
+//     not all tubes.
+//
+// What a client holds it may end, for it got the job by its rights. When the rights end, every operation is refused
+// from then on; the owner of the holder closes the connection.
+//
+// Thread safety: as jobs::client, which it has. Cost: without limits on tubes, a comparison; with them, a search in the
+// prefixes, and for a job that is named by its id a look at the job, in a batch before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "authority.hpp"
+#include "rights.hpp"
+
+namespace foliot::program {
+
+/// The rights of a client do not allow an operation. Nothing has changed.
+class access_refused : public std::runtime_error {
+ public:
+  enum class reason : std::uint8_t {
+    ended,     ///< the rights have ended, or were revoked
+    no_scope,  ///< they lack the scope of the operation
+    no_tube,   ///< they lack a tube that it names, or all tubes
+  };
+
+  access_refused(reason what, const std::string& sentence) : std::runtime_error(sentence), why_(what) {}
+  [[nodiscard]] reason why() const noexcept { return why_; }
+
+ private:
+  reason why_;
+};
+
+namespace detail {
+
+/// Whether an operation names a job in a way that does not tell its tube.
+template <class Operation>
+inline constexpr bool names_a_job = jobs::facts_of<Operation>().target == jobs::operation_target::by_job ||
+                                    jobs::facts_of<Operation>().target == jobs::operation_target::by_token;
+
+/// Whether an operation about the whole store has an answer about the tubes that a client may see.
+template <class Operation>
+inline constexpr bool is_answered_within_rights =
+    std::is_same_v<Operation, jobs::list_tubes> || std::is_same_v<Operation, jobs::list_due>;
+
+/// The answer to an operation about a job that does not exist.
+template <class Answer>
+Answer answer_of_no_job() {
+  Answer none{};
+  if constexpr (requires { Answer::kind::gone; }) none.what = Answer::kind::gone;
+  if constexpr (requires { Answer::kind::not_held; }) none.what = Answer::kind::not_held;
+  return none;
+}
+
+}  // namespace detail
+
+class authorized_client {
+ public:
+  /// Both must outlive it. Throws broker_full, broker_closed, store_failure.
+  authorized_client(jobs::broker& with, const rights_holder& by) : by_(by), client_(with) {}
+  authorized_client(const authorized_client&) = delete;
+  authorized_client& operator=(const authorized_client&) = delete;
+
+  [[nodiscard]] const rights& allowed() const noexcept { return by_.held(); }
+
+  /// Throws access_refused if the operation is refused. execute() does the same.
+  template <class Operation>
+  void check(const Operation& what) const {
+    using enum jobs::operation_target;
+    constexpr jobs::operation_target target = jobs::facts_of<Operation>().target;
+    expect_scope(jobs::scope_of<Operation>());
+    if (allowed().has_all_tubes()) return;
+    if constexpr (target == by_tube) {
+      expect_tube(what.tube);
+    } else if constexpr (target == by_tubes) {
+      for (const std::string& each : what.tubes) expect_tube(each);
+    } else if constexpr (target == by_job && requires { what.name; }) {
+      if (const auto* const key = std::get_if<jobs::job_key>(&what.name)) expect_tube(key->tube);
+    } else if constexpr (target == by_store && !detail::is_answered_within_rights<Operation>) {
+      expect_all_tubes();
+    }
+  }
+
+  /// As client::execute(), for an operation that names tubes or is about the whole store. Throws access_refused
+  /// besides.
+  template <class Operation>
+    requires(!detail::names_a_job<Operation> && !detail::is_answered_within_rights<Operation>)
+  [[nodiscard]] jobs::in_flight<Operation> execute(Operation what) {
+    check(what);
+    return client_.execute(std::move(what));
+  }
+  /// The same for one that names a job. It is queued when the task is awaited. Throws access_refused here.
+  template <class Operation>
+    requires detail::names_a_job<Operation>
+  [[nodiscard]] task<jobs::answer_of<Operation>> execute(Operation what) {
+    check(what);
+    return execute_on_job(std::move(what));
+  }
+  /// Lists the tubes that are in the rights. Queued when the task is awaited.
+  [[nodiscard]] task<jobs::tubes_answer> execute(jobs::list_tubes what);
+  /// Lists the jobs of such tubes: O(prefixes of the rights) pages, made one.
+  [[nodiscard]] task<jobs::due_answer> execute(jobs::list_due what);
+
+  /// The answers of execute_and_look().
+  template <class Operation>
+  struct seen_change {
+    jobs::peek_answer seen;  ///< the job before, without its body; none: it is not known
+    jobs::answer_of<Operation> changed;
+  };
+  /// As execute(), with a look at the job before: both in one batch where that is possible. The look may fail by
+  /// itself.
+  template <class Operation>
+    requires detail::names_a_job<Operation>
+  [[nodiscard]] task<seen_change<Operation>> execute_and_look(Operation what) {
+    check(what);
+    return look_and_execute(std::move(what));
+  }
+
+  /// For what the server itself does for its books, and what no client sees: not checked.
+  template <class Operation>
+  [[nodiscard]] jobs::in_flight<Operation> execute_for_server(Operation what) {
+    return client_.execute(std::move(what));
+  }
+
+  // As the functions of the same names of jobs::client. Those that throw access_refused say so.
+
+  /// Throws access_refused if the tube is out of the rights.
+  void use(std::string_view tube);
+  /// The client is a user of no tube any more.
+  void use_none() { client_.use(""); }
+  /// Throws access_refused if the tube is out of the rights, or reserving is.
+  std::size_t watch(std::string_view tube);
+  std::size_t ignore(std::string_view tube);
+  /// Throws access_refused, also if no tube is watched.
+  [[nodiscard]] task<jobs::reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
+
+  // For jobs that the client holds. Each throws access_refused.
+
+  [[nodiscard]] jobs::in_flight<jobs::finish> finish(jobs::job_id id) {
+    expect_scope(jobs::scope_of<jobs::finish>());
+    return client_.finish(id);
+  }
+  [[nodiscard]] jobs::in_flight<jobs::release> release(jobs::job_id id, std::optional<jobs::priority> urgency,
+                                                       jobs::due_at due) {
+    expect_scope(jobs::scope_of<jobs::release>());
+    return client_.release(id, urgency, due);
+  }
+  [[nodiscard]] jobs::in_flight<jobs::bury> bury(jobs::job_id id, std::optional<jobs::priority> urgency) {
+    expect_scope(jobs::scope_of<jobs::bury>());
+    return client_.bury(id, urgency);
+  }
+  [[nodiscard]] jobs::in_flight<jobs::touch> touch(jobs::job_id id) {
+    expect_scope(jobs::scope_of<jobs::touch>());
+    return client_.touch(id);
+  }
+  [[nodiscard]] std::optional<jobs::reservation> held(jobs::job_id id) const { return client_.held(id); }
+  [[nodiscard]] std::size_t reservations() const noexcept { return client_.reservations(); }
+
+ private:
+  void expect_scope(scope wanted) const;
+  void expect_tube(std::string_view tube) const;
+  void expect_all_tubes() const;
+  [[noreturn]] void refuse_scope(scope wanted) const;
+  [[nodiscard]] std::string who() const;
+
+  /// The job whose tube must be looked up, if it must.
+  template <class Operation>
+  [[nodiscard]] std::optional<jobs::job_id> unknown_tube_of(const Operation& what) const {
+    if (allowed().has_all_tubes()) return std::nullopt;
+    if constexpr (requires { what.token; }) {
+      return what.token.id;
+    } else if constexpr (requires { what.name; }) {
+      const auto* const id = std::get_if<jobs::job_id>(&what.name);
+      return id == nullptr ? std::nullopt : std::optional(*id);
+    } else {
+      return what.id;
+    }
+  }
+  /// Looks at the job; none if it is gone, or in a tube that is out.
+  [[nodiscard]] task<jobs::peek_answer> look_within(jobs::job_name name);
+
+  template <class Operation>
+  task<jobs::answer_of<Operation>> execute_on_job(Operation what) {
+    if (const auto id = unknown_tube_of(what)) {
+      auto looking = look_within(*id);
+      const jobs::peek_answer seen = co_await looking;
+      if (!seen.job) co_return detail::answer_of_no_job<jobs::answer_of<Operation>>();
+    }
+    auto executing = client_.execute(std::move(what));
+    auto answer = co_await executing;
+    co_return answer;
+  }
+
+  template <class Operation>
+  task<seen_change<Operation>> look_and_execute(Operation what) {
+    seen_change<Operation> done;
+    if (const auto id = unknown_tube_of(what)) {
+      auto looking_within = look_within(*id);
+      done.seen = co_await looking_within;
+      done.changed = detail::answer_of_no_job<jobs::answer_of<Operation>>();
+      if (!done.seen.job) co_return done;
+      auto changing = client_.execute(std::move(what));
+      done.changed = co_await changing;
+      co_return done;
+    }
+    auto looking = client_.execute(jobs::peek{what.name, false});
+    auto executing = client_.execute(std::move(what));
+    try {
+      done.seen = co_await looking;
+    } catch (const jobs::store_unavailable&) {
+      // The answer depends on the change alone, which may have been executed nevertheless.
+    }
+    done.changed = co_await executing;
+    co_return done;
+  }
+
+  task<jobs::tubes_answer> list_within(jobs::list_tubes what);
+  task<jobs::due_answer> due_within(jobs::list_due what);
+
+  const rights_holder& by_;
+  jobs::client client_;
+  std::size_t watched_ = 0;  // tubes
+};
+
+}  // namespace foliot::program
