@@ -17,6 +17,7 @@ void add_map(CLI::App& program, command& chosen);
 void add_replay(CLI::App& program, command& chosen);
 void add_sample(CLI::App& program, command& chosen);
 void add_serve(CLI::App& program, command& chosen);
+void add_token(CLI::App& program, command& chosen);
 void add_top(CLI::App& program, command& chosen);
 
 }  // namespace foliot::program

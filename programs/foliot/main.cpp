@@ -83,6 +83,7 @@ exit_code run(int argc, char** argv) {
   add_serve(program, chosen);
   add_copy(program, chosen);
   add_map(program, chosen);
+  add_token(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help and --version
@@ -95,8 +96,8 @@ exit_code run(int argc, char** argv) {
   }
   if (!chosen)
     throw failure(
-        "no command: name one of 'foliot serve', 'foliot copy FROM TO', 'foliot map DATABASE', 'foliot replay LOG', "
-        "'foliot sample', 'foliot bench' and 'foliot top PATH'; see foliot --help");
+        "no command: name one of 'foliot serve', 'foliot token', 'foliot copy FROM TO', 'foliot map DATABASE', "
+        "'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see foliot --help");
   chosen();
   return exit_code::success;
 }

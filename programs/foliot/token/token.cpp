@@ -1,0 +1,251 @@
+#include "token.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+
+#include "output_file.hpp"
+#include "server/access/access_token.hpp"
+#include "server/access/token_file.hpp"
+#include "temporary_file.hpp"
+#include "text/duration_text.hpp"
+#include "text/failure.hpp"
+#include "text/printable.hpp"
+#include "text/timestamp.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+/// The folder of the file, which other commands that change the file leave alone meanwhile.
+class locked_folder {
+ public:
+  explicit locked_folder(const std::string& name)
+      : name_(name), descriptor_(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0) throw system_failure("open the folder", name_, errno);
+    while (::flock(descriptor_, LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      const int error = errno;
+      ::close(descriptor_);
+      throw system_failure("lock the folder", name_, error);
+    }
+  }
+  ~locked_folder() { ::close(descriptor_); }
+  locked_folder(const locked_folder&) = delete;
+  locked_folder& operator=(const locked_folder&) = delete;
+
+  /// Has the names of its files reach the disk.
+  void sync() const {
+    if (::fsync(descriptor_) != 0) throw system_failure("write", name_, errno);
+  }
+
+ private:
+  const std::string name_;
+  const int descriptor_;
+};
+
+/// Where the file is, or is to be: not a link to it, which would be replaced by a file.
+std::string place_of(const std::string& file) {
+  std::error_code error;
+  const auto place = std::filesystem::weakly_canonical(file, error);
+  return error ? file : place.string();
+}
+
+void write_all(int to, std::string_view text, const std::string& name) {
+  while (!text.empty()) {
+    const auto written = ::write(to, text.data(), text.size());
+    if (written < 0 && errno != EINTR) throw system_failure("write", name, errno);
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// Puts the text in the place of the file, for its owner alone.
+void replace(const std::string& place, std::string_view text, const locked_folder& in) {
+  constexpr ::mode_t owner_only = 0600;
+  temporary_file next(place);
+  if (::fchmod(next.descriptor(), owner_only) != 0) throw system_failure("write", place, errno);
+  struct stat before{};
+  if (::stat(place.c_str(), &before) == 0) {
+    // The file belongs to the user of the server, also if root changes it.
+    static_cast<void>(::fchown(next.descriptor(), before.st_uid, before.st_gid));
+  }
+  write_all(next.descriptor(), text, place);
+  if (::fsync(next.descriptor()) != 0) throw system_failure("write", place, errno);
+  next.publish();
+  in.sync();
+}
+
+/// The file; an empty one if it is missing and may be.
+token_file read(const std::string& place, bool may_be_missing) {
+  if (may_be_missing && state_of_file(place) == file_state()) {
+    struct stat seen{};
+    if (::stat(place.c_str(), &seen) != 0 && errno == ENOENT) return {};
+  }
+  try {
+    return read_token_file(place);
+  } catch (const token_file_error& error) {
+    throw failure(error.what());
+  }
+}
+
+/// Puts what `next` makes of the file in its place.
+void change(const std::string& file, bool may_be_missing, const std::function<std::string(const token_file&)>& next) {
+  const std::string place = place_of(file);
+  const std::string folder = std::filesystem::path(place).parent_path().string();
+  const locked_folder locked(folder.empty() ? "." : folder);
+  replace(place, next(read(place, may_be_missing)), locked);
+}
+
+/// Throws failure with the sentence, if it is one.
+void expect_right(std::string_view option, const std::string& sentence) {
+  if (!sentence.empty()) throw failure(fmt::format("{}: {}", option, sentence));
+}
+
+instant end_of(const std::string& text) {
+  if (const auto length = parse_duration(text)) return wall_clock::instance().now() + *length;
+  instant end;
+  const std::string wrong = read_end(text, end);
+  expect_right("--ends", wrong.empty() ? wrong : wrong + ", or a duration from now such as 90d");
+  return end;
+}
+
+/// To the second: that is enough, and reads better.
+instant whole_second(instant time) {
+  constexpr std::int64_t second = 1'000'000'000;
+  return time.is_never() ? time : instant::from_nanoseconds(time.nanoseconds() / second * second);
+}
+
+access_entry entry_of(const token_options& options, const std::string& id, const sha256_digest& proof) {
+  std::string name;
+  expect_right("--name", read_name(options.name, name));
+  scope_set scopes;
+  expect_right("--scopes", read_scopes(options.scopes, scopes));
+  std::vector<std::string> prefixes;
+  expect_right("--tubes", read_prefixes(options.tubes, prefixes));
+  const instant ends = whole_second(end_of(options.ends));
+  access_entry made;
+  made.what = options.fingerprint.empty() ? access_entry::kind::token : access_entry::kind::certificate;
+  made.given = std::make_shared<const rights>(id, std::move(name), scopes, std::move(prefixes), ends, proof);
+  return made;
+}
+
+bool has_id(const token_file& in, std::string_view id) {
+  return std::ranges::any_of(in.entries, [id](const access_entry& each) { return each.given->id() == id; });
+}
+
+sha256_digest proof_of(const std::string& fingerprint) {
+  const auto read = parse_digest(fingerprint);
+  if (!read) {
+    throw failure(
+        fmt::format("--certificate: '{}' is not a SHA-256 fingerprint: take that of 'openssl x509 -in FILE -noout "
+                    "-fingerprint -sha256'",
+                    printable(fingerprint)));
+  }
+  return *read;
+}
+
+/// The text with the new entry. Throws failure if the file has the certificate already.
+std::string with_new_entry(const token_file& now, const access_entry& added) {
+  for (const access_entry& each : now.entries) {
+    if (each.what == added.what && each.given->proof() == added.given->proof()) {
+      throw failure(fmt::format("the certificate has an entry with the id '{}': revoke that first", each.given->id()));
+    }
+  }
+  return with_entry(now.text, added);
+}
+
+std::string text_of_prefixes(const rights& given) {
+  if (given.has_all_tubes()) return "*";
+  std::string text;
+  for (const std::string& each : given.prefixes()) text += (text.empty() ? "" : " ") + printable(each);
+  return text;
+}
+
+std::string text_of_scopes(const rights& given) {
+  std::string text;
+  for (const named_scope& each : all_scopes) {
+    if (given.may(each.what)) text += fmt::format("{}{}", text.empty() ? "" : " ", each.name);
+  }
+  return text;
+}
+
+std::string text_of_end(const rights& given) {
+  if (given.ends().is_never()) return "never";
+  std::string text;
+  append_iso_time(text, given.ends());
+  return given.ends() <= wall_clock::instance().now() ? text + " (ended)" : text;
+}
+
+}  // namespace
+
+void make_token(const token_options& options) {
+  const bool is_certificate = !options.fingerprint.empty();
+  std::string shown;
+  std::string id;
+  change(options.file, true, [&](const token_file& now) {
+    do {
+      shown = is_certificate ? access_token::new_id() : access_token::make();
+      id = is_certificate ? shown : std::string(access_token::parse(shown)->id());
+    } while (has_id(now, id));
+    const sha256_digest proof = is_certificate ? proof_of(options.fingerprint) : sha256_of(shown);
+    return with_new_entry(now, entry_of(options, id, proof));
+  });
+  try {
+    print(shown + "\n");
+  } catch (const failure&) {
+    revoke_tokens(options.file, {id});  // nobody has seen it
+    throw;
+  }
+}
+
+void list_tokens(const std::string& file) {
+  const token_file now = read(file, false);
+  using row = std::array<std::string, 6>;
+  std::vector<row> rows{{"ID", "KIND", "NAME", "SCOPES", "TUBES", "ENDS"}};
+  for (const access_entry& each : now.entries) {
+    const rights& given = *each.given;
+    rows.push_back({given.id(), each.what == access_entry::kind::token ? "token" : "certificate", given.name(),
+                    text_of_scopes(given), text_of_prefixes(given), text_of_end(given)});
+  }
+  std::string text;
+  for (const row& one : rows) {
+    for (std::size_t i = 0; i + 1 < one.size(); ++i) {
+      const auto widest = std::ranges::max(rows, {}, [i](const row& each) { return each[i].size(); });
+      text += fmt::format("{:<{}}", one[i], widest[i].size() + 2);
+    }
+    text += one.back() + "\n";
+  }
+  print(text);
+  if (!now.warning.empty()) fmt::print(stderr, "foliot: {}\n", printable(now.warning));
+}
+
+void revoke_tokens(const std::string& file, const std::vector<std::string>& ids) {
+  change(file, false, [&](const token_file& now) {
+    for (const std::string& each : ids) {
+      if (!has_id(now, each)) throw failure(fmt::format("'{}' has no entry with the id '{}'", file, printable(each)));
+    }
+    std::string text = now.text;
+    for (auto entry = now.entries.rbegin(); entry != now.entries.rend(); ++entry) {  // so that the lines stay right
+      if (std::ranges::find(ids, entry->given->id()) != ids.end()) text = without_entry(text, *entry);
+    }
+    return text;
+  });
+}
+
+}  // namespace foliot::program
