@@ -45,13 +45,17 @@ void authorized_client::expect_all_tubes() const {
 }
 
 void authorized_client::use(std::string_view tube) {
-  expect_tube(tube);
+  check_use(tube);
   client_.use(tube);
 }
 
-std::size_t authorized_client::watch(std::string_view tube) {
+void authorized_client::check_watch(std::string_view tube) const {
   expect_scope(jobs::scope_of<jobs::claim>());
   expect_tube(tube);
+}
+
+std::size_t authorized_client::watch(std::string_view tube) {
+  check_watch(tube);
   return watched_ = client_.watch(tube);
 }
 

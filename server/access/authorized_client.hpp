@@ -124,7 +124,7 @@ class authorized_client {
   /// Lists the jobs of such tubes: O(prefixes of the rights) pages, made one.
   [[nodiscard]] task<jobs::due_answer> execute(jobs::list_due what);
 
-  /// The answers of execute_and_look().
+  /// The answers of the next two functions.
   template <class Operation>
   struct seen_change {
     jobs::peek_answer seen;  ///< the job before, without its body; none: it is not known
@@ -136,7 +136,14 @@ class authorized_client {
     requires detail::names_a_job<Operation>
   [[nodiscard]] task<seen_change<Operation>> execute_and_look(Operation what) {
     check(what);
-    return look_and_execute(std::move(what));
+    return unknown_tube_of(what) ? look_before(std::move(what)) : look_beside(std::move(what));
+  }
+  /// The same with a look in a batch before. If that fails, nothing has changed, and store_unavailable is not in doubt.
+  template <class Operation>
+    requires detail::names_a_job<Operation>
+  [[nodiscard]] task<seen_change<Operation>> execute_after_look(Operation what) {
+    check(what);
+    return look_before(std::move(what));
   }
 
   /// For what the server itself does for its books, and what no client sees: not checked.
@@ -148,11 +155,17 @@ class authorized_client {
   // As the functions of the same names of jobs::client. Those that throw access_refused say so.
 
   /// Throws access_refused if the tube is out of the rights.
+  void check_use(std::string_view tube) const { expect_tube(tube); }
   void use(std::string_view tube);
   /// The client is a user of no tube any more.
   void use_none() { client_.use(""); }
   /// Throws access_refused if the tube is out of the rights, or reserving is.
+  void check_watch(std::string_view tube) const;
   std::size_t watch(std::string_view tube);
+  /// Whether watch() is allowed.
+  [[nodiscard]] bool may_watch(std::string_view tube) const noexcept {
+    return allowed().may(jobs::scope_of<jobs::claim>()) && allowed().has_tube(tube);
+  }
   std::size_t ignore(std::string_view tube);
   /// Throws access_refused, also if no tube is watched.
   [[nodiscard]] task<jobs::reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
@@ -215,17 +228,19 @@ class authorized_client {
   }
 
   template <class Operation>
-  task<seen_change<Operation>> look_and_execute(Operation what) {
+  task<seen_change<Operation>> look_before(Operation what) {
+    seen_change<Operation> done{{}, detail::answer_of_no_job<jobs::answer_of<Operation>>()};
+    auto looking = look_within(what.name);
+    done.seen = co_await looking;
+    if (!done.seen.job && unknown_tube_of(what)) co_return done;
+    auto executing = client_.execute(std::move(what));
+    done.changed = co_await executing;
+    co_return done;
+  }
+
+  template <class Operation>
+  task<seen_change<Operation>> look_beside(Operation what) {
     seen_change<Operation> done;
-    if (const auto id = unknown_tube_of(what)) {
-      auto looking_within = look_within(*id);
-      done.seen = co_await looking_within;
-      done.changed = detail::answer_of_no_job<jobs::answer_of<Operation>>();
-      if (!done.seen.job) co_return done;
-      auto changing = client_.execute(std::move(what));
-      done.changed = co_await changing;
-      co_return done;
-    }
     auto looking = client_.execute(jobs::peek{what.name, false});
     auto executing = client_.execute(std::move(what));
     try {

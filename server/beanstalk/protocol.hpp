@@ -1,4 +1,5 @@
-// The beanstalk protocol on the connections of a listener: a session for each of them.
+// The beanstalk protocol on the connections of a listener: a session for each of them. Where access tokens are asked
+// for, a client signs in before (sign_in.hpp), and its connection is closed when its rights end.
 //
 // Thread safety: any task.
 #pragma once
@@ -7,7 +8,9 @@
 
 #include <foliot/runtime/task.hpp>
 
+#include "server/access/watched_tokens.hpp"
 #include "server/core/protocol.hpp"
+#include "server/core/server_log.hpp"
 #include "server_state.hpp"
 
 namespace foliot::program::beanstalk {
@@ -16,12 +19,19 @@ class protocol final : public program::protocol {
  public:
   /// `state` has the brokers of the clients, and must outlive this object.
   explicit protocol(server_state& state) noexcept : state_(state) {}
+  /// The same, for clients that have access tokens.
+  protocol(server_state& state, watched_tokens& tokens, const server_log& log) noexcept
+      : state_(state), tokens_(&tokens), log_(&log) {}
 
   [[nodiscard]] task<> serve(byte_stream& peer) override;
   [[nodiscard]] std::string_view refusal() const noexcept override;
 
  private:
+  task<> serve_signed_in(byte_stream& peer);
+
   server_state& state_;
+  watched_tokens* const tokens_ = nullptr;  // null: nobody is asked for one
+  const server_log* const log_ = nullptr;   // null in the same case
 };
 
 }  // namespace foliot::program::beanstalk

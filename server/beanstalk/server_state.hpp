@@ -14,6 +14,8 @@
 #include <foliot/runtime/task_mutex.hpp>
 
 #include "commands.hpp"
+#include "server/access/authority.hpp"
+#include "server/access/rights.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/held_memory.hpp"
 #include "statistics.hpp"
@@ -51,6 +53,8 @@ class server_state {
   held_memory& memory;
   const std::size_t max_job_size;
   const std::size_t max_tubes;
+  /// Of clients where no access tokens are asked for.
+  const rights_holder everything{nullptr, rights::everything(), nullptr};
   tube_records tubes;
   stored_list list_of_store;
   std::array<seam::atomic<std::uint64_t>, verbs> commands{};

@@ -43,10 +43,6 @@ constexpr std::size_t room_of_reserve = 16'384;
 /// How long a client must be silent before its large buffers are given back.
 constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
 
-/// How much is read and dropped of a client that speaks another protocol, and for how long.
-constexpr std::size_t most_dropped = 1'048'576;
-constexpr duration most_time_for_dropped = std::chrono::seconds(1);
-
 constexpr std::size_t many_ended_reservations = 64;
 /// The largest number of tubes that a client may watch: with more, each search for a job would be slow.
 constexpr std::size_t most_watched = 1000;
@@ -80,7 +76,7 @@ std::string_view refusal_of(const jobs::store_unavailable& why) {
   return reply::internal_error;
 }
 
-task<jobs::reserve_answer> reserve_and_wake(jobs::client& by, byte_stream& peer, memory_holder& memory,
+task<jobs::reserve_answer> reserve_and_wake(authorized_client& by, byte_stream& peer, memory_holder& memory,
                                             std::optional<duration> timeout) {
   const wakes_reader at_the_end(peer, memory);
   jobs::reserve_answer got = co_await by.reserve(timeout);
@@ -115,18 +111,21 @@ job_statistics statistics_of(const jobs::job& job, jobs::utc_time now) {
 
 }  // namespace
 
-session::session(server_state& server, byte_stream& peer)
+session::session(server_state& server, byte_stream& peer, const rights_holder& by, std::string_view unread)
     : server_(server),
       peer_(peer),
       memory_(server.memory, peer),
       broker_(server.brokers.for_next_connection()),
-      client_(broker_),
+      client_(broker_, by),
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
-      buffer_(first_buffer),
+      buffer_(std::max(first_buffer, unread.size())),
+      end_(unread.size()),
       used_(server.tubes.hold("default")) {
   watched_.push_back(server.tubes.hold("default"));
-  client_.use(used_->name);
-  client_.watch(used_->name);
+  std::ranges::copy(unread, buffer_.begin());
+  // Every client begins with the tube `default`. One whose rights do not include it is told so when it uses the tube.
+  if (client_.allowed().has_tube(used_->name)) client_.use(used_->name);
+  if (client_.may_watch(used_->name)) client_.watch(used_->name);
   ++server_.connections;
   ++server_.total_connections;
 }
@@ -145,7 +144,7 @@ task<> session::run() {
     delete_.reset();
   }
   static_cast<void>(co_await write_answers());
-  if (is_foreign_) co_await drop_the_rest();
+  if (is_foreign_) co_await drop_the_rest(peer_);
   co_await leave_tubes();
 }
 
@@ -185,17 +184,6 @@ void session::on(const http_request&) {
 void session::on(const tls_record&) {
   out_ += reply::unknown_command;
   is_foreign_ = quits_ = true;
-}
-
-task<> session::drop_the_rest() {
-  peer_.set_read_deadline(most_time_for_dropped);
-  peer_.set_write_deadline(most_time_for_dropped);
-  co_await peer_.close_write();
-  for (std::size_t dropped = 0; dropped < most_dropped;) {
-    const auto got = co_await peer_.read_some(std::span(buffer_));
-    if (!got || *got == 0) co_return;
-    dropped += *got;
-  }
 }
 
 void session::become_worker() noexcept {
@@ -332,6 +320,8 @@ task<> session::answer(event& what) {
     refusal = reply::out_of_memory;
   } catch (const jobs::store_unavailable& why) {
     refusal = refusal_of(why);
+  } catch (const access_refused&) {
+    refusal = reply::forbidden;
   } catch (const std::invalid_argument&) {
     refusal = reply::bad_format;  // a value that the protocol allows and a store does not
   }
@@ -348,15 +338,17 @@ task<> session::begin_put(put& what) {
   }
   what.job.tube = used_->name;
   bytes_in_puts_ += jobs::content_bytes(what.job);
-  bool is_taken = true;
+  std::string_view refusal;
   try {
     puts_.emplace_back(client_, std::move(what.job), put_is_extended_);
   } catch (const jobs::broker_full&) {
-    is_taken = false;
+    refusal = reply::out_of_memory;
+  } catch (const access_refused&) {
+    refusal = reply::forbidden;
   }
-  if (is_taken && puts_.size() < many_puts && bytes_in_puts_ < many_bytes_in_puts) co_return;
+  if (refusal.empty() && puts_.size() < many_puts && bytes_in_puts_ < many_bytes_in_puts) co_return;
   co_await answer_puts();
-  if (!is_taken) out_ += reply::out_of_memory;
+  out_ += refusal;
 }
 
 task<> session::answer_pending() {
@@ -420,6 +412,8 @@ task<jobs::reserve_answer> session::reserve_beside_delete() {
     got = co_await client_.reserve(duration::zero());
   } catch (const jobs::broker_full&) {
     // The reserve after the delete reports it, if it lasts.
+  } catch (const access_refused&) {
+    // As above.
   } catch (const jobs::store_unavailable&) {
     // As above.
   }
@@ -514,13 +508,13 @@ task<> session::end_if_unused(shared_record tube) {
 }
 
 task<bool> session::has_jobs(std::string_view tube) {
-  auto counting = client_.execute(jobs::count_tube{std::string(tube)});
+  auto counting = client_.execute_for_server(jobs::count_tube{std::string(tube)});
   const jobs::count_answer seen = co_await counting;
   co_return seen.counts.all() > 0 || seen.what == jobs::count_answer::kind::cut_short;
 }
 
 task<> session::leave_tubes() {
-  client_.use("");
+  client_.use_none();
   co_await end_if_unused(used_.release());
   while (!watched_.empty()) {
     held_tube last = std::move(watched_.back());
@@ -537,6 +531,7 @@ void session::on(const body_discarded& what) {
 }
 
 task<> session::on(const use& what) {
+  client_.check_use(what.tube);
   held_tube next = server_.tubes.hold(what.tube, server_.max_tubes);
   bool is_full = !next;
   try {
@@ -554,6 +549,7 @@ task<> session::on(const use& what) {
 }
 
 task<> session::on(const watch& what) {
+  client_.check_watch(what.tube);
   const auto is_that = [&](const held_tube& each) { return each->name == what.tube; };
   if (std::ranges::none_of(watched_, is_that)) {
     bool gets_room = memory_.take(bytes_of_watch);
@@ -606,7 +602,7 @@ task<> session::on(const reserve_job& what) {
     out_ += reply::out_of_memory;
     co_return;
   }
-  auto reserving = client_.reserve_job(what.id);
+  auto reserving = client_.execute(jobs::claim_job{what.id});
   const jobs::claim_answer got = co_await reserving;
   if (got.jobs.empty()) {
     out_ += got.what == jobs::claim_answer::kind::no_space ? reply::out_of_memory : reply::not_found;
@@ -621,21 +617,15 @@ task<> session::on(const delete_job& what) {
     delete_.emplace(client_, what.id);
     co_return;
   }
-  auto looking = client_.execute(jobs::peek{what.id, false});  // for its tube, whose record counts deletes
-  auto ending = client_.execute(jobs::cancel{what.id});
-  jobs::peek_answer seen;
-  try {
-    seen = co_await looking;
-  } catch (const jobs::store_unavailable&) {
-    // The answer depends on the cancel alone, which may have been executed nevertheless.
-  }
-  const jobs::change_answer ended = co_await ending;
-  const bool is_done = ended.what == jobs::change_answer::kind::done;
-  out_ += is_done                                             ? reply::deleted
-          : ended.what == jobs::change_answer::kind::no_space ? reply::out_of_memory
-                                                              : reply::not_found;
+  // With a look for its tube, whose record counts deletes.
+  auto ending = client_.execute_and_look(jobs::cancel{what.id});
+  const auto ended = co_await ending;
+  const bool is_done = ended.changed.what == jobs::change_answer::kind::done;
+  out_ += is_done                                                     ? reply::deleted
+          : ended.changed.what == jobs::change_answer::kind::no_space ? reply::out_of_memory
+                                                                      : reply::not_found;
   shared_record tube;
-  if (is_done && seen.job) tube = server_.tubes.find(seen.job->tube);
+  if (is_done && ended.seen.job) tube = server_.tubes.find(ended.seen.job->tube);
   if (tube == nullptr) co_return;
   ++tube->deletes;
   co_await end_if_unused(std::move(tube));
@@ -686,8 +676,9 @@ task<> session::on(const kick& what) {
   // again.
   std::uint64_t kicked = 0;
   bool is_full = false;
+  client_.check(jobs::kick{used_->name});
   for (int look = 1; look <= 2; ++look) {
-    auto counting = client_.execute(jobs::count_tube{used_->name});
+    auto counting = client_.execute_for_server(jobs::count_tube{used_->name});
     const jobs::count_answer before = co_await counting;
     const bool takes_buried = before.counts.buried > 0;
     std::uint64_t left = what.count;
@@ -728,6 +719,8 @@ task<> session::on(const kick_job& what) {
 }
 
 task<> session::on(const pause_tube& what) {
+  jobs::pause pause{std::string(what.tube), what.length};
+  client_.check(pause);  // before it is told whether there is such a tube
   const shared_record tube = server_.tubes.find(what.tube);
   bool lives = tube != nullptr;
   if (!lives && server_.brokers.has_other_nodes()) lives = co_await has_jobs(what.tube);
@@ -735,7 +728,7 @@ task<> session::on(const pause_tube& what) {
     out_ += reply::not_found;
     co_return;
   }
-  auto pausing = client_.execute(jobs::pause{std::string(what.tube), what.length});
+  auto pausing = client_.execute(std::move(pause));
   co_await pausing;
   out_ += reply::paused;
   if (tube == nullptr) co_return;
@@ -747,11 +740,15 @@ task<> session::on(const stats&) {
   const bool is_shared = server_.brokers.has_other_nodes();
   std::optional<jobs::job_counts> counts;
   std::optional<std::uint64_t> tubes;
+  client_.check(jobs::list_tubes{});
+  const bool sees_all = client_.allowed().has_all_tubes();  // others get the rest of the statistics
   try {
-    auto counting = client_.execute(jobs::count_all{});
-    const jobs::count_answer all = co_await counting;
-    if (all.what == jobs::count_answer::kind::done) counts = all.counts;
-    if (is_shared && memory_.take(bytes_of_next_list())) {  // it does not wait for room
+    if (sees_all) {
+      auto counting = client_.execute(jobs::count_all{});
+      const jobs::count_answer all = co_await counting;
+      if (all.what == jobs::count_answer::kind::done) counts = all.counts;
+    }
+    if (sees_all && is_shared && memory_.take(bytes_of_next_list())) {  // it does not wait for room
       const auto living = co_await list_of_all_nodes();
       tubes = living->entries();
     }
@@ -797,6 +794,7 @@ task<> session::on(const extended_stats_job& what) {
 }
 
 task<> session::on(const stats_tube& what) {
+  client_.check(jobs::count_tube{std::string(what.tube)});  // before it is told whether there is such a tube
   const shared_record tube = server_.tubes.find(what.tube);
   if (tube == nullptr && !server_.brokers.has_other_nodes()) {
     out_ += reply::not_found;
@@ -833,9 +831,13 @@ task<> session::on(const stats_tube& what) {
 
 template <class Change>
 task<> session::change(Change what, numbered_reply done) {
-  using kind = jobs::change_answer::kind;
   auto changing = client_.execute(std::move(what));
   const jobs::change_answer changed = co_await changing;
+  say_changed(changed, done);
+}
+
+void session::say_changed(const jobs::change_answer& changed, numbered_reply done) {
+  using kind = jobs::change_answer::kind;
   switch (changed.what) {
     case kind::done: write_number(out_, done, changed.id); break;
     case kind::reserved: write_number(out_, numbered_reply::is_reserved, changed.id); break;
@@ -846,12 +848,11 @@ task<> session::change(Change what, numbered_reply done) {
 }
 
 task<> session::on(const cancel& what) {
-  const jobs::job_name name = name_of(what.job);
-  auto looking = client_.execute(jobs::peek{name, false});  // for its tube, which may end with the job
-  auto cancelling = change(jobs::cancel{name}, numbered_reply::cancelled);
-  const jobs::peek_answer seen = co_await looking;
-  co_await cancelling;
-  if (seen.job) co_await end_if_unused(server_.tubes.find(seen.job->tube));
+  // With a look for its tube, which may end with the job.
+  auto cancelling = client_.execute_after_look(jobs::cancel{name_of(what.job)});
+  const auto cancelled = co_await cancelling;
+  say_changed(cancelled.changed, numbered_reply::cancelled);
+  if (cancelled.seen.job) co_await end_if_unused(server_.tubes.find(cancelled.seen.job->tube));
 }
 
 task<> session::on(const reschedule& what) {
@@ -887,6 +888,11 @@ void session::forget_ended_reservations() {
 // The lists. Sessions that ask for the list of the tubes at the same time read it from the same memory.
 
 task<> session::on(const list_tubes&) {
+  client_.check(jobs::list_tubes{});
+  if (!client_.allowed().has_all_tubes()) {
+    co_await list_allowed_tubes();
+    co_return;
+  }
   const std::size_t wanted = bytes_of_next_list();
   bool gets_room = memory_.take(wanted);
   if (!gets_room) gets_room = co_await wait_for_room(wanted);
@@ -902,6 +908,19 @@ task<> session::on(const list_tubes&) {
   }
   note_memory();  // the room is free again: the list counts where it is kept
   co_await send_list(std::move(list));
+}
+
+task<> session::list_allowed_tubes() {
+  const std::size_t wanted = 4 * std::max(server_.tubes.bytes_of_list(), bytes_of_next_list());  // as below
+  bool gets_room = memory_.take(wanted);
+  if (!gets_room) gets_room = co_await wait_for_room(wanted);
+  if (!gets_room) {
+    out_ += reply::out_of_memory;
+    co_return;
+  }
+  std::vector<std::string> names = co_await living_tubes();
+  std::erase_if(names, [this](const std::string& each) { return !client_.allowed().has_tube(each); });
+  write_tubes(out_, names);
 }
 
 task<> session::on(const list_tubes_watched&) {
@@ -942,7 +961,7 @@ task<> session::send_list(std::shared_ptr<const shared_text> list) {
 task<std::vector<std::string>> session::living_tubes() {
   std::vector<std::string> names = server_.tubes.names();
   if (!server_.brokers.has_other_nodes()) co_return names;
-  auto listing = client_.execute(jobs::list_tubes{});
+  auto listing = client_.execute_for_server(jobs::list_tubes{});  // for all clients: each gets what it may see
   jobs::tubes_answer stored = co_await listing;
   const std::set<std::string> here(names.begin(), names.end());
   for (std::string& each : stored.tubes) {

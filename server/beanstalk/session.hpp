@@ -24,6 +24,9 @@
 // A client that speaks HTTP is told what listens here, and its connection ends at once: nothing that it has sent behind
 // its first line runs as a command. The same holds for one that speaks TLS, which gets UNKNOWN_COMMAND in plain text.
 //
+// What the rights of the client do not allow is answered with FORBIDDEN; a job in a tube that they do not include is
+// NOT_FOUND. When they end, the owner of the session closes the connection.
+//
 // When the session ends, however it ends, the jobs that its client holds are ready again.
 #pragma once
 
@@ -44,6 +47,8 @@
 
 #include "commands.hpp"
 #include "parser.hpp"
+#include "server/access/authority.hpp"
+#include "server/access/authorized_client.hpp"
 #include "server/core/byte_stream.hpp"
 #include "server/core/held_memory.hpp"
 #include "server_state.hpp"
@@ -53,8 +58,11 @@ namespace foliot::program::beanstalk {
 
 class session {
  public:
+  /// `by` holds the rights of the client, and must outlive the session; `unread` is what the client has sent already.
   /// Throws broker_full and broker_closed.
-  session(server_state& server, byte_stream& peer);
+  session(server_state& server, byte_stream& peer, const rights_holder& by, std::string_view unread = {});
+  /// Of a client that may do everything.
+  session(server_state& server, byte_stream& peer) : session(server, peer, server.everything) {}
   session(const session&) = delete;
   session& operator=(const session&) = delete;
   ~session();
@@ -66,7 +74,7 @@ class session {
   // For the commands that answer by themselves (commands.hpp).
 
   /// The client, as the broker knows it.
-  [[nodiscard]] jobs::client& client() noexcept { return client_; }
+  [[nodiscard]] authorized_client& client() noexcept { return client_; }
   /// The answers that were not sent yet. A command writes its own behind them.
   [[nodiscard]] std::string& answers() noexcept { return out_; }
   /// Takes so much memory for a command. Returns false if there is none: then the command is answered so.
@@ -75,15 +83,15 @@ class session {
  private:
   /// A put that the broker has and that is not answered.
   struct pending_put {
-    pending_put(jobs::client& by, jobs::put&& what, bool is_extended)
-        : answer(by, std::move(what)), extended(is_extended) {}
+    pending_put(authorized_client& by, jobs::put&& what, bool is_extended)
+        : answer(by.execute(std::move(what))), extended(is_extended) {}
 
     jobs::in_flight<jobs::put> answer;
     bool extended;
   };
   /// A delete of a job that the client holds, which the broker has and that is not answered.
   struct pending_delete {
-    pending_delete(jobs::client& by, jobs::job_id which) : answer(by.finish(which)), id(which) {}
+    pending_delete(authorized_client& by, jobs::job_id which) : answer(by.finish(which)), id(which) {}
 
     jobs::in_flight<jobs::finish> answer;
     jobs::job_id id;
@@ -101,8 +109,6 @@ class session {
   /// `woken`.
   task<reading> read_more(bool trims);
   task<bool> write_answers();
-  /// Ends the connection, and drops what the client has sent: unread bytes would end it before the answers are there.
-  task<> drop_the_rest();
   task<bool> write_text(std::string_view text);
   /// Writes the answer to a list, whose text all its readers share.
   task<> send_list(std::shared_ptr<const shared_text> list);
@@ -188,6 +194,7 @@ class session {
   task<> show(Look what);
   template <class Change>
   task<> change(Change what, numbered_reply done);
+  void say_changed(const jobs::change_answer& changed, numbered_reply done);
   void say_reserved(const jobs::claimed_job& got);
   void say_held(const jobs::holder_answer& what, jobs::job_id id, std::string_view done);
   [[nodiscard]] jobs::job_name name_of(const job_reference& job) const;
@@ -197,6 +204,8 @@ class session {
   task<> end_if_unused(shared_record tube);
   /// Whether the store has a job of the tube.
   task<bool> has_jobs(std::string_view tube);
+  /// The list of a client that may not see all tubes, for which no list is kept.
+  task<> list_allowed_tubes();
   /// The tubes that live, in the order of `list-tubes`: those of this node's clients, then those that only have jobs of
   /// other nodes.
   task<std::vector<std::string>> living_tubes();
@@ -210,7 +219,7 @@ class session {
   byte_stream& peer_;
   memory_holder memory_;
   jobs::broker& broker_;
-  jobs::client client_;
+  authorized_client client_;
   parser commands_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // of the unread bytes in buffer_

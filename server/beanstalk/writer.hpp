@@ -27,6 +27,8 @@ inline constexpr std::string_view deadline_soon = "DEADLINE_SOON\r\n";
 inline constexpr std::string_view deleted = "DELETED\r\n";
 inline constexpr std::string_view draining = "DRAINING\r\n";
 inline constexpr std::string_view expected_crlf = "EXPECTED_CRLF\r\n";
+inline constexpr std::string_view forbidden =
+    "FORBIDDEN\r\n";  // foliot's own: the rights of the client do not allow it
 inline constexpr std::string_view internal_error = "INTERNAL_ERROR\r\n";
 inline constexpr std::string_view job_too_big = "JOB_TOO_BIG\r\n";
 inline constexpr std::string_view kicked = "KICKED\r\n";  // to kick-job
@@ -47,6 +49,10 @@ inline constexpr std::string_view http =
     "Connection: close\r\n"
     "\r\n"
     "foliot serve listens here, for clients of the beanstalk protocol. This is no web page.\n";
+
+/// To what is no sign-in, or one without access; the connection ends.
+inline constexpr std::string_view not_authenticated = "NOT_AUTHENTICATED\r\n";
+inline constexpr std::string_view bad_token = "BAD_TOKEN\r\n";  // to x-auth: this is no access token
 
 inline constexpr std::string_view gone = "GONE\r\n";  // to the extension commands: there is no such job
 

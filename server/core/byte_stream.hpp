@@ -24,6 +24,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
+#include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/task.hpp>
 
@@ -62,7 +63,13 @@ class byte_stream {
   /// bytes that came before may be unread. Under TLS a client that has only said that it writes no more is not known to
   /// have gone.
   [[nodiscard]] virtual bool peer_has_ended() const noexcept = 0;
+  /// The client's address; none where there is no socket.
+  [[nodiscard]] virtual runtime::address peer_address() const noexcept { return {}; }
 };
+
+/// Ends a connection whose client may be sending: unread bytes would end it before the answers are there. Tells the
+/// client that no more comes, and drops what it sends, up to 1 MiB and for a second.
+[[nodiscard]] task<> drop_the_rest(byte_stream& of);
 
 /// Writes all of the text. Returns false if that was not possible.
 [[nodiscard]] task<bool> write_all(byte_stream& to, std::string_view text);

@@ -46,6 +46,7 @@
 #include "process_end.hpp"
 #include "running_brokers.hpp"
 #include "serve_options.hpp"
+#include "server/access/watched_tokens.hpp"
 #include "server/beanstalk/protocol.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server_log.hpp"
@@ -111,11 +112,12 @@ jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
 class server {
  public:
   server(const serve_options& options, const opened_stores& stores, const signals& come, backups& copies,
-         const server_log& log)
+         watched_tokens* tokens, const server_log& log)
       : options_(options),
         stores_(stores),
         come_(come),
         copies_(copies),
+        tokens_(tokens),
         log_(log),
         brokers_(stores.all(), limits_of(options, stores.all().size())),
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_) {}
@@ -134,11 +136,13 @@ class server {
   task<> obey_to_the_end();
   /// Does what the signals that have come ask for. The end comes first: nothing behind it may keep it.
   void obey();
+  void read_files_again();
 
   const serve_options& options_;
   const opened_stores& stores_;
   const signals& come_;
   backups& copies_;
+  watched_tokens* const tokens_;  // null: clients need none
   const server_log& log_;
   running_brokers brokers_;
   const service_manager manager_;
@@ -148,7 +152,8 @@ class server {
                       [this](const std::string& sentence) { log_.warning("--max-buffered", sentence); },
                       [this] { gives_back_.begin(); }};
   beanstalk::server_state beanstalk_state_;
-  beanstalk::protocol beanstalk_{beanstalk_state_};
+  beanstalk::protocol beanstalk_ = tokens_ == nullptr ? beanstalk::protocol(beanstalk_state_)
+                                                      : beanstalk::protocol(beanstalk_state_, *tokens_, log_);
   std::optional<access> access_;
   std::optional<connections> clients_;
   /// How many rounds the task that obeys signals has begun. Publishes nothing.
@@ -224,6 +229,7 @@ task<> server::serve_clients(listener& gate) {
       dog_.expect([&clients] { return clients.rounds(); });
       log_.info(fmt::format("beanstalk clients connect to {}", gate.address()));
     }
+    if (tokens_ != nullptr) static_cast<void>(runtime::spawn(tokens_->watch(), "watches the access tokens"));
     dog_.expect([this] { return rounds_of_signals_.load(seam::relaxed); });
     if (dog_.exists()) static_cast<void>(runtime::spawn(dog_.feed(), "feeds the watchdog"));
     co_await obey_to_the_end();
@@ -277,13 +283,19 @@ void server::obey() {
         log_.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
         break;
       case SIGUSR2: copies_.begin(); break;
-      case SIGHUP: log_.info("SIGHUP: there is no file of settings to read again"); break;
+      case SIGHUP: read_files_again(); break;
       default:
         ends_ = true;
         log_.info(signal == SIGINT ? "end, because of SIGINT" : "end, because of SIGTERM");
         return;
     }
   }
+}
+
+void server::read_files_again() {
+  if (tokens_ == nullptr) return log_.info("SIGHUP: there is no file of settings to read again");
+  log_.info("SIGHUP: the access tokens are read again");
+  tokens_->read_again();
 }
 
 /// Tasks whose exceptions nobody joins.
@@ -333,12 +345,14 @@ void serve(const serve_options& asked) {
   log.info("foliot " FOLIOT_VERSION);
   const bool is_database = !options.database.empty();
   if (is_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
+  std::optional<watched_tokens> tokens;
+  if (!options.tokens.empty()) tokens.emplace(options.tokens, log);  // before a store is opened for nothing
   opened_stores stores(options, log);
   backups copies(stores.first(), options, log);
   runtime::run_options how;
   how.measure = !options.statistics.empty();
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) { log_failure(log, task, what); };
-  server all(options, stores, come, copies, log);
+  server all(options, stores, come, copies, tokens ? &*tokens : nullptr, log);
   try {
     runtime::run(all.live(), how);
   } catch (const jobs::store_failure& error) {

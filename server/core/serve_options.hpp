@@ -31,6 +31,8 @@ struct serve_options {
   std::optional<duration> sync_every;
   /// Where clients of the beanstalk protocol connect; none: nowhere.
   std::optional<runtime::address> beanstalk;
+  /// The file of access tokens, which clients must have; empty: they need none.
+  std::string tokens;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
   std::size_t max_tubes = 100'000;

@@ -120,6 +120,11 @@ void add_listeners(CLI::App& line, arguments& all) {
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Who may connect");
+  line.add_option("--tokens", all.options.tokens,
+                  "The file of access tokens, which clients must show: see\n"
+                  "foliot token --help. Without it they need none")
+      ->type_name("FILE")
+      ->group("Who may connect");
   line.add_flag("--insecure", all.insecure, "Allow addresses that other machines can reach")->group("Who may connect");
 }
 
@@ -185,15 +190,20 @@ void add_serve(CLI::App& program, command& chosen) {
       "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\nquit\\r\\n' | nc 127.0.0.1 11300\n"
       "\n"
       "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
-      "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups.");
-  line->callback([all, checking, database, statistics, &chosen] {
+      "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups; SIGHUP\n"
+      "has it read the access tokens again, which it does as well when they change.");
+  const CLI::Option* const tokens = line->get_option("--tokens");
+  line->callback([all, checking, database, statistics, tokens, &chosen] {
     const bool has_database = database->count() > 0;
     const bool checks = checking->count() > 0;
     const bool shows_nowhere = statistics->count() > 0 && all->options.statistics.empty();
-    chosen = [all, has_database, checks, shows_nowhere] {
+    chosen = [all, has_database, checks, shows_nowhere, tokens] {
       if (shows_nowhere) throw failure("--statistics '' is no path of a socket: name one, or leave it out");
       if (has_database && all->options.database.empty()) {  // libpq would choose one
         throw failure("--store '' is no database: write postgresql://HOST/NAME");
+      }
+      if (tokens->count() > 0 && all->options.tokens.empty()) {  // nobody must have access by mistake
+        throw failure("--tokens '' is no file: name one, or leave it out");
       }
       if (checks) return check(*all, has_database);
       if (all->migrates) return migrate_database(all->options.database);

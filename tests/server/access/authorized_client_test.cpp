@@ -297,18 +297,21 @@ TEST(AuthorizedClient, WatchesAndUsesTubesThatAreIn) {
 
 TEST(AuthorizedClient, AChangeWithALookSeesNothingOfOtherTubes) {
   for (const words& tubes : {words{""}, words{"mail"}, words{"bill"}}) {
-    const bool is_in = tubes != words{"bill"};
-    with_client(rights_of(only(scope::change), tubes),
-                [is_in](authorized_client& client, test::broker_world& on, const stored_jobs& stored) -> task<> {
-                  auto cancelling = client.execute_and_look(jobs::cancel{stored.ready});
-                  const auto done = co_await cancelling;
-                  EXPECT_EQ(done.changed.what,
-                            is_in ? jobs::change_answer::kind::done : jobs::change_answer::kind::gone);
-                  EXPECT_EQ(done.changed.id, is_in ? stored.ready : 0);
-                  EXPECT_EQ(done.seen.job.has_value(), is_in);
-                  const auto left = jobs::execute_one(on.memory, jobs::peek{stored.ready});
-                  EXPECT_EQ(left.job.has_value(), !is_in);
-                });
+    for (const bool looks_first : {false, true}) {
+      const bool is_in = tubes != words{"bill"};
+      with_client(rights_of(only(scope::change), tubes),
+                  [=](authorized_client& client, test::broker_world& on, const stored_jobs& stored) -> task<> {
+                    const jobs::cancel what{stored.ready};
+                    auto cancelling = looks_first ? client.execute_after_look(what) : client.execute_and_look(what);
+                    const auto done = co_await cancelling;
+                    EXPECT_EQ(done.changed.what,
+                              is_in ? jobs::change_answer::kind::done : jobs::change_answer::kind::gone);
+                    EXPECT_EQ(done.changed.id, is_in ? stored.ready : 0);
+                    EXPECT_EQ(done.seen.job.has_value(), is_in);
+                    const auto left = jobs::execute_one(on.memory, jobs::peek{stored.ready});
+                    EXPECT_EQ(left.job.has_value(), !is_in);
+                  });
+    }
   }
 }
 

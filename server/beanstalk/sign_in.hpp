@@ -1,0 +1,35 @@
+// The first line of a client where access tokens are asked for:
+//
+//   x-auth TOKEN          AUTHENTICATED id: the commands may follow
+//                         BAD_TOKEN: this is no access token, or it has a typing error
+//                         NOT_AUTHENTICATED: it lets nobody in
+//
+// Nothing else comes before it: any other line is answered with NOT_AUTHENTICATED, and an HTTP request as always. After
+// all of these but the first the connection ends. So a client without access has a kilobyte of memory here, ten
+// seconds, and no session.
+//
+// Thread safety: any task.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <foliot/runtime/task.hpp>
+
+#include "server/access/rights.hpp"
+#include "server/access/watched_tokens.hpp"
+#include "server/core/byte_stream.hpp"
+#include "server/core/server_log.hpp"
+
+namespace foliot::program::beanstalk {
+
+/// A client that has said who it is.
+struct signed_in {
+  std::shared_ptr<const rights> given;  ///< null: it has no access, and the connection is to be closed
+  std::string unread;                   ///< what has come behind the line
+};
+
+/// Reads the line, and answers it. Throws std::bad_alloc.
+[[nodiscard]] task<signed_in> sign_in(byte_stream& peer, watched_tokens& tokens, const server_log& log);
+
+}  // namespace foliot::program::beanstalk
