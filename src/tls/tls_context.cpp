@@ -9,6 +9,7 @@
 
 #include <foliot/tls/tls_error.hpp>
 
+#include "certificate.hpp"
 #include "context.hpp"
 #include "openssl.hpp"
 #include "pem_files.hpp"
@@ -184,6 +185,12 @@ std::expected<tls_context, std::error_code> tls_context::client(const tls_option
 }
 std::expected<tls_context, std::error_code> tls_context::server(const tls_options& options) {
   return make(role::server, options);
+}
+
+std::optional<tls_certificate> tls_context::own_certificate() const {
+  X509* const own = state_ != nullptr ? SSL_CTX_get0_certificate(state_->ssl.get()) : nullptr;
+  if (own == nullptr) return std::nullopt;
+  return detail::describe(*own);
 }
 
 }  // namespace foliot::tls

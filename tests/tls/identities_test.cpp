@@ -101,6 +101,18 @@ TEST(Identities, TheKindOfKeyAndTheChainAreThoseOfTheHost) {
   }
 }
 
+TEST(Identities, AContextKnowsItsOwnCertificate) {
+  const identity first = issue({.common_name = "first"}, &authority());
+  tls_options options = identified(first);
+  options.certificate_chain = pem::text(first.certificate + authority().certificate);
+  const auto own = tls_context::server(options).value().own_certificate();
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->subject, "CN=first");
+  EXPECT_EQ(own->pem, first.certificate);
+  EXPECT_FALSE(test::client().own_certificate().has_value());
+  EXPECT_FALSE(tls_context().own_certificate().has_value());
+}
+
 TEST(Identities, EachMustBeWhole) {
   tls_options options = identified(issue({}, &authority()));
   const identity good = issue({}, &authority());

@@ -23,12 +23,14 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <foliot/core/export.h>
+#include <foliot/tls/tls_certificate.hpp>
 
 namespace foliot::tls {
 
@@ -135,6 +137,8 @@ class FOLIOT_EXPORT tls_context {
 
   /// Whether there is a context.
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+  /// The own certificate, the first of its chain; none without a context, or if it has none. Throws std::bad_alloc.
+  [[nodiscard]] std::optional<tls_certificate> own_certificate() const;
   /// For foliot itself.
   [[nodiscard]] const std::shared_ptr<const detail::context>& state() const noexcept { return state_; }
 
