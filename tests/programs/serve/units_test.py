@@ -32,6 +32,23 @@ class Units(ProgramCase):
     def test_a_node(self):
         self.assertEqual(self.findings("foliot-node@.service", "foliot-node@11300.service"), [])
 
+    def is_closed(self, unit, left_out=""):
+        """Whether systemd-analyze takes the service for well closed in; without its lines that begin like this."""
+        path = self.here / unit.replace("@", "@11300")
+        lines = (UNITS / unit).read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not left_out or not line.startswith(left_out)))
+        done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=16", str(path)],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=120, check=False)
+        self.assertIn("Overall exposure level", done.stdout)
+        return done.returncode == 0
+
+    def test_the_services_are_closed_in(self):
+        for unit in ["foliot.service", "foliot-node@.service"]:
+            self.assertTrue(self.is_closed(unit), unit)
+            for line in ["CapabilityBoundingSet=", "SystemCallFilter=", "RestrictNamespaces="]:
+                self.assertFalse(self.is_closed(unit, line), (unit, line))
+
     def test_a_wrong_unit_is_found(self):
         for change in [("RestartSec=", "RestartTime="), ("Type=notify", "Type=polite"), ("ExecStart=", "ExecStart=/no")]:
             self.assertNotEqual(self.findings("foliot-node@.service", "foliot-node@11300.service", change), [], change)
