@@ -4,12 +4,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 #include <foliot/version.hpp>
+
+#include "server/core/tls_certificates.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -24,6 +27,17 @@ std::chrono::microseconds to_microseconds(const timeval& time) {
 std::string without_quotes(std::string text) {
   std::erase_if(text, [](char c) { return c == '"' || c == '\\'; });
   return text;
+}
+
+tls_statistics of_tls(const tls_figures& seen) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(wall_clock::to_sys(wall_clock::instance().now()));
+  tls_statistics shown;
+  shown.ends = static_cast<std::uint64_t>(std::max<std::int64_t>(0, seen.ends.time_since_epoch().count()));
+  shown.left = std::max(std::chrono::seconds(0), seen.ends - now);
+  shown.taken = seen.taken;
+  shown.is_refused = seen.is_refused;
+  shown.failed = seen.failed;
+  return shown;
 }
 
 }  // namespace
@@ -71,6 +85,7 @@ server_statistics server_state::statistics() const {
   all.buffered_bytes = memory.bytes();
   all.buffered_waiting = memory.waiting();
   all.buffered_closed = memory.closed();
+  if (certificates != nullptr) all.tls = of_tls(certificates->figures());
   return all;
 }
 

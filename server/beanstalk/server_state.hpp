@@ -21,6 +21,10 @@
 #include "statistics.hpp"
 #include "tube_records.hpp"
 
+namespace foliot::program {
+class tls_certificates;
+}  // namespace foliot::program
+
 namespace foliot::program::beanstalk {
 
 /// The list of the tubes of all nodes. One client's session at a time asks the store for it. A session that has waited
@@ -65,6 +69,8 @@ class server_state {
   seam::atomic<std::uint64_t> workers{0};
   /// Whether new jobs are refused. Once set by the signal SIGUSR1, it stays set until the server is started again.
   seam::atomic<bool> draining{false};
+  /// What the connections are opened with; null: they are in plain. Set before there are any.
+  const tls_certificates* certificates = nullptr;
 
   void count(verb which) noexcept { ++commands[static_cast<std::size_t>(which)]; }
   /// What `stats` shows, except the counts of jobs, which the store has.

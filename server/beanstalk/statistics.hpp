@@ -13,6 +13,15 @@
 
 namespace foliot::program::beanstalk {
 
+/// The part of `stats` about TLS.
+struct tls_statistics {
+  std::uint64_t ends = 0;       ///< when the certificate does, in seconds since 1970
+  std::chrono::seconds left{};  ///< until then; zero afterwards
+  std::uint64_t taken = 0;      ///< certificates, from the files, since the start
+  bool is_refused = false;      ///< whether the files have something that cannot be used
+  std::uint64_t failed = 0;     ///< handshakes, since the start
+};
+
 /// `stats`. The members are in the order in which the reply has them; what is not known is left out.
 struct server_statistics {
   std::optional<jobs::job_counts> counts;
@@ -50,6 +59,7 @@ struct server_statistics {
   std::uint64_t buffered_bytes = 0;            ///< that wait to be sent or executed
   std::uint64_t buffered_waiting = 0;          ///< connections that wait for room for more of them
   std::uint64_t buffered_closed = 0;           ///< connections that were closed because they held most
+  std::optional<tls_statistics> tls;           ///< without TLS there is nothing to tell
 };
 
 /// `stats-tube`. Without counts their lines are left out.

@@ -297,6 +297,13 @@ void write_statistics(std::string& out, const server_statistics& what) {
   lines.add("foliot-buffered-waiting", what.buffered_waiting);
   lines.add("foliot-buffered-closed", what.buffered_closed);
   lines.add("foliot-field-bytes", jobs::most_field_bytes);
+  if (what.tls) {
+    lines.add("foliot-tls-ends", what.tls->ends);
+    lines.add("foliot-tls-seconds-left", what.tls->left);
+    lines.add("foliot-tls-taken", what.tls->taken);
+    lines.add("foliot-tls-refused", what.tls->is_refused ? 1 : 0);
+    lines.add("foliot-tls-failed", what.tls->failed);
+  }
   append_ok(out, lines.text());
 }
 

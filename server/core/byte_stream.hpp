@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <foliot/core/duration.hpp>
@@ -65,6 +66,10 @@ class byte_stream {
   [[nodiscard]] virtual bool peer_has_ended() const noexcept = 0;
   /// The client's address; none where there is no socket.
   [[nodiscard]] virtual runtime::address peer_address() const noexcept { return {}; }
+
+  /// The SHA-256 of the certificate by which the client has proved who it is, in 64 hexadecimal digits; empty if it has
+  /// shown none, as always in plain. An authority that the server trusts has signed it. Throws std::bad_alloc.
+  [[nodiscard]] virtual std::string certificate_fingerprint() const { return {}; }
 };
 
 /// Ends a connection whose client may be sending: unread bytes would end it before the answers are there. Tells the

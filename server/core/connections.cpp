@@ -88,8 +88,11 @@ task<bool> connections::accept_one(const listener& gate, duration round) {
       auto serving = serve_one(gate, std::move(*peer), std::move(place), sessions_.enter());
       static_cast<void>(runtime::spawn(std::move(serving), "serves a connection"));
     } else {
-      static_cast<void>(runtime::spawn(refuse(gate, std::move(*peer), refusals_.enter()), "refuses a connection"));
       log_.warning("accept", access_.why_refused());
+      access::place last_words = refused_.enter();
+      if (!last_words) co_return true;
+      auto refusing = refuse(gate, std::move(*peer), std::move(last_words), refusals_.enter());
+      static_cast<void>(runtime::spawn(std::move(refusing), "refuses a connection"));
     }
   } else if (peer.error() == runtime::io_errc::closed) {
     co_return false;
@@ -100,7 +103,9 @@ task<bool> connections::accept_one(const listener& gate, duration round) {
   co_return true;
 }
 
-task<> connections::refuse(const listener& gate, runtime::stream accepted, runtime::wait_group::member) {
+task<> connections::refuse(const listener& gate, runtime::stream accepted, access::place place,
+                           runtime::wait_group::member) {
+  const access::place mine(std::move(place));
   auto opening = open_in_time(gate, std::move(accepted));
   const std::unique_ptr<byte_stream> peer = co_await opening;
   if (peer == nullptr) co_return;

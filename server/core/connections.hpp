@@ -11,6 +11,7 @@
 // Thread safety: one task, except for rounds().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -49,12 +50,15 @@ class connections {
   [[nodiscard]] task<> end(duration patience);
 
  private:
+  /// So many clients are told at once that they may not come in, which takes a handshake; the others are closed.
+  static constexpr std::size_t most_refusals = 256;
+
   using shared_stream = std::shared_ptr<byte_stream>;
   class listed;
 
   task<> serve_one(const listener& gate, runtime::stream accepted, access::place place,
                    runtime::wait_group::member ends);
-  task<> refuse(const listener& gate, runtime::stream accepted, runtime::wait_group::member ends);
+  task<> refuse(const listener& gate, runtime::stream accepted, access::place place, runtime::wait_group::member ends);
   /// Takes the next connection. Returns false if the listener is closed.
   task<bool> accept_one(const listener& gate, duration round);
   void say_closed(const char* why) const noexcept;
@@ -65,6 +69,7 @@ class connections {
   const server_log& log_;
   runtime::wait_group sessions_;
   runtime::wait_group refusals_;
+  access refused_{most_refusals};          // the places of those that are told so
   seam::atomic<std::uint64_t> rounds_{0};  // written by the accepting task; publishes nothing
   mutex lock_{lock_rank::object};
   std::map<std::uint64_t, shared_stream> all_ FOLIOT_GUARDED_BY(lock_);  // in the order in which they came

@@ -37,7 +37,7 @@ task<bool> remove_left_file(const runtime::address& at) {
 
 }  // namespace
 
-task<listener> listener::listen(const runtime::address& at) {
+task<listener> listener::listen(runtime::address at, opening how) {
   auto gate = runtime::listener::listen(at);
   if (!gate && gate.error() == std::errc::address_in_use) {
     const bool is_free = co_await remove_left_file(at);
@@ -47,7 +47,7 @@ task<listener> listener::listen(const runtime::address& at) {
     const std::string advice = gate.error() == std::errc::address_in_use ? advice_for(at) : "";
     throw failure(fmt::format("cannot listen at {}: {}{}", at.to_string(), gate.error().message(), advice));
   }
-  co_return listener(std::move(*gate));
+  co_return listener(std::move(*gate), std::move(how));
 }
 
 task<std::unique_ptr<byte_stream>> listener::in_plain(runtime::stream accepted) { co_return over(std::move(accepted)); }
@@ -63,7 +63,8 @@ task<runtime::or_error<runtime::stream>> listener::accept(duration patience) con
 }
 
 task<> expect_free(const runtime::address& at) {
-  listener gate = co_await listener::listen(at);
+  auto listening = listener::listen(at);
+  listener gate = co_await listening;
   gate.close();
 }
 

@@ -1,7 +1,7 @@
 // Where clients connect: an address at which the server listens, and how a connection that comes there becomes a
 // byte_stream. An address that is a path may have the socket file of a server that was killed: it is removed.
 //
-//   listener gate = co_await listener::listen(at);        // in plain
+//   listener gate = co_await listener::listen(at);        // in plain; under TLS with an opening of tls_certificates
 //   auto socket = co_await gate.accept();                 // by one task at a time
 //   auto peer = co_await gate.open(std::move(*socket));   // in the connection's own task
 //
@@ -37,9 +37,8 @@ class listener {
   /// Over a socket that listens already.
   explicit listener(runtime::listener at, opening how = in_plain) : socket_(std::move(at)), open_(std::move(how)) {}
 
-  /// Listens there, with connections in plain. Throws failure if that is not possible, with advice for an address that
-  /// is in use.
-  [[nodiscard]] static task<listener> listen(const runtime::address& at);
+  /// Listens there. Throws failure if that is not possible, with advice for an address that is in use.
+  [[nodiscard]] static task<listener> listen(runtime::address at, opening how = in_plain);
   /// Connections as they come.
   static task<std::unique_ptr<byte_stream>> in_plain(runtime::stream accepted);
 

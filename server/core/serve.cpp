@@ -54,6 +54,7 @@
 #include "shown_server.hpp"
 #include "signals.hpp"
 #include "text/failure.hpp"
+#include "tls_certificates.hpp"
 #include "watchdog.hpp"
 
 namespace foliot::program {
@@ -111,16 +112,20 @@ jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
 /// What outlives the runtime, and so every task: the end of a run may destroy tasks where they wait, in any order.
 class server {
  public:
-  server(const serve_options& options, const opened_stores& stores, const signals& come, backups& copies,
-         watched_tokens* tokens, const server_log& log)
+  /// `certificates`: null if connections are in plain. `tokens`: null if clients need none.
+  server(const serve_options& options, tls_certificates* certificates, watched_tokens* tokens,
+         const opened_stores& stores, const signals& come, backups& copies, const server_log& log)
       : options_(options),
+        certificates_(certificates),
+        tokens_(tokens),
         stores_(stores),
         come_(come),
         copies_(copies),
-        tokens_(tokens),
         log_(log),
         brokers_(stores.all(), limits_of(options, stores.all().size())),
-        beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_) {}
+        beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_) {
+    beanstalk_state_.certificates = certificates;
+  }
 
   /// Until a signal or a failure ends it. The main task of the runtime.
   task<> live();
@@ -129,6 +134,11 @@ class server {
   /// The tubes of a store that only this server uses.
   task<> learn_tubes();
   task<> serve_clients(listener& gate);
+  /// The connections of all listeners.
+  [[nodiscard]] listener::opening how_to_open() const {
+    if (certificates_ == nullptr) return listener::in_plain;
+    return certificates_->opening();
+  }
   /// Nothing if nobody wants to see the server.
   [[nodiscard]] std::unique_ptr<shown_server> show() const;
   /// Obeys signals until one of them, or a failure of the store, ends the server, and tells the service manager that
@@ -136,13 +146,15 @@ class server {
   task<> obey_to_the_end();
   /// Does what the signals that have come ask for. The end comes first: nothing behind it may keep it.
   void obey();
+  /// Reads again what a running server can read again.
   void read_files_again();
 
   const serve_options& options_;
+  tls_certificates* const certificates_;
+  watched_tokens* const tokens_;
   const opened_stores& stores_;
   const signals& come_;
   backups& copies_;
-  watched_tokens* const tokens_;  // null: clients need none
   const server_log& log_;
   running_brokers brokers_;
   const service_manager manager_;
@@ -163,7 +175,10 @@ class server {
 
 task<> server::live() {
   listener gate;
-  if (options_.beanstalk) gate = co_await listener::listen(*options_.beanstalk);
+  if (options_.beanstalk) {
+    auto listening = listener::listen(*options_.beanstalk, how_to_open());
+    gate = co_await listening;
+  }
   const std::unique_ptr<shown_server> shown = show();
   if (!options_.database.empty()) {
     auto nothing = [] {};
@@ -227,7 +242,11 @@ task<> server::serve_clients(listener& gate) {
     if (options_.beanstalk) {
       accepting = runtime::spawn(clients.accept_all(gate, dog_.round()), "accepts connections");
       dog_.expect([&clients] { return clients.rounds(); });
-      log_.info(fmt::format("beanstalk clients connect to {}", gate.address()));
+      log_.info(
+          fmt::format("beanstalk clients connect to {}{}", gate.address(), certificates_ != nullptr ? " by TLS" : ""));
+    }
+    if (certificates_ != nullptr) {
+      static_cast<void>(runtime::spawn(certificates_->watch(), "watches the certificates"));
     }
     if (tokens_ != nullptr) static_cast<void>(runtime::spawn(tokens_->watch(), "watches the access tokens"));
     dog_.expect([this] { return rounds_of_signals_.load(seam::relaxed); });
@@ -275,6 +294,20 @@ task<> server::obey_to_the_end() {
   }
 }
 
+void server::read_files_again() {
+  if (certificates_ == nullptr && tokens_ == nullptr) {
+    return log_.info("SIGHUP: there is no file of settings to read again");
+  }
+  if (certificates_ != nullptr) {
+    log_.info("SIGHUP: the files of TLS are read again");
+    certificates_->ask();
+  }
+  if (tokens_ != nullptr) {
+    log_.info("SIGHUP: the access tokens are read again");
+    tokens_->read_again();
+  }
+}
+
 void server::obey() {
   while (const int signal = come_.next()) {
     switch (signal) {
@@ -290,12 +323,6 @@ void server::obey() {
         return;
     }
   }
-}
-
-void server::read_files_again() {
-  if (tokens_ == nullptr) return log_.info("SIGHUP: there is no file of settings to read again");
-  log_.info("SIGHUP: the access tokens are read again");
-  tokens_->read_again();
 }
 
 /// Tasks whose exceptions nobody joins.
@@ -343,6 +370,8 @@ void serve(const serve_options& asked) {
   serve_options options = asked;
   options.max_connections = allow_open_files(asked.max_connections, log);
   log.info("foliot " FOLIOT_VERSION);
+  std::optional<tls_certificates> certificates;  // before the stores: a wrong one is told at once
+  if (!options.tls.is_none()) certificates.emplace(options.tls, log);
   const bool is_database = !options.database.empty();
   if (is_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
   std::optional<watched_tokens> tokens;
@@ -352,7 +381,7 @@ void serve(const serve_options& asked) {
   runtime::run_options how;
   how.measure = !options.statistics.empty();
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) { log_failure(log, task, what); };
-  server all(options, stores, come, copies, tokens ? &*tokens : nullptr, log);
+  server all(options, certificates ? &*certificates : nullptr, tokens ? &*tokens : nullptr, stores, come, copies, log);
   try {
     runtime::run(all.live(), how);
   } catch (const jobs::store_failure& error) {

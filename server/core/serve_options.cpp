@@ -2,6 +2,8 @@
 
 #include <sys/utsname.h>
 
+#include <string_view>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,16 +22,24 @@ bool is_closed_to_others(const runtime::address& at) {
   return text.starts_with("127.") || text.starts_with("[::1]:");
 }
 
+/// What follows from the lock that is missing.
+std::string_view danger_without(const locks& has) {
+  if (has.tokens) return "without TLS everybody on the way can read its jobs and the access tokens";
+  if (has.tls) return "TLS alone lets every client that reaches it read and delete all jobs";
+  return "it has neither TLS (--tls-certificate) nor passwords";
+}
+
 }  // namespace
 
-std::optional<runtime::address> listen_address(const std::string& option, const std::string& text, bool insecure) {
+std::optional<runtime::address> listen_address(const std::string& option, const std::string& text, const locks& has) {
   if (text == "off") return std::nullopt;
   const runtime::address at = find_address_to_listen_at(option, text, "off");
-  if (!insecure && !is_closed_to_others(at)) {
+  const bool is_locked = has.tls && has.tokens;
+  if (!is_locked && !has.insecure && !is_closed_to_others(at)) {
     throw failure(
-        fmt::format("{} {} can be reached from other machines, and this protocol has neither encryption nor "
-                    "passwords: name a loopback address or a path, or add --insecure",
-                    option, at.to_string()));
+        fmt::format("{} {} can be reached from other machines, and {}: name a loopback address or a path, or add "
+                    "--insecure",
+                    option, at.to_string(), danger_without(has)));
   }
   return at;
 }

@@ -11,6 +11,8 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/runtime/net/address.hpp>
 
+#include "tls_files.hpp"
+
 namespace foliot::program {
 
 struct serve_options {
@@ -33,6 +35,8 @@ struct serve_options {
   std::optional<runtime::address> beanstalk;
   /// The file of access tokens, which clients must have; empty: they need none.
   std::string tokens;
+  /// The files of TLS, which all listeners then speak; none: connections are in plain.
+  tls_files tls;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
   std::size_t max_tubes = 100'000;
@@ -73,10 +77,17 @@ void check_database(const std::string& database);
 /// Makes the schema of the store in the database, or brings it up to date, and prints what it did. Throws failure.
 void migrate_database(const std::string& database);
 
-/// The address of a listener: what find_address_to_listen_at() takes; nothing for `off`. Any other address than
-/// loopback or a path is a failure unless `insecure`, as is a text that is no address; both name `option`.
+/// What keeps strangers from a listener.
+struct locks {
+  bool tls = false;       ///< its connections are encrypted, and clients can know who the server is
+  bool tokens = false;    ///< it demands access tokens of its clients
+  bool insecure = false;  ///< the user permits that one of these is missing; switches off neither
+};
+
+/// The address of a listener: what find_address_to_listen_at() takes; nothing for `off`. A text that is no address is a
+/// failure, and so is any other address than loopback or a path where a lock is missing; both name `option`.
 [[nodiscard]] std::optional<runtime::address> listen_address(const std::string& option, const std::string& text,
-                                                             bool insecure);
+                                                             const locks& has);
 
 /// The name of a node: `asked`, or else that of this machine and the address of the listener, which differs from those
 /// of all other nodes as long as the names of the machines do. Throws failure if `asked` is no name, or if it is empty

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -39,6 +40,13 @@ class stream_over final : public byte_stream {
   [[nodiscard]] bool peer_has_ended() const noexcept override { return stream_.peer_has_ended(); }
   [[nodiscard]] runtime::address peer_address() const noexcept override {
     return stream_.peer_address().value_or(runtime::address());
+  }
+  [[nodiscard]] std::string certificate_fingerprint() const override {
+    if constexpr (requires { stream_.peer_certificate(); }) {
+      auto shown = stream_.peer_certificate();
+      if (shown) return std::move(shown->fingerprint);
+    }
+    return {};
   }
 
  private:

@@ -85,6 +85,13 @@ void add_database(CLI::App& line, arguments& all) {
       ->group(group);
 }
 
+locks locks_of(const arguments& all) {
+  locks has;
+  has.tls = !all.options.tls.is_none();
+  has.insecure = all.insecure;
+  return has;
+}
+
 /// What --check asks for.
 void check(const arguments& all, bool has_database) {
   if (has_database && !all.checked.empty()) {
@@ -108,7 +115,7 @@ void choose_database(arguments& all) {
         fmt::format("--max-job-size with --store is at most {}, so that no job holds up those of others; got {}",
                     most_job_size_in_database, all.options.max_job_size));
   }
-  all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, all.insecure);
+  all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, locks_of(all));
   all.options.node = node_name(all.options.node, all.options.beanstalk);
   all.options.node_timeout = node_timeout(all.node_timeout);
 }
@@ -120,12 +127,30 @@ void add_listeners(CLI::App& line, arguments& all) {
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Who may connect");
+  const auto file = [&line](const char* name, std::string& path, const char* text) {
+    return line.add_option(name, path, text)
+        ->type_name("FILE")
+        ->check([](const std::string& given) {  // as where a variable is not set: it must not switch off TLS
+          return given.empty() ? std::string("the path of a file is empty") : std::string();
+        })
+        ->group("Who may connect");
+  };
+  CLI::Option* certificate = file("--tls-certificate", all.options.tls.certificate,
+                                  "Speak TLS, with this certificate and those between it and a\n"
+                                  "root, in PEM; it is read again when it changes, and on SIGHUP");
+  file("--tls-key", all.options.tls.key, "The certificate's key; default: it is in the same file")->needs(certificate);
+  file("--tls-client-ca", all.options.tls.client_authorities,
+       "Ask clients for certificates, which these authorities must\nhave signed; a client may have none")
+      ->needs(certificate);
   line.add_option("--tokens", all.options.tokens,
                   "The file of access tokens, which clients must show: see\n"
                   "foliot token --help. Without it they need none")
       ->type_name("FILE")
       ->group("Who may connect");
-  line.add_flag("--insecure", all.insecure, "Allow addresses that other machines can reach")->group("Who may connect");
+  line.add_flag("--insecure", all.insecure,
+                "Allow addresses that other machines can reach, although TLS\n"
+                "or access tokens are missing")
+      ->group("Who may connect");
 }
 
 void add_limits(CLI::App& line, serve_options& options) {
@@ -217,7 +242,7 @@ void add_serve(CLI::App& program, command& chosen) {
         throw failure("--data '' is no folder: name one, or add --memory");
       }
       all->options.sync_every = sync_period(all->sync);
-      all->options.beanstalk = listen_address("--beanstalk", all->beanstalk, all->insecure);
+      all->options.beanstalk = listen_address("--beanstalk", all->beanstalk, locks_of(*all));
       if (!all->options.beanstalk) {
         throw failure(
             "--beanstalk off leaves no way to reach the jobs: name an address, or keep the jobs in a database with "

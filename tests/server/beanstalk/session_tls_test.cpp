@@ -1,9 +1,12 @@
 // The same session under TLS, and the way to it.
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -74,6 +77,44 @@ task<> fail_in_the_handshake(shop& in) {
 }
 
 TEST(SessionStreams, AFailedHandshakeKeepsNobodyOut) { with_shop(fail_in_the_handshake); }
+
+std::size_t count_ended(const std::vector<runtime::stream>& all) {
+  return static_cast<std::size_t>(std::ranges::count_if(all, [](const auto& each) { return each.peer_has_ended(); }));
+}
+
+// Clients that may not come in are told so under TLS, too; but a crowd of them that says nothing in its handshakes does
+// not take more than its places, nor take them for long.
+task<> crowd_the_door(shop& in) {
+  constexpr std::size_t crowd = 300;
+  constexpr std::size_t told = 256;
+  const runtime::address at = fresh_name();
+  const server_log log(true);
+  listener gate(runtime::listener::listen(at).value(), accept_tls);
+  access door(0);
+  connections clients(in.speaks, door, log);
+  auto accepting = runtime::spawn(clients.accept_all(gate), "accepts connections");
+  std::vector<runtime::stream> silent;
+  for (std::size_t i = 0; i < crowd; ++i) {
+    auto connecting = runtime::stream::connect(at);
+    auto one = co_await connecting;
+    EXPECT_TRUE(one.has_value());
+    if (!one) co_return;
+    silent.push_back(std::move(*one));
+  }
+  co_await runtime::sleep(1ms);
+  EXPECT_EQ(count_ended(silent), crowd - told);
+  co_await runtime::sleep(11s);
+  EXPECT_EQ(count_ended(silent), crowd);
+  auto making = connect(at, connect_tls);
+  const std::unique_ptr<byte_stream> refused = co_await making;
+  const std::string refusal = co_await read_up_to(*refused, "");
+  EXPECT_EQ(refusal, "OUT_OF_MEMORY\r\n");
+  gate.close();
+  co_await accepting.join();
+  co_await clients.end(5s);
+}
+
+TEST(SessionStreams, ACrowdAtTheDoorIsBounded) { with_shop(crowd_the_door); }
 
 }  // namespace
 }  // namespace foliot::program::beanstalk

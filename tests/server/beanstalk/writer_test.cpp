@@ -238,6 +238,20 @@ TEST(BeanstalkWriter, StatisticsOfTheServer) {
           figures_of_store);
 }
 
+TEST(BeanstalkWriter, StatisticsOfTlsAreTheLast) {
+  server_statistics server;
+  set_figures_of_store(server);
+  const std::string without = written([&](std::string& out) { write_statistics(out, server); });
+  EXPECT_EQ(without.find("tls"), std::string::npos);
+  EXPECT_TRUE(without.ends_with(figures_of_store + "\r\n"));
+  server.tls = {.ends = 1'800'000'000, .left = 86'400s, .taken = 59, .is_refused = true, .failed = 60};
+  const std::string with = written([&](std::string& out) { write_statistics(out, server); });
+  EXPECT_TRUE(with.ends_with(figures_of_store +
+                             "foliot-tls-ends: 1800000000\nfoliot-tls-seconds-left: 86400\nfoliot-tls-taken: 59\n"
+                             "foliot-tls-refused: 1\nfoliot-tls-failed: 60\n\r\n"))
+      << with;
+}
+
 TEST(BeanstalkWriter, EachNumberOfTheServerIsInItsPlace) {
   server_statistics server;
   server.counts = jobs::job_counts{1, 2, 3, 4, 5};

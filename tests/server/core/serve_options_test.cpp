@@ -1,0 +1,59 @@
+// Who may listen where.
+#include "server/core/serve_options.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "text/failure.hpp"
+
+namespace foliot::program {
+namespace {
+
+constexpr locks with(bool tls, bool tokens, bool insecure) {
+  locks has;
+  has.tls = tls;
+  has.tokens = tokens;
+  has.insecure = insecure;
+  return has;
+}
+
+/// Why a server with these locks may not listen there; empty if it may.
+std::string refusal(const std::string& text, const locks& has) {
+  try {
+    const auto at = listen_address("--beanstalk", text, has);
+    EXPECT_EQ(at.has_value(), text != "off");
+    return {};
+  } catch (const failure& error) {
+    return error.what();
+  }
+}
+
+TEST(ListenAddress, LoopbackAndPathsNeedNoLock) {
+  for (const char* const text :
+       {"127.0.0.1:11300", "127.255.0.1:1", "11300", "[::1]:11300", "unix:sock", "unix:@name", "off"}) {
+    EXPECT_EQ(refusal(text, with(false, false, false)), "") << text;
+  }
+}
+
+TEST(ListenAddress, OthersNeedBothLocksOrTheUsersWord) {
+  for (const char* const text : {"0.0.0.0:11300", "192.0.2.1:1", "[::]:11300", "[2001:db8::1]:1", "128.0.0.1:1"}) {
+    const auto refused = [text](const std::string& danger) {
+      return "--beanstalk " + std::string(text) + " can be reached from other machines, and " + danger +
+             ": name a loopback address or a path, or add --insecure";
+    };
+    EXPECT_EQ(refusal(text, with(true, true, false)), "");
+    EXPECT_EQ(refusal(text, with(false, false, false)),
+              refused("it has neither TLS (--tls-certificate) nor passwords"));
+    EXPECT_EQ(refusal(text, with(true, false, false)),
+              refused("TLS alone lets every client that reaches it read and delete all jobs"));
+    EXPECT_EQ(refusal(text, with(false, true, false)),
+              refused("without TLS everybody on the way can read its jobs and the access tokens"));
+    for (const bool tls : {false, true}) {
+      for (const bool tokens : {false, true}) EXPECT_EQ(refusal(text, with(tls, tokens, true)), "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foliot::program
