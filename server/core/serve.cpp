@@ -299,11 +299,11 @@ void server::read_files_again() {
     return log_.info("SIGHUP: there is no file of settings to read again");
   }
   if (certificates_ != nullptr) {
-    log_.info("SIGHUP: the files of TLS are read again");
+    log_.info("SIGHUP: read the files of TLS again");
     certificates_->ask();
   }
   if (tokens_ != nullptr) {
-    log_.info("SIGHUP: the access tokens are read again");
+    log_.info("SIGHUP: read the access tokens again");
     tokens_->read_again();
   }
 }

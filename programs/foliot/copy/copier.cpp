@@ -293,7 +293,7 @@ task<source_links> copier::open_links(std::size_t count) {
   source_links links;
   const std::size_t most = from_.facts().is_foliot ? most_links : 1;
   for (std::size_t i = 0; i < std::min(count, most); ++i) {
-    links.push_back(std::make_unique<source>(from_address_));
+    links.push_back(std::make_unique<source>(from_place_));
     links.back()->set_largest_body(to_.facts().max_job_size);
     auto connecting = links.back()->connect(from_.facts());
     co_await connecting;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <foliot/jobs/job.hpp>
-#include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "copy/source.hpp"
@@ -42,9 +41,13 @@ class copier {
  public:
   /// `moved` is called after each group, and now and then while jobs are looked for; `refused` with a sentence for each
   /// job that stays at the source.
-  copier(runtime::address from, runtime::address to, std::function<void()> moved,
+  copier(server_place from, server_place to, std::function<void()> moved,
          std::function<void(const std::string&)> refused)
-      : from_address_(from), from_(from), to_(to), on_moved_(std::move(moved)), on_refused_(std::move(refused)) {}
+      : from_place_(from),
+        from_(std::move(from)),
+        to_(std::move(to)),
+        on_moved_(std::move(moved)),
+        on_refused_(std::move(refused)) {}
 
   /// Connects to both servers, and refuses if they are one.
   task<> connect();
@@ -78,7 +81,7 @@ class copier {
   void learn_size(bool lacked_room) noexcept;
   void expect_progress(const std::string& tube, jobs::job_state state, jobs::job_id first);
 
-  runtime::address from_address_;
+  server_place from_place_;
   source from_;
   source_links deleting_;  // for jobs that no connection holds
   target to_;

@@ -21,13 +21,13 @@
 
 #include <cstdint>
 
-#include <foliot/runtime/net/address.hpp>
+#include "copy/server_place.hpp"
 
 namespace foliot::program {
 
 struct copy_options {
-  runtime::address from;
-  runtime::address to;
+  copying::server_place from;
+  copying::server_place to;
   /// Whether to go on until the workers of the source have no reserved jobs any more.
   bool waits = false;
 };

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "copy.hpp"
-#include "text/address_text.hpp"
+#include "server_place.hpp"
 
 namespace foliot::program {
 
@@ -13,6 +13,7 @@ namespace {
 struct arguments {
   std::string from;
   std::string to;
+  std::string authorities;
   bool waits = false;
 };
 
@@ -26,9 +27,16 @@ void add_copy(CLI::App& program, command& chosen) {
       ->required();
   line->add_option("TO", all->to, "The server that is to have them")->type_name("")->required();
   line->add_flag("--wait", all->waits, "Wait for the jobs that workers of FROM have reserved");
+  line->add_option("--tls-ca", all->authorities,
+                   "The authorities, in PEM, that servers after tls: may have their\n"
+                   "certificates from; default: the system's")
+      ->type_name("FILE")
+      ->check([](const std::string& given) {
+        return given.empty() ? std::string("the path of a file is empty") : std::string();
+      });
   line->footer(
       "Both are addresses: 127.0.0.1:11300, localhost:11300, [::1]:11300, a port alone,\n"
-      "or unix:PATH.\n"
+      "or unix:PATH; for TLS with tls: in front, such as tls:localhost:11300.\n"
       "\n"
       "  foliot copy 11300 11400\n"
       "\n"
@@ -41,8 +49,8 @@ void add_copy(CLI::App& program, command& chosen) {
   line->callback([all, &chosen] {
     chosen = [all] {
       copy_options options;
-      options.from = find_server("FROM", all->from);
-      options.to = find_server("TO", all->to);
+      options.from = copying::find_place("FROM", all->from, all->authorities);
+      options.to = copying::find_place("TO", all->to, all->authorities);
       options.waits = all->waits;
       copy(options);
     };

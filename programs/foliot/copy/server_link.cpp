@@ -9,7 +9,12 @@
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
+#include <foliot/runtime/net/stream.hpp>
+#if defined(FOLIOT_HAS_TLS)
+#include <foliot/tls/tls_stream.hpp>
+#endif
 
+#include "server/core/stream_over.hpp"
 #include "text/printable.hpp"
 
 namespace foliot::program::copying {
@@ -23,30 +28,55 @@ constexpr std::size_t buffer_size = std::size_t{1} << 16;
 /// The servers tell 16 digits. With so many, a key has room for an id.
 constexpr std::size_t longest_instance = 64;
 
+/// The connection by TLS. Throws failure.
+task<std::unique_ptr<byte_stream>> shake_hands([[maybe_unused]] runtime::stream below,
+                                               [[maybe_unused]] const server_place& with,
+                                               [[maybe_unused]] instant deadline) {
+#if defined(FOLIOT_HAS_TLS)
+  auto shaking = tls::tls_stream::connect(std::move(below), with.context, with.host, deadline);
+  auto shaken = co_await shaking;
+  if (!shaken) {
+    throw failure(fmt::format("cannot connect to {} by TLS as '{}': {}", with.at.to_string(), with.host,
+                              shaken.error().message()));
+  }
+  co_return over(*std::move(shaken));
+#else
+  throw failure("this program was built without TLS");  // find_place() has said so before
+  co_return nullptr;
+#endif
+}
+
 std::string_view first_line(std::string_view request) { return request.substr(0, request.find('\r')); }
 
 }  // namespace
 
 task<> server_link::connect() {
   const instant deadline = monotonic_clock::instance().now() + longest_silence;
-  auto connecting = runtime::stream::connect(at_, deadline);
+  auto connecting = runtime::stream::connect(at_.at, deadline);
   auto got = co_await connecting;
   if (!got) throw failure(fmt::format("cannot connect to {}: {}", name_, got.error().message()));
-  peer_ = std::move(*got);
+  if (at_.is_by_tls()) {
+    auto shaking = shake_hands(std::move(*got), at_, deadline);
+    peer_ = co_await shaking;
+  } else {
+    peer_ = over(std::move(*got));
+  }
   buffer_.resize(buffer_size);
 }
 
-task<std::vector<server_reply>> server_link::exchange(std::string requests, std::size_t count, wanted_replies wanted) {
-  // In pieces, so that a slow connection has time for each.
-  for (std::string_view left = requests; !left.empty();) {
-    const std::string_view piece = left.substr(0, buffer_size);
-    left.remove_prefix(piece.size());
-    peer_.set_deadline(longest_silence);
-    auto writing = peer_.write_all(piece);
+task<> server_link::send(std::string_view text) {
+  while (!text.empty()) {  // in pieces, so that a slow connection has time for each
+    peer_->set_write_deadline(longest_silence);
+    auto writing = peer_->write_some(text.substr(0, buffer_size));
     const auto written = co_await writing;
     if (!written) throw failure(fmt::format("the connection to {} ended: {}", name_, written.error().message()));
+    text.remove_prefix(*written);
   }
-  peer_.set_deadline(longest_silence);
+}
+
+task<std::vector<server_reply>> server_link::exchange(std::string requests, std::size_t count, wanted_replies wanted) {
+  auto sending = send(requests);
+  co_await sending;
   std::vector<server_reply> all;
   all.reserve(count);
   std::uint64_t kept = 0;
@@ -105,16 +135,17 @@ task<server_facts> server_link::learn() {
 }
 
 task<> server_link::quit() {
-  peer_.set_deadline(longest_silence);
-  auto writing = peer_.write_all(std::string_view("quit\r\n"));
-  const auto written = co_await writing;
+  peer_->set_read_deadline(longest_silence);
+  peer_->set_write_deadline(longest_silence);
+  auto writing = write_all(*peer_, "quit\r\n");
+  const bool written = co_await writing;
   if (!written) co_return;  // the connection has ended by itself
   for (bool goes_on = true; goes_on;) {
-    auto reading = peer_.read_some(std::span<char>(buffer_));
+    auto reading = peer_->read_some(std::span<char>(buffer_));
     const auto got = co_await reading;
     goes_on = got && *got > 0;
   }
-  peer_.close();
+  peer_->close();
 }
 
 void server_link::expect_using(const server_reply& reply, std::string_view tube, const std::string& request) const {
@@ -141,8 +172,8 @@ failure server_link::contradiction(std::string_view how) const {
 }
 
 task<bool> server_link::read_more() {
-  peer_.set_read_deadline(longest_silence);
-  auto reading = peer_.read_some(std::span<char>(buffer_));
+  peer_->set_read_deadline(longest_silence);
+  auto reading = peer_->read_some(std::span<char>(buffer_));
   const auto got = co_await reading;
   if (!got && got.error() == runtime::io_errc::deadline_exceeded)
     throw failure(fmt::format("{} has not answered for a minute", name_));

@@ -9,17 +9,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <foliot/runtime/net/address.hpp>
-#include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "copy/job_record.hpp"
 #include "copy/reply.hpp"
+#include "copy/server_place.hpp"
+#include "server/core/byte_stream.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::copying {
@@ -44,7 +45,7 @@ struct wanted_replies {
 class server_link {
  public:
   /// Not yet connected. Errors name the server by its address.
-  explicit server_link(runtime::address at) : at_(at), name_(at.to_string()) {}
+  explicit server_link(server_place at) : at_(std::move(at)), name_(at_.at.to_string()) {}
 
   /// Connects to the server.
   task<> connect();
@@ -74,11 +75,12 @@ class server_link {
   [[nodiscard]] failure contradiction(std::string_view how) const;
 
  private:
+  task<> send(std::string_view text);
   task<bool> read_more();
 
-  runtime::address at_;
+  server_place at_;
   std::string name_;
-  runtime::stream peer_;
+  std::unique_ptr<byte_stream> peer_;  // null until connect()
   reply_reader replies_;
   std::vector<char> buffer_;
 };

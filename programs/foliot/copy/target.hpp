@@ -47,7 +47,7 @@ struct placement {
 
 class target {
  public:
-  explicit target(runtime::address at) : link_(at) {}
+  explicit target(server_place at) : link_(std::move(at)) {}
 
   task<> connect();
 

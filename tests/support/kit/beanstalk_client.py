@@ -15,13 +15,16 @@ WITH_BODY = re.compile(rb"(RESERVED|FOUND|OK)(?: \d+)? (\d+)\r\n\Z")
 
 
 class Connection:
-    def __init__(self, address):
+    def __init__(self, address, tls=None):
+        """With `tls`, an ssl.SSLContext, to a server whose certificate is for localhost."""
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE)
         self.unread = b""
         try:
             self.socket.connect(address)
+            if tls is not None:
+                self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         except OSError:
             self.socket.close()
             raise
@@ -109,9 +112,11 @@ def free_port():
 
 
 class Server:
-    """A server in a process of its own; made again where another process has taken the port meanwhile."""
+    """A server in a process of its own; made again where another process has taken the port meanwhile. Its clients use
+    `tls`, an ssl.SSLContext, if there is one."""
 
-    def __init__(self, command_for, environment=None):
+    def __init__(self, command_for, environment=None, tls=None):
+        self.tls = tls
         for _ in range(20):
             port = free_port()
             self.process = subprocess.Popen(command_for(port), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -128,7 +133,7 @@ class Server:
     def _answers(self):
         while self.process.poll() is None:
             try:
-                probe = Connection(self.address)
+                probe = Connection(self.address, self.tls)
             except OSError:
                 time.sleep(0.01)
                 continue
@@ -142,7 +147,7 @@ class Server:
         return False
 
     def connect(self):
-        return Connection(self.address)
+        return Connection(self.address, self.tls)
 
     def kill(self):
         self.process.kill()
@@ -166,5 +171,6 @@ def beanstalkd(*arguments):
     return Server(lambda port: [path, "-l", "127.0.0.1", "-p", str(port), *map(str, arguments)])
 
 
-def foliot(*arguments):
-    return Server(lambda port: [FOLIOT, "serve", "--quiet", "--beanstalk", f"127.0.0.1:{port}", *map(str, arguments)])
+def foliot(*arguments, tls=None):
+    return Server(lambda port: [FOLIOT, "serve", "--quiet", "--beanstalk", f"127.0.0.1:{port}", *map(str, arguments)],
+                  tls=tls)

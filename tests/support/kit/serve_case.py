@@ -17,10 +17,10 @@ def put(body, ttr=600):
 
 
 class ServeCase(ProgramCase):
-    def serve(self, *arguments):
+    def serve(self, *arguments, tls=None):
         if "--memory" not in arguments:
             beanstalk_client.need_space(self, self.here)
-        server = beanstalk_client.foliot(*arguments or ["--data", self.here / "jobs"])
+        server = beanstalk_client.foliot(*arguments or ["--data", self.here / "jobs"], tls=tls)
         self.addCleanup(self.end, server)
         return server
 

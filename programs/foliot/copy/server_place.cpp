@@ -1,0 +1,55 @@
+#include "copy/server_place.hpp"
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "text/address_text.hpp"
+#include "text/failure.hpp"
+
+namespace foliot::program::copying {
+
+namespace {
+
+constexpr std::string_view by_tls = "tls:";
+
+/// The name or the IP address in an address that find_server() takes.
+std::string host_in(const std::string& text) {
+  if (const auto named = parse_named_address(text)) return named->first;
+  const std::optional<runtime::address> at = parse_address(text);
+  if (!at || at->is_local()) return "localhost";
+  std::string host = at->to_string();
+  host.resize(host.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+tls::tls_context trusting([[maybe_unused]] std::string_view argument, [[maybe_unused]] const std::string& authorities) {
+#if defined(FOLIOT_HAS_TLS)
+  tls::tls_options options;
+  if (!authorities.empty()) options.roots.push_back(tls::pem::file(authorities));
+  auto made = tls::tls_context::client(options);
+  if (made) return *std::move(made);
+  if (authorities.empty()) throw failure(fmt::format("{}: TLS is not possible: {}", argument, made.error().message()));
+  throw failure(
+      fmt::format("--tls-ca: the certificates in '{}' cannot be used: {}", authorities, made.error().message()));
+#else
+  throw failure(
+      fmt::format("{}: this program was built without TLS: leave out 'tls:', or build it with OpenSSL 3", argument));
+#endif
+}
+
+}  // namespace
+
+server_place find_place(std::string_view argument, std::string_view text, const std::string& authorities) {
+  const bool has_tls = text.starts_with(by_tls);
+  const std::string address(has_tls ? text.substr(by_tls.size()) : text);
+  server_place found;
+  if (has_tls) found.context = trusting(argument, authorities);
+  found.at = find_server(argument, address);
+  if (has_tls) found.host = host_in(address);
+  return found;
+}
+
+}  // namespace foliot::program::copying
