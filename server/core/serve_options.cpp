@@ -22,11 +22,17 @@ bool is_closed_to_others(const runtime::address& at) {
   return text.starts_with("127.") || text.starts_with("[::1]:");
 }
 
-/// What follows from the lock that is missing.
-std::string_view danger_without(const locks& has) {
-  if (has.tokens) return "without TLS everybody on the way can read its jobs and the access tokens";
-  if (has.tls) return "TLS alone lets every client that reaches it read and delete all jobs";
-  return "it has neither TLS (--tls-certificate) nor passwords";
+/// What follows from the lock that is missing, and how to get it.
+std::string_view sentence_without(const locks& has) {
+  if (has.tokens) {
+    return "without TLS everybody on the way can read its jobs and the access tokens: add --tls-certificate FILE";
+  }
+  if (has.tls) {
+    return "TLS alone lets every client that reaches it read and delete all jobs: add --tokens FILE, which 'foliot "
+           "token make' writes";
+  }
+  return "it has neither TLS nor access tokens: add --tls-certificate FILE, and --tokens FILE, which 'foliot token "
+         "make' writes";
 }
 
 }  // namespace
@@ -37,9 +43,9 @@ std::optional<runtime::address> listen_address(const std::string& option, const 
   const bool is_locked = has.tls && has.tokens;
   if (!is_locked && !has.insecure && !is_closed_to_others(at)) {
     throw failure(
-        fmt::format("{} {} can be reached from other machines, and {}: name a loopback address or a path, or add "
-                    "--insecure",
-                    option, at.to_string(), danger_without(has)));
+        fmt::format("{} {} can be reached from other machines, and {}; or name a loopback address or a path; or do "
+                    "without by --insecure",
+                    option, at.to_string(), sentence_without(has)));
   }
   return at;
 }

@@ -88,6 +88,7 @@ void add_database(CLI::App& line, arguments& all) {
 locks locks_of(const arguments& all) {
   locks has;
   has.tls = !all.options.tls.is_none();
+  has.tokens = !all.options.tokens.empty();
   has.insecure = all.insecure;
   return has;
 }
@@ -143,8 +144,8 @@ void add_listeners(CLI::App& line, arguments& all) {
        "Ask clients for certificates, which these authorities must\nhave signed; a client may have none")
       ->needs(certificate);
   line.add_option("--tokens", all.options.tokens,
-                  "The file of access tokens, which clients must show: see\n"
-                  "foliot token --help. Without it they need none")
+                  "The file of access tokens, of which each client must show one,\n"
+                  "or a certificate with an entry there: see foliot token --help")
       ->type_name("FILE")
       ->group("Who may connect");
   line.add_flag("--insecure", all.insecure,
@@ -216,7 +217,8 @@ void add_serve(CLI::App& program, command& chosen) {
       "\n"
       "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
       "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups; SIGHUP\n"
-      "has it read the access tokens again, which it does as well when they change.");
+      "has it read the access tokens and the files of TLS again, which it does as well\n"
+      "when they change.");
   const CLI::Option* const tokens = line->get_option("--tokens");
   line->callback([all, checking, database, statistics, tokens, &chosen] {
     const bool has_database = database->count() > 0;

@@ -107,7 +107,7 @@ class Access(ServeCase):
     def test_a_signal_has_the_file_read_again(self):
         self.begin()
         self.server.process.send_signal(signal.SIGHUP)
-        self.wait_for_log("info SIGHUP: the access tokens are read again\n")
+        self.wait_for_log("info SIGHUP: read the access tokens again\n")
         self.wait_for_log("info the access tokens were read again: 1 entry; the rights of 0 connections have ended\n")
 
     def test_a_wrong_file_changes_nothing_until_it_is_right(self):

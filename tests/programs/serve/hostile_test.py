@@ -582,7 +582,7 @@ class Wrong(ServeCase):
                         "[2001:db8::1]:11300", "[fe80::1]:11300", "[::ffff:192.0.2.1]:11300", "[::2]:11300"]:
             with self.subTest(address=address):
                 self.refuse("can be reached from other machines", "--data", "jobs", "--beanstalk", address)
-                self.refuse("add --insecure", "--data", "jobs", "--beanstalk", address)
+                self.refuse("or do without by --insecure", "--data", "jobs", "--beanstalk", address)
         for address in ["nonsense", "localhost", "localhost:", "localhost:65536", "local host:1", "127.0.0.1:65536", "1.2.3:4",
                         "0x7f.1:4", "1.2.3.:4", "127.0.0.1.:4", ".:4", ":11300", "-a:1", "http://localhost:11300"]:
             with self.subTest(address=address):

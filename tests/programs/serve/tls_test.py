@@ -266,10 +266,12 @@ class Starts(TlsCase):
 
     def test_where_a_server_may_listen(self):
         everywhere = ["--beanstalk", f"0.0.0.0:{beanstalk_client.free_port()}"]
-        self.refuse("can be reached from other machines, and it has neither TLS (--tls-certificate) nor passwords: name a "
-                    "loopback address or a path, or add --insecure", *everywhere)
+        otherwise = "; or name a loopback address or a path; or do without by --insecure"
+        token = "--tokens FILE, which 'foliot token make' writes"
+        self.refuse("can be reached from other machines, and it has neither TLS nor access tokens: add --tls-certificate FILE, "
+                    f"and {token}{otherwise}", *everywhere)
         self.refuse("can be reached from other machines, and TLS alone lets every client that reaches it read and delete all "
-                    "jobs: name a loopback address or a path, or add --insecure", *everywhere, *self.with_certificate)
+                    f"jobs: add {token}{otherwise}", *everywhere, *self.with_certificate)
 
     def test_insecure_does_not_switch_off_tls(self):
         server = beanstalk_client.Server(

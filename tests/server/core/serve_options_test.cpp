@@ -40,15 +40,18 @@ TEST(ListenAddress, OthersNeedBothLocksOrTheUsersWord) {
   for (const char* const text : {"0.0.0.0:11300", "192.0.2.1:1", "[::]:11300", "[2001:db8::1]:1", "128.0.0.1:1"}) {
     const auto refused = [text](const std::string& danger) {
       return "--beanstalk " + std::string(text) + " can be reached from other machines, and " + danger +
-             ": name a loopback address or a path, or add --insecure";
+             "; or name a loopback address or a path; or do without by --insecure";
     };
     EXPECT_EQ(refusal(text, with(true, true, false)), "");
     EXPECT_EQ(refusal(text, with(false, false, false)),
-              refused("it has neither TLS (--tls-certificate) nor passwords"));
+              refused("it has neither TLS nor access tokens: add --tls-certificate FILE, and --tokens FILE, which "
+                      "'foliot token make' writes"));
     EXPECT_EQ(refusal(text, with(true, false, false)),
-              refused("TLS alone lets every client that reaches it read and delete all jobs"));
+              refused("TLS alone lets every client that reaches it read and delete all jobs: add --tokens FILE, which "
+                      "'foliot token make' writes"));
     EXPECT_EQ(refusal(text, with(false, true, false)),
-              refused("without TLS everybody on the way can read its jobs and the access tokens"));
+              refused("without TLS everybody on the way can read its jobs and the access tokens: add "
+                      "--tls-certificate FILE"));
     for (const bool tls : {false, true}) {
       for (const bool tokens : {false, true}) EXPECT_EQ(refusal(text, with(tls, tokens, true)), "");
     }
