@@ -15,6 +15,7 @@
 
 #include "line_output.hpp"
 #include "text/printable.hpp"
+#include "text/secrets.hpp"
 #include "text/timestamp.hpp"
 
 namespace foliot::program {
@@ -84,7 +85,7 @@ void server_log::write(log_level level, std::string_view line) const noexcept {
     text += ' ';
     text += names[static_cast<std::size_t>(level)];
     text += ' ';
-    text += printable(line);
+    text += printable(without_secrets(line));
     text += '\n';
     if (write_line_ != nullptr) return write_line_(text);
     standard_error().write(text);

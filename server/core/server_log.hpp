@@ -28,7 +28,8 @@ enum class log_level : unsigned char { info, warning, failure };
 /// 2026-11-22T22:30:52.980Z.
 void append_log_milliseconds(std::string& to, instant time);
 
-/// Writes lines of the time in UTC, the level and a sentence. Control characters in it are escaped.
+/// Writes lines of the time in UTC, the level and a sentence. Control characters in it are escaped, and the secrets of
+/// access tokens are left out (text/secrets.hpp).
 /// Any thread; a line is written as a whole. Errors of standard error are ignored, and so is a reader that does not
 /// read: see line_output.hpp. Without memory for a line, another one says so.
 class server_log {

@@ -103,7 +103,8 @@ class Token(ProgramCase):
                  "such as 90d", "--ends", "soon"),
                 ("--name: no name: say whose this is, and what for", "--name", ""),
                 ("--name: the name has control characters", "--name", "a\nb"),
-                ("--certificate: '3A:12' is not a SHA-256 fingerprint: ", "--certificate", "3A:12")]:
+                ("--certificate: '3A:12' is not a SHA-256 fingerprint: ", "--certificate", "3A:12"),
+                ("--certificate: the fingerprint is empty", "--certificate", "")]:
             with self.subTest(sentence):
                 arguments = list(make)
                 if more[0] in arguments:

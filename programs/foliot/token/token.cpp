@@ -21,6 +21,7 @@
 #include <foliot/core/instant.hpp>
 
 #include "output_file.hpp"
+#include "report.hpp"
 #include "server/access/access_token.hpp"
 #include "server/access/token_file.hpp"
 #include "temporary_file.hpp"
@@ -232,12 +233,18 @@ void list_tokens(const std::string& file) {
     text += one.back() + "\n";
   }
   print(text);
-  if (!now.warning.empty()) fmt::print(stderr, "foliot: {}\n", printable(now.warning));
+  if (!now.warning.empty()) report(now.warning);
 }
 
 void revoke_tokens(const std::string& file, const std::vector<std::string>& ids) {
   change(file, false, [&](const token_file& now) {
     for (const std::string& each : ids) {
+      if (const auto whole = access_token::parse(each)) {
+        throw failure(
+            fmt::format("this is a whole token, whose secret others can see among the arguments of programs: "
+                        "revoke it by its id, {}",
+                        whole->id()));
+      }
       if (!has_id(now, each)) throw failure(fmt::format("'{}' has no entry with the id '{}'", file, printable(each)));
     }
     std::string text = now.text;

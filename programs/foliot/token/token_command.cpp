@@ -41,7 +41,10 @@ void add_make(CLI::App& token, const std::shared_ptr<arguments>& all, command& c
   line->add_option("--certificate", all->options.fingerprint,
                    "Give the rights to the clients with this certificate instead,\n"
                    "and print the id of the entry")
-      ->type_name("FINGERPRINT");
+      ->type_name("FINGERPRINT")
+      ->check([](const std::string& given) {  // as where openssl has failed: nobody is to get a token instead
+        return given.empty() ? std::string("the fingerprint is empty") : std::string();
+      });
   line->callback([all, &chosen] { chosen = [all] { make_token(all->options); }; });
 }
 
