@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
 #include <foliot/core/contract.hpp>
 
 #include "access_token.hpp"
@@ -30,8 +31,8 @@ struct authority::table {
   std::map<sha256_digest, std::shared_ptr<const rights>> certificates;
 };
 
-authority::authority(std::vector<access_entry> entries, const clock& wall)
-    : wall_(wall), table_(std::make_shared<const table>(entries)) {}
+authority::authority(std::vector<access_entry> entries, const clock& wall, audit told)
+    : wall_(wall), told_(std::move(told)), table_(std::make_shared<const table>(entries)) {}
 
 authority::~authority() {
   const lock held(lock_);
@@ -44,6 +45,8 @@ std::shared_ptr<const authority::table> authority::present() const {
 }
 
 std::size_t authority::entries() const { return present()->by_id.size(); }
+
+bool authority::has_certificates() const { return !present()->certificates.empty(); }
 
 std::shared_ptr<const rights> authority::while_they_last(const std::shared_ptr<const rights>& given) const {
   return given->ends() > wall_.now() ? given : nullptr;
@@ -114,6 +117,12 @@ rights_holder::rights_holder(authority* by, std::shared_ptr<const rights> held, 
   if (by_->last(*held_, now)) return;
   has_ended_.store(true, seam::relaxed);
   rights_ended_();
+}
+
+bool rights_holder::is_audited() const noexcept { return by_ != nullptr && by_->told_ != nullptr; }
+
+void rights_holder::tell_change(std::string_view what) const {
+  if (is_audited()) by_->told_(fmt::format("{}: {}", held_->id(), what));
 }
 
 rights_holder::~rights_holder() {

@@ -53,6 +53,11 @@ class rights_holder {
   [[nodiscard]] const rights& held() const noexcept { return *held_; }
   /// Whether the rights are gone. Any thread.
   [[nodiscard]] bool has_ended() const noexcept { return has_ended_.load(seam::relaxed); }
+  /// Tells that the holder is about to change something: `what` is the end of the sentence. Of everything() nobody is
+  /// told. Any thread. Throws std::bad_alloc.
+  void tell_change(std::string_view what) const;
+  /// Whether anybody is told.
+  [[nodiscard]] bool is_audited() const noexcept;
 
  private:
   friend class authority;
@@ -68,8 +73,12 @@ class rights_holder {
 
 class authority {
  public:
-  /// `wall` shows the time in which entries end.
-  explicit authority(std::vector<access_entry> entries, const clock& wall = wall_clock::instance());
+  /// Gets a sentence for each change that has to be told.
+  using audit = std::function<void(std::string_view)>;
+
+  /// `wall` shows the time in which entries end. `told` may be called on any thread; null: nobody wants to know.
+  explicit authority(std::vector<access_entry> entries, const clock& wall = wall_clock::instance(),
+                     audit told = nullptr);
   authority(const authority&) = delete;
   authority& operator=(const authority&) = delete;
   /// All holders must be gone.
@@ -90,6 +99,8 @@ class authority {
   [[nodiscard]] std::uint64_t generation() const noexcept { return generation_.load(seam::relaxed); }
   /// How many entries there are.
   [[nodiscard]] std::size_t entries() const;
+  /// Whether one of them is of a certificate.
+  [[nodiscard]] bool has_certificates() const;
 
  private:
   friend class rights_holder;
@@ -104,6 +115,7 @@ class authority {
   std::size_t tell_ended(instant now) noexcept FOLIOT_REQUIRES(lock_);
 
   const clock& wall_;
+  const audit told_;
   /// Orders nothing: a reader who wants the entries locks.
   seam::atomic<std::uint64_t> generation_{0};
   mutable mutex lock_{lock_rank::context};  // held while a holder is told, which may close a connection

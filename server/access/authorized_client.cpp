@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +19,19 @@ namespace {
 std::string_view name_of(scope wanted) noexcept {
   const auto known = std::ranges::find(all_scopes, wanted, &named_scope::what);
   return known->name;
+}
+
+/// A name within quotes, in which it has none.
+std::string quoted(std::string_view name) {
+  std::string text = "'";
+  for (const char each : name) {
+    if (each == '\'') {
+      text += "\\x27";
+    } else {
+      text += each;
+    }
+  }
+  return text += '\'';
 }
 
 }  // namespace
@@ -42,6 +57,20 @@ void authorized_client::expect_tube(std::string_view tube) const {
 void authorized_client::expect_all_tubes() const {
   if (allowed().has_all_tubes()) return;
   throw access_refused(access_refused::reason::no_tube, who() + " does not include all tubes");
+}
+
+void authorized_client::tell_of_tube(std::string_view operation, std::string_view tube) const {
+  by_.tell_change(fmt::format("{}, tube {}", operation, quoted(tube)));
+}
+
+void authorized_client::tell_of_job(std::string_view operation, const jobs::job_name& job,
+                                    std::string_view tube) const {
+  if (const auto* const id = std::get_if<jobs::job_id>(&job)) {
+    const std::string of_tube = tube.empty() ? std::string() : fmt::format(" of tube {}", quoted(tube));
+    return by_.tell_change(fmt::format("{}, job {}{}", operation, *id, of_tube));
+  }
+  const jobs::job_key& named = std::get<jobs::job_key>(job);
+  by_.tell_change(fmt::format("{}, key {} of tube {}", operation, quoted(named.key), quoted(named.tube)));
 }
 
 void authorized_client::use(std::string_view tube) {

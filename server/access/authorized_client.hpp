@@ -15,6 +15,11 @@
 // What a client holds it may end, for it got the job by its rights. When the rights end, every operation is refused
 // from then on; the owner of the holder closes the connection.
 //
+// Changes by operators are told to the authority, which has a line of the log for each: those of a whole tube, such as
+// a pause or a kick, and those of single jobs by clients that may administer. A program that cancels the jobs that it
+// has put, without that scope, is no operator. Each is told before the store gets it: so no change is without its line,
+// while a line may be about one that the store then refuses.
+//
 // Thread safety: as jobs::client, which it has. Cost: without limits on tubes, a comparison; with them, a search in the
 // prefixes, and for a job that is named by its id a look at the job, in a batch before.
 #pragma once
@@ -66,6 +71,12 @@ template <class Operation>
 inline constexpr bool is_answered_within_rights =
     std::is_same_v<Operation, jobs::list_tubes> || std::is_same_v<Operation, jobs::list_due>;
 
+/// Whether an operation changes what its client has neither put nor reserved.
+template <class Operation>
+inline constexpr bool may_be_told = jobs::facts_of<Operation>().effect == jobs::operation_effect::changes &&
+                                    (jobs::scope_of<Operation>() == jobs::operation_scope::administer ||
+                                     jobs::scope_of<Operation>() == jobs::operation_scope::change);
+
 /// The answer to an operation about a job that does not exist.
 template <class Answer>
 Answer answer_of_no_job() {
@@ -109,6 +120,14 @@ class authorized_client {
   template <class Operation>
     requires(!detail::names_a_job<Operation> && !detail::is_answered_within_rights<Operation>)
   [[nodiscard]] jobs::in_flight<Operation> execute(Operation what) {
+    check(what);
+    tell(what);
+    return client_.execute(std::move(what));
+  }
+  /// The same for a further part of a change that was told with its first part.
+  template <class Operation>
+    requires(!detail::names_a_job<Operation> && detail::may_be_told<Operation>)
+  [[nodiscard]] jobs::in_flight<Operation> execute_further(Operation what) {
     check(what);
     return client_.execute(std::move(what));
   }
@@ -199,6 +218,26 @@ class authorized_client {
   [[noreturn]] void refuse_scope(scope wanted) const;
   [[nodiscard]] std::string who() const;
 
+  /// Tells the authority of a change that is about to be made, if it is one of those (above). `tube` is that of the
+  /// job, where it is known.
+  template <class Operation>
+  void tell(const Operation& what, std::string_view tube = {}) const {
+    if constexpr (detail::may_be_told<Operation>) {
+      constexpr const jobs::operation_facts& facts = jobs::facts_of<Operation>();
+      const bool is_of_operators = facts.scope == scope::administer || facts.target == jobs::operation_target::by_tube;
+      if (!by_.is_audited() || !(is_of_operators || allowed().may(scope::administer))) return;
+      if constexpr (requires { what.tube; }) {
+        tell_of_tube(facts.name, what.tube);
+      } else if constexpr (requires { what.name; }) {
+        tell_of_job(facts.name, what.name, tube);
+      } else {
+        tell_of_job(facts.name, what.id, tube);
+      }
+    }
+  }
+  void tell_of_tube(std::string_view operation, std::string_view tube) const;
+  void tell_of_job(std::string_view operation, const jobs::job_name& job, std::string_view tube) const;
+
   /// The job whose tube must be looked up, if it must.
   template <class Operation>
   [[nodiscard]] std::optional<jobs::job_id> unknown_tube_of(const Operation& what) const {
@@ -221,6 +260,9 @@ class authorized_client {
       auto looking = look_within(*id);
       const jobs::peek_answer seen = co_await looking;
       if (!seen.job) co_return detail::answer_of_no_job<jobs::answer_of<Operation>>();
+      tell(what, seen.job->tube);
+    } else {
+      tell(what);
     }
     auto executing = client_.execute(std::move(what));
     auto answer = co_await executing;
@@ -233,6 +275,7 @@ class authorized_client {
     auto looking = look_within(what.name);
     done.seen = co_await looking;
     if (!done.seen.job && unknown_tube_of(what)) co_return done;
+    tell(what, done.seen.job ? std::string_view(done.seen.job->tube) : std::string_view());
     auto executing = client_.execute(std::move(what));
     done.changed = co_await executing;
     co_return done;
@@ -241,6 +284,7 @@ class authorized_client {
   template <class Operation>
   task<seen_change<Operation>> look_beside(Operation what) {
     seen_change<Operation> done;
+    tell(what);
     auto looking = client_.execute(jobs::peek{what.name, false});
     auto executing = client_.execute(std::move(what));
     try {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <new>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,7 @@ watched_tokens::watched_tokens(std::string path, const server_log& log, const cl
     log_.info(fmt::format(
         "access tokens are in {}: {}", path_,
         file.entries.empty() ? "it is empty, so nobody has access" : counted(file.entries.size(), "entry", "entries")));
-    who_.emplace(std::move(file.entries), wall);
+    who_.emplace(std::move(file.entries), wall, [&log](std::string_view change) { log.audit(change); });
   } catch (const token_file_error& error) {
     if (error.mistakes().size() > 1) say_mistakes(error);
     throw failure(fmt::format("--tokens: {}", error.what()));

@@ -676,6 +676,7 @@ task<> session::on(const kick& what) {
   // again.
   std::uint64_t kicked = 0;
   bool is_full = false;
+  bool is_told = false;  // to operators, who want to hear of it once
   client_.check(jobs::kick{used_->name});
   for (int look = 1; look <= 2; ++look) {
     auto counting = client_.execute_for_server(jobs::count_tube{used_->name});
@@ -687,8 +688,9 @@ task<> session::on(const kick& what) {
     }
     for (bool goes_on = left > 0; goes_on;) {
       const std::uint64_t piece = std::min(left, jobs_of_a_piece);
-      auto kicking = client_.execute(
-          jobs::kick{used_->name, piece, takes_buried ? jobs::job_state::buried : jobs::job_state::delayed});
+      jobs::kick next{used_->name, piece, takes_buried ? jobs::job_state::buried : jobs::job_state::delayed};
+      auto kicking = is_told ? client_.execute_further(std::move(next)) : client_.execute(std::move(next));
+      is_told = true;
       jobs::bulk_answer some;
       try {
         some = co_await kicking;

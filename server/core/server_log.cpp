@@ -22,7 +22,7 @@ namespace foliot::program {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> names{"info", "warning", "failure"};
+constexpr std::array<std::string_view, 4> names{"info", "audit", "warning", "failure"};
 
 line_output& standard_error() noexcept {
   static line_output shared(STDERR_FILENO);

@@ -22,7 +22,7 @@
 namespace foliot::program {
 
 /// How much an operator should care.
-enum class log_level : unsigned char { info, warning, failure };
+enum class log_level : unsigned char { info, audit, warning, failure };
 
 /// Appends a time of the wall clock in UTC, always with three digits of the second's fraction:
 /// 2026-11-22T22:30:52.980Z.
@@ -46,6 +46,8 @@ class server_log {
   ~server_log();
 
   void info(std::string_view line) const noexcept { write(log_level::info, line); }
+  /// What somebody has changed who may administer: always written, also with `quiet`.
+  void audit(std::string_view line) const noexcept { write(log_level::audit, line); }
   void warning(std::string_view line) const noexcept { write(log_level::warning, line); }
   void failure(std::string_view line) const noexcept { write(log_level::failure, line); }
   /// A warning of this kind, of which there may be many: all texts of a kind share the one line in between_warnings.

@@ -246,6 +246,31 @@ TYPED_TEST(EachOperation, IsRefusedWhenTheRightsHaveEnded) {
   EXPECT_FALSE(ended.has_reached_the_store);
 }
 
+/// Those that are told of changes by clients with these rights.
+authority told_of(const std::shared_ptr<const rights>& given, words& told) {
+  access_entry entry;
+  entry.given = given;
+  return authority({entry}, wall_clock::instance(), [&told](std::string_view change) { told.emplace_back(change); });
+}
+
+TYPED_TEST(EachOperation, IsToldIfItIsAChangeByAnOperator) {
+  constexpr const jobs::operation_facts& facts = jobs::facts_of<TypeParam>();
+  for (const scope_set scopes : {scope_set::all(), all_but(scope::administer), only(jobs::scope_of<TypeParam>())}) {
+    for (const words& tubes : {words{""}, words{"mail"}}) {
+      words told;
+      const auto given = rights_of(scopes, tubes);
+      authority by = told_of(given, told);
+      const auto came = outcome_of<TypeParam>(given, right_example<TypeParam>, &by);
+      const bool is_of_a_tube = facts.target == jobs::operation_target::by_tube;
+      const bool is_told = facts.scope == scope::administer ||
+                           (facts.scope == scope::change && (is_of_a_tube || scopes.has(scope::administer)));
+      EXPECT_EQ(told.size(), is_told && came.has_reached_the_store ? 1U : 0U);
+      const std::string begin = "4f7k2m9q: " + std::string(facts.name) + ", ";
+      for (const std::string& each : told) EXPECT_TRUE(each.starts_with(begin)) << each;
+    }
+  }
+}
+
 /// Runs `body` with a client that has these rights, in a store with the jobs above.
 void with_client(std::shared_ptr<const rights> given,
                  const std::function<task<>(authorized_client&, test::broker_world&, const stored_jobs&)>& body) {
@@ -313,6 +338,34 @@ TEST(AuthorizedClient, AChangeWithALookSeesNothingOfOtherTubes) {
                   });
     }
   }
+}
+
+/// What is told of an operation.
+template <class Operation>
+words told_for(const words& tubes, const std::function<Operation(const stored_jobs&)>& make) {
+  words told;
+  const auto given = rights_of(scope_set::all(), tubes);
+  authority by = told_of(given, told);
+  static_cast<void>(outcome_of<Operation>(given, make, &by));
+  return told;
+}
+
+TEST(AuthorizedClient, TellsWhatIsChangedAndWhere) {
+  EXPECT_EQ(told_for<jobs::pause>({""}, [](auto&) { return jobs::pause{"mail", 1min}; }),
+            words{"4f7k2m9q: pause, tube 'mail'"});
+  EXPECT_EQ(told_for<jobs::pause>({""}, [](auto&) { return jobs::pause{"a'b\n", 1min}; }),
+            words{"4f7k2m9q: pause, tube 'a\\x27b\n'"})
+      << "the log escapes control characters";
+  EXPECT_EQ(told_for<jobs::cancel>({""}, [](auto& stored) { return jobs::cancel{stored.ready}; }),
+            words{"4f7k2m9q: cancel, job 2"});
+  EXPECT_EQ(told_for<jobs::cancel>({"ma"}, [](auto& stored) { return jobs::cancel{stored.ready}; }),
+            words{"4f7k2m9q: cancel, job 2 of tube 'mail'"});
+  const jobs::job_key named{"mail", "key"};
+  EXPECT_EQ(told_for<jobs::cancel>({"ma"}, [&](auto&) { return jobs::cancel{named}; }),
+            words{"4f7k2m9q: cancel, key 'key' of tube 'mail'"});
+  EXPECT_EQ(told_for<jobs::cancel>({"bill"}, [](auto& stored) { return jobs::cancel{stored.ready}; }), words{})
+      << "what is refused changes nothing";
+  EXPECT_EQ(told_for<jobs::cancel>({"bill"}, [&](auto&) { return jobs::cancel{named}; }), words{});
 }
 
 using page = std::vector<jobs::job_id>;

@@ -79,6 +79,14 @@ class SignIn : public testing::Test {
   [[nodiscard]] std::string welcome() const {
     return "AUTHENTICATED " + std::string(access_token::parse(token_)->id()) + "\r\n";
   }
+  /// The lines of the log about changes by operators, without their times.
+  [[nodiscard]] words audited() const {
+    words found;
+    for (const std::string& each : lines_) {
+      if (const std::size_t at = each.find(" audit "); at != std::string::npos) found.push_back(each.substr(at + 1));
+    }
+    return found;
+  }
   [[nodiscard]] bool has_logged(std::string_view text) const {
     for (const std::string& each : lines_) {
       if (each.find(text) != std::string::npos) return true;
@@ -160,6 +168,37 @@ TEST_F(SignIn, AnswersKeepTheirOrderAroundARefusedPut) {
   EXPECT_EQ(answers_to("x-auth " + token_ + "\r\nuse mail\r\n" + put_of(1) + put_of(2) + "use bill\r\n" + put_of(3) +
                        "list-tubes\r\n"),
             welcome() + "USING mail\r\nINSERTED 1\r\nINSERTED 2\r\nFORBIDDEN\r\nINSERTED 3\r\nFORBIDDEN\r\n");
+}
+
+TEST_F(SignIn, ChangesByOperatorsHaveALineEach) {
+  const auto bury_many = [](test::broker_world& on) {
+    for (int i = 0; i < 2500; ++i) {
+      jobs::execute_one(on.memory, jobs::put{.tube = "old", .body = "secret"});
+      const jobs::claim_answer got = jobs::execute_one(on.memory, jobs::claim{.tubes = {"old"}});
+      jobs::execute_one(on.memory, jobs::bury{.token = got.jobs.front().token});
+    }
+  };
+  const std::string id(access_token::parse(token_)->id());
+  const std::string commands =
+      "put 0 0 60 6\r\nsecret\r\nreserve\r\nrelease 2501 0 0\r\ndelete 2501\r\npeek-ready\r\nuse old\r\n"
+      "kick 100000\r\nkick 5\r\npause-tube old 10\r\npause-tube nowhere 10\r\n";
+  EXPECT_EQ(answers_to("x-auth " + token_ + "\r\n" + commands, bury_many),
+            welcome() + "INSERTED 2501\r\nRESERVED 2501 6\r\nsecret\r\nRELEASED\r\nDELETED\r\nNOT_FOUND\r\n" +
+                "USING old\r\nKICKED 2500\r\nKICKED 0\r\nPAUSED\r\nNOT_FOUND\r\n");
+  EXPECT_EQ(audited(), (words{"audit " + id + ": cancel, job 2501\n", "audit " + id + ": kick, tube 'old'\n",
+                              "audit " + id + ": pause, tube 'old'\n"}))
+      << "one for the kick in several parts, and none for puts, reserves and looks";
+  EXPECT_FALSE(has_logged("secret"));
+  EXPECT_FALSE(has_logged(token_.substr(token_.size() - 49)));
+  lines_.clear();
+
+  scope_set some;
+  some.add(scope::put);
+  some.add(scope::change);
+  write(entry_of(token_, some, {""}));
+  EXPECT_EQ(answers_to("x-auth " + token_ + "\r\nput 0 0 60 1\r\nx\r\ndelete 1\r\npause-tube default 1\r\nkick 1\r\n"),
+            welcome() + "INSERTED 1\r\nDELETED\r\nFORBIDDEN\r\nKICKED 0\r\n");
+  EXPECT_EQ(audited(), words{}) << "a program that cancels its own jobs is no operator";
 }
 
 TEST_F(SignIn, TooManyFailuresGetNoAnswer) {

@@ -47,16 +47,26 @@ TEST(ServerLog, WarningsOfOneKindAreCounted) {
   EXPECT_EQ(seen, texts{"warning close a connection: 7 more lines were left out\n"});
 }
 
+TEST(ServerLog, ChangesByOperatorsAreWrittenAlsoWhereItIsQuiet) {
+  texts seen;
+  virtual_clock clock;
+  const server_log log(true, clock, lines{&seen});
+  log.info("it begins");
+  for (int i = 0; i < 2; ++i) log.audit("4f7k2m9q: pause, tube 'a\nb'");
+  EXPECT_EQ(seen, texts(2, "audit 4f7k2m9q: pause, tube 'a\\x0ab'\n"));
+}
+
 TEST(ServerLog, HasNoSecrets) {
   texts seen;
   virtual_clock clock;
   const server_log log(false, clock, lines{&seen});
   const std::string line = "cannot read 'foliot_4f7k2m9q_0Eoh211G4c8wtVWM00my5rsNSFlKgaWqQ4mb8gdEqno1IPc3C'";
   log.info(line);
+  log.audit(line);
   log.warning(line);
   log.failure(line);
   log.warning("a kind", line);
-  ASSERT_EQ(seen.size(), 4U);
+  ASSERT_EQ(seen.size(), 5U);
   for (const std::string& each : seen) EXPECT_TRUE(each.ends_with(" cannot read 'foliot_4f7k2m9q_…'\n")) << each;
 }
 
