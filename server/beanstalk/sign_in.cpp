@@ -42,15 +42,19 @@ struct first_bytes {
   }
 };
 
-/// Waits for the first line.
+/// Waits for the first line, or for the bytes by which it is another one than a sign-in.
 task<> read_line(byte_stream& peer, first_bytes& into) {
-  peer.set_read_deadline(time_to_sign_in);
   while (into.end_of_line() == std::string_view::npos && !into.is_hopeless()) {
     const auto got = co_await peer.read_some(std::span(into.bytes).subspan(into.size));
     if (!got || *got == 0) break;
     into.size += *got;
   }
-  peer.set_read_deadline(instant::never());
+}
+
+/// The rights of the certificate that the client has shown; null: it has shown none, or one without an entry.
+std::shared_ptr<const rights> rights_of_certificate(const byte_stream& peer, const authority& who) {
+  const auto fingerprint = parse_digest(peer.certificate_fingerprint());
+  return fingerprint ? who.of_certificate(*fingerprint) : nullptr;
 }
 
 /// Writes the answer to a client that does not come in, and ends the connection.
@@ -81,10 +85,23 @@ std::string_view refusal_of(std::string_view line, const runtime::address& from,
 
 task<signed_in> sign_in(byte_stream& peer, watched_tokens& tokens, const server_log& log) {
   first_bytes came;
-  co_await read_line(peer, came);
+  signed_in done;
+  done.given = rights_of_certificate(peer, tokens.who());
+  if (done.given != nullptr) {
+    const rights_holder meanwhile(&tokens.who(), done.given, [&peer] { peer.close(); });
+    co_await read_line(peer, came);
+  } else {
+    peer.set_read_deadline(time_to_sign_in);
+    co_await read_line(peer, came);
+    peer.set_read_deadline(instant::never());
+  }
   const std::size_t end = came.end_of_line();
   const std::string_view line = came.text().substr(0, end);
-  signed_in done;
+  if (done.given != nullptr && !line.starts_with(command)) {
+    done.unread = came.text();
+    co_return done;
+  }
+  done.given = nullptr;
   if (came.size == 0) co_return done;  // as those who only see whether somebody listens
   if (end != std::string_view::npos && line.starts_with(command)) {
     done.given = tokens.who().of_token(line.substr(command.size()));

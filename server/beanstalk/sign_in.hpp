@@ -8,6 +8,10 @@
 // all of these but the first the connection ends. So a client without access has a kilobyte of memory here, ten
 // seconds, and no session.
 //
+// A client that has shown a certificate with an entry in the file of tokens has the rights of that entry, and need not
+// sign in; it may take as long as it wants. If it signs in all the same, it has the rights of its token instead, which
+// it has shown for a reason. A certificate without an entry gives no rights.
+//
 // Thread safety: any task.
 #pragma once
 
@@ -26,10 +30,10 @@ namespace foliot::program::beanstalk {
 /// A client that has said who it is.
 struct signed_in {
   std::shared_ptr<const rights> given;  ///< null: it has no access, and the connection is to be closed
-  std::string unread;                   ///< what has come behind the line
+  std::string unread;                   ///< what has come behind the line, or in its place
 };
 
-/// Reads the line, and answers it. Throws std::bad_alloc.
+/// Finds out who the client is: reads the line and answers it, or knows the certificate. Throws std::bad_alloc.
 [[nodiscard]] task<signed_in> sign_in(byte_stream& peer, watched_tokens& tokens, const server_log& log);
 
 }  // namespace foliot::program::beanstalk

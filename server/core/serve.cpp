@@ -376,6 +376,10 @@ void serve(const serve_options& asked) {
   if (is_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
   std::optional<watched_tokens> tokens;
   if (!options.tokens.empty()) tokens.emplace(options.tokens, log);  // before a store is opened for nothing
+  if (tokens && tokens->who().has_certificates() && options.tls.client_authorities.empty()) {
+    log.warning(
+        "entries of certificates give nobody access: clients are asked for certificates by --tls-client-ca only");
+  }
   opened_stores stores(options, log);
   backups copies(stores.first(), options, log);
   runtime::run_options how;

@@ -1,4 +1,4 @@
-"""`foliot serve --tokens`: who comes in, what happens to connections whose rights end, and what the log does not say."""
+"""`foliot serve --tokens`: who comes in, what happens to connections whose rights end, and what the log says and does not."""
 import os
 import re
 import signal
@@ -6,7 +6,8 @@ import threading
 import time
 
 from kit import beanstalk_client
-from kit.beanstalk_client import PATIENCE
+from kit.beanstalk_client import PATIENCE, Connection
+from kit.certificates import Authority, openssl
 from kit.program_case import FOLIOT, main
 from kit.serve_case import ServeCase, put
 
@@ -14,15 +15,15 @@ from kit.serve_case import ServeCase, put
 class TokenServer(beanstalk_client.Server):
     """A server that asks for access tokens; it is there when it takes this one."""
 
-    def __init__(self, token, *arguments):
+    def __init__(self, token, *arguments, address="127.0.0.1", tls=None):
         self.token = token
-        super().__init__(lambda port: [FOLIOT, "serve", "--memory", "--beanstalk", f"127.0.0.1:{port}",
-                                       *map(str, arguments)])
+        super().__init__(lambda port: [FOLIOT, "serve", "--memory", "--beanstalk", f"{address}:{port}",
+                                       *map(str, arguments)], tls=tls)
 
     def _answers(self):
         while self.process.poll() is None:
             try:
-                probe = beanstalk_client.Connection(self.address)
+                probe = Connection(self.address, self.tls)
             except OSError:
                 time.sleep(0.01)
                 continue
@@ -37,7 +38,7 @@ class TokenServer(beanstalk_client.Server):
         return False
 
 
-class Access(ServeCase):
+class AccessCase(ServeCase):
     def setUp(self):
         super().setUp()
         self.tokens = self.here / "tokens"
@@ -48,11 +49,16 @@ class Access(ServeCase):
         return self.expect_done("token", "make", self.tokens, "--name", name, "--scopes", scopes, "--ends", "never",
                                 *more).strip().encode()
 
+    def replace_tokens(self, text):
+        """As an editor does that leaves no half file."""
+        (self.here / "tokens.new").write_text(text)
+        os.replace(self.here / "tokens.new", self.tokens)
+
     def id_of(self, token):
         return token.decode().split("_")[1]
 
-    def begin(self, *arguments):
-        self.server = TokenServer(self.admin, "--tokens", self.tokens, *arguments)
+    def begin(self, *arguments, address="127.0.0.1"):
+        self.server = TokenServer(self.admin, "--tokens", self.tokens, *arguments, address=address)
         self.addCleanup(self.end, self.server)
         reader = threading.Thread(target=lambda: self.log.extend(line.decode() for line in self.server.process.stderr))
         reader.start()
@@ -65,8 +71,8 @@ class Access(ServeCase):
         server.process.wait()
         server.process.stderr.close()
 
-    def sign_in(self, token):
-        connection = self.connect(self.server)
+    def sign_in(self, token, connection=None):
+        connection = connection or self.connect(self.server)
         self.assertEqual(connection.ask(b"x-auth %s\r\n" % token), f"AUTHENTICATED {self.id_of(token)}\r\n".encode())
         return connection
 
@@ -81,6 +87,8 @@ class Access(ServeCase):
         connection.send(line)
         self.assertEqual(connection.rest(), answer)
 
+
+class Access(AccessCase):
     def test_who_has_no_token_does_nothing(self):
         self.begin()
         self.expect_refused(put(b"text"))
@@ -114,7 +122,7 @@ class Access(ServeCase):
         self.begin()
         stays = self.sign_in(self.admin)
         right = self.tokens.read_text()
-        self.tokens.write_text(right.replace("scopes = put", "scopes = write"))
+        self.replace_tokens(right.replace("scopes = put", "scopes = write"))
         self.wait_for_log(r"warning \S+/tokens:4: 'write' is not a scope: ")
         self.wait_for_log(r"warning the access tokens stay as they were, until \S+/tokens is right\n")
         self.expect_work(stays)
@@ -122,7 +130,7 @@ class Access(ServeCase):
         os.remove(self.tokens)
         self.wait_for_log("warning the access tokens stay as they were", times=2)
         self.expect_work(self.sign_in(self.admin))
-        self.tokens.write_text(right)
+        self.replace_tokens(right)
         self.wait_for_log("the access tokens were read again: 1 entry; the rights of 0 connections have ended")
         self.expect_work(stays)
 
@@ -137,14 +145,6 @@ class Access(ServeCase):
         self.assertRegex(err, r"warning tokens:1: the token 'aaaaaaaa' has no line 'ends = …'\n")
         self.assertRegex(err, r"foliot: --tokens: tokens:1: the token 'aaaaaaaa' has no line 'sha256 = …' \(and 4 more\)\n\Z")
         self.expect_error("--tokens '' is no file: name one, or leave it out", *serve, "")
-
-    def test_clients_that_say_nothing_are_closed(self):
-        self.begin()
-        silent = [self.connect(self.server) for _ in range(20)]
-        silent[0].send(b"x-au")
-        self.expect_work(self.sign_in(self.admin))
-        for each in silent:
-            self.assertIn(each.rest(), (b"", b"NOT_AUTHENTICATED\r\n"))
 
     def test_no_secret_is_in_the_log_or_the_arguments(self):
         revoked = self.make("revoked", "put")
@@ -161,6 +161,111 @@ class Access(ServeCase):
             said = arguments.read() + "".join(self.log).encode()
         for secret in (self.admin, revoked, mistyped, b"a password", self.admin.split(b"_")[2]):
             self.assertNotIn(secret, said)
+
+    def test_a_token_in_a_wrong_place_is_not_repeated(self):
+        token, id = self.admin.decode(), self.id_of(self.admin)
+        serve = ["serve", "--memory", "--beanstalk", "unix:sock"]
+        self.put("pasted", f"[token {token}]\n[token aaaaaaaa]\nscopes = {token}\nends = {token}\n{token} = 1\n{token}\n"
+                           f"sha256 = {token}\ntubes = {token}*\n".encode())
+        for arguments in [[*serve, "--tokens", token], [*serve, "--tokens", "pasted"], [*serve, token],
+                          ["serve", "--memory", "--beanstalk", token], ["token", "revoke", self.tokens, token],
+                          ["token", "list", "pasted"], ["token", "list", token], ["copy", token, token]]:
+            with self.subTest(arguments=arguments):
+                code, out, err = self.run_foliot(*arguments)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(id, err)
+                self.assertNotIn(token.split("_")[2][:20], err)
+        self.expect_error(f"this is a whole token, whose secret others can see among the arguments of programs: revoke it by "
+                          f"its id, {id}", "token", "revoke", self.tokens, token)
+
+    def test_changes_by_operators_are_in_the_log(self):
+        worker = self.make("worker", "put,reserve,change")
+        self.begin("--quiet")
+        program, operator = self.sign_in(worker), self.sign_in(self.admin)
+        for _ in range(3):
+            job = program.ask(put(b"a body")).split()[1]
+            self.assertEqual(program.ask(b"delete %s\r\n" % job.strip()), b"DELETED\r\n")
+        kept = program.ask(put(b"a body")).split()[1].strip()
+        self.assertEqual(operator.ask(b"pause-tube default 1\r\n"), b"PAUSED\r\n")
+        self.assertEqual(operator.ask(b"x-reschedule %s 100000\r\n" % kept), b"RESCHEDULED %s\r\n" % kept)
+        self.assertEqual(program.ask(b"kick 10\r\n"), b"KICKED 1\r\n")
+        self.assertEqual(operator.ask(b"delete %s\r\n" % kept), b"DELETED\r\n")
+        self.wait_for_log(f"audit {self.id_of(self.admin)}: cancel, job ")
+        lines = [line.split(" ", 1)[1] for line in "".join(self.log).splitlines() if " audit " in line]
+        id, kept = self.id_of(self.admin), kept.decode()
+        self.assertEqual(lines, [f"audit {id}: pause, tube 'default'", f"audit {id}: reschedule, job {kept}",
+                                 f"audit {self.id_of(worker)}: kick, tube 'default'", f"audit {id}: cancel, job {kept}"])
+        self.assertNotIn("a body", "".join(self.log))
+
+
+class Certificates(AccessCase):
+    """Certificates of clients, and both locks together."""
+
+    def setUp(self):
+        super().setUp()
+        self.authority = Authority(self.here)
+        self.certificate, self.key = self.authority.issue("server")
+        self.worker, self.other = self.authority.issue("worker"), self.authority.issue("other")
+
+    def make_entry(self, certificate, scopes, *more):
+        printed = openssl("x509", "-in", certificate, "-noout", "-fingerprint", "-sha256").stdout.decode().strip()
+        return self.make("a client", scopes, "--certificate", printed, *more).decode()
+
+    def begin_by_tls(self, address, *arguments):
+        self.server = TokenServer(self.admin, "--tokens", self.tokens, "--tls-certificate", self.certificate, "--tls-key",
+                                  self.key, "--tls-client-ca", self.authority.certificate, *arguments, address=address,
+                                  tls=self.authority.client())
+        self.addCleanup(self.end, self.server)
+
+    def connect_as(self, identity):
+        connection = Connection(self.server.address, self.authority.client(identity))
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_an_entry_gives_its_rights_until_it_is_revoked(self):
+        id = self.make_entry(self.worker[0], "put,look", "--tubes", "mail.")
+        self.begin_by_tls("127.0.0.1")
+        worker = self.connect_as(self.worker)
+        self.assertEqual(worker.ask(b"use mail.in\r\n"), b"USING mail.in\r\n")
+        self.assertRegex(worker.ask(put(b"text")), rb"\AINSERTED \d+\r\n\Z")
+        self.assertEqual(worker.ask(b"use bill\r\n"), b"FORBIDDEN\r\n")
+        self.assertEqual(worker.ask(b"kick 1\r\n"), b"FORBIDDEN\r\n")
+        for identity in (self.other, None):
+            stranger = self.connect_as(identity)
+            stranger.send(b"list-tubes\r\n")
+            self.assertEqual(stranger.rest(), b"NOT_AUTHENTICATED\r\n")
+            self.expect_work(self.sign_in(self.admin, self.connect_as(identity)))
+        stays = self.sign_in(self.admin, self.connect_as(self.worker))
+        silent = self.connect_as(self.worker)
+        self.expect_done("token", "revoke", self.tokens, id)
+        self.assertEqual((worker.rest(), silent.rest()), (b"", b""))
+        self.expect_work(stays)
+        again = self.connect_as(self.worker)
+        again.send(b"list-tubes\r\n")
+        self.assertEqual(again.rest(), b"NOT_AUTHENTICATED\r\n")
+
+    def test_entries_are_for_servers_that_ask_for_certificates(self):
+        self.make_entry(self.worker[0], "put")
+        self.begin()
+        self.wait_for_log("warning entries of certificates give nobody access: clients are asked for certificates by "
+                          "--tls-client-ca only\n")
+        self.expect_work(self.sign_in(self.admin))
+
+    def test_where_a_server_may_listen(self):
+        everywhere = ["serve", "--memory", "--beanstalk", f"0.0.0.0:{beanstalk_client.free_port()}", "--tokens", self.tokens]
+        self.expect_error("can be reached from other machines, and without TLS everybody on the way can read its jobs and the "
+                          "access tokens: add --tls-certificate FILE; or name a loopback address or a path; or do without by "
+                          "--insecure", *everywhere)
+        self.begin_by_tls("0.0.0.0")
+        self.expect_work(self.sign_in(self.admin))
+        stranger = self.connect_as(None)
+        stranger.send(put(b"text"))
+        self.assertEqual(stranger.rest(), b"NOT_AUTHENTICATED\r\n")
+
+    def test_insecure_does_not_switch_off_tokens(self):
+        self.begin("--insecure", address="0.0.0.0")
+        self.expect_refused(put(b"text"))
+        self.expect_work(self.sign_in(self.admin))
 
 
 if __name__ == "__main__":
