@@ -377,6 +377,7 @@ task<> session::answer_puts() {
       case kind::exists: write_number(out_, numbered_reply::exists, put.id); break;
       case kind::reserved: write_number(out_, numbered_reply::is_reserved, put.id); break;
       case kind::no_space: out_ += reply::out_of_memory; break;
+      case kind::other_version: out_ += reply::internal_error; break;  // no put here expects a version
     }
     if (put.what != kind::inserted && put.what != kind::replaced) continue;
     ++server_.total_jobs;
@@ -846,6 +847,7 @@ void session::say_changed(const jobs::change_answer& changed, numbered_reply don
     case kind::refused:
     case kind::gone: out_ += reply::gone; break;
     case kind::no_space: out_ += reply::out_of_memory; break;
+    case kind::other_version: out_ += reply::internal_error; break;  // no change here expects a version
   }
 }
 

@@ -62,6 +62,11 @@ problem bad_body(std::size_t size, const job_limits& limits) {
   return "body must have at most " + std::to_string(largest) + " bytes, got " + std::to_string(size);
 }
 
+problem bad_expectation(const put& what) {
+  if (what.expected == 0 || (!what.key.empty() && what.existing == on_existing::replace)) return std::nullopt;
+  return "put that expects a version must have a key, and replace the job that has it";
+}
+
 problem bad_tubes(std::string_view name, const std::vector<std::string>& tubes) {
   if (tubes.empty()) return std::string(name) + " must name at least one tube";
   for (const std::string& tube : tubes) {
@@ -109,6 +114,7 @@ problem first_problem(const Operation& what, const job_limits& limits) {
   if constexpr (requires { what.key; }) {
     if (!what.key.empty()) check(bad_key, what.key);
   }
+  if constexpr (requires { what.existing; }) check(bad_expectation, what);
   if constexpr (requires { what.body; }) check(bad_body, what.body.size(), limits);
   if constexpr (requires { what.due; }) check(bad_due, what.due);
   if constexpr (requires { what.ttr; }) check(bad_length, "TTR", what.ttr, milliseconds(1));

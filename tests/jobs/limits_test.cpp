@@ -47,6 +47,21 @@ TEST(Limits, EveryOperationWithANameIsChecked) {
   EXPECT_EQ(refusal(claim{{}}), "claim must name at least one tube");
 }
 
+TEST(Limits, PutsThatExpectAVersion) {
+  const std::string bad = "put that expects a version must have a key, and replace the job that has it";
+  put what{.tube = "a", .key = "k", .body = "", .existing = on_existing::replace, .expected = 1};
+  EXPECT_EQ(refusal(what), "accepted");
+  what.expected = ~job_version{0};
+  EXPECT_EQ(refusal(what), "accepted");
+  what.existing = on_existing::keep;
+  EXPECT_EQ(refusal(what), bad);
+  what.existing = on_existing::refuse;
+  EXPECT_EQ(refusal(what), bad);
+  what.expected = 0;
+  EXPECT_EQ(refusal(what), "accepted");
+  EXPECT_EQ(refusal(put{.tube = "a", .body = "", .existing = on_existing::replace, .expected = 1}), bad);
+}
+
 TEST(Limits, PagesOfWhatIsDueNext) {
   EXPECT_EQ(refusal(list_due{}), "accepted");
   EXPECT_EQ(refusal(list_due{.prefix = std::string(200, 'a'), .count = 1000}), "accepted");

@@ -34,6 +34,7 @@ inline constexpr std::size_t largest_body = std::size_t{1} << 30;
 ///   - a delay, a pause or a TTR that is negative or over longest_time, and a TTR of zero;
 ///   - a due time before 1970 or after 2262, where the wall clock ends;
 ///   - a body over the limit, a claim of no tube, and peek_first for reserved jobs;
+///   - a put that expects a version and has no key, or would not replace the job that has it;
 ///   - a number that the operation's own comment excludes.
 /// Any id and any token may be asked for, and job_fields are within their bounds by themselves. O(length of the names).
 [[nodiscard]] FOLIOT_EXPORT std::optional<std::string> validate(const operation& what, const job_limits& limits);

@@ -55,6 +55,9 @@ struct put {
   job_fields fields = {};
   /// For programs that move a job from one store to another: what has become of it there. A new job has none.
   job_fields history = {};
+  /// Not 0: only if a job with this key is there and has this version. Then there must be a key, and `existing` must be
+  /// `replace`.
+  job_version expected = 0;
 
   friend bool operator==(const put&, const put&) = default;
 };
@@ -141,6 +144,7 @@ struct kick {
 /// Makes a buried or delayed job ready.
 struct kick_job {
   job_id id = 0;
+  job_version expected = 0;  ///< not 0: only if the job has this version
 
   friend bool operator==(const kick_job&, const kick_job&) = default;
 };
@@ -148,6 +152,7 @@ struct kick_job {
 /// Ends a job that no worker has.
 struct cancel {
   job_name name;
+  job_version expected = 0;  ///< not 0: only if the job has this version
 
   friend bool operator==(const cancel&, const cancel&) = default;
 };
@@ -156,6 +161,7 @@ struct cancel {
 struct reschedule {
   job_name name;
   due_at due;
+  job_version expected = 0;  ///< not 0: only if the job has this version
 
   friend bool operator==(const reschedule&, const reschedule&) = default;
 };
@@ -163,6 +169,7 @@ struct reschedule {
 /// Makes a job that no worker has ready at once. A ready one stays as it is.
 struct fire_now {
   job_name name;
+  job_version expected = 0;  ///< not 0: only if the job has this version
 
   friend bool operator==(const fire_now&, const fire_now&) = default;
 };
@@ -251,9 +258,14 @@ struct put_answer {
     exists,    ///< a job with that key is there, so nothing was put: `id` is its id
     reserved,  ///< a worker has the job with that key, so it was not replaced: `id` is its id
     no_space,  ///< the store has no room for more jobs: nothing was put
+    /// The job with that key does not have the expected version, or no job has the key: nothing was put. `id` is its
+    /// id, or 0.
+    other_version,
   };
   kind what = kind::inserted;
   job_id id = 0;
+  /// With `other_version`, the version of the job with that key, or 0 if there is none; else 0.
+  job_version version = 0;
 
   friend bool operator==(const put_answer&, const put_answer&) noexcept = default;
 };
@@ -292,15 +304,18 @@ struct holder_answer {
 struct change_answer {
   /// What became of the request.
   enum class kind : std::uint8_t {
-    done,      ///< it has happened
-    reserved,  ///< a worker has the job: nothing has changed
-    refused,   ///< the job is in a state to which this does not apply: nothing has changed
-    gone,      ///< there is no such job: it has ended, or never was
-    no_space,  ///< the store has no room to write that down: nothing has changed
+    done,           ///< it has happened
+    reserved,       ///< a worker has the job: nothing has changed
+    refused,        ///< the job is in a state to which this does not apply: nothing has changed
+    gone,           ///< there is no such job: it has ended, or never was
+    no_space,       ///< the store has no room to write that down: nothing has changed
+    other_version,  ///< the job does not have the expected version: nothing has changed
   };
   kind what = kind::done;
   /// The job that was meant; 0 if it is gone.
   job_id id = 0;
+  /// With `other_version`, the version of the job; else 0.
+  job_version version = 0;
 
   friend bool operator==(const change_answer&, const change_answer&) noexcept = default;
 };
@@ -328,6 +343,8 @@ struct peek_answer {
   std::optional<jobs::job> job;
   /// Where there is a job: the store's time at the look. The job's times are of the same clock.
   utc_time now{};
+  /// Where there is a job: its version.
+  job_version version = 0;
 
   friend bool operator==(const peek_answer&, const peek_answer&) = default;
 };

@@ -8,12 +8,24 @@
 
 #include "check.hpp"
 #include "jobs/due_page.hpp"
+#include "jobs/version.hpp"
 #include "opening.hpp"
 #include "private_files.hpp"
 
 namespace foliot::jobs::detail {
 
 namespace {
+
+job_version version_of(const record& it, job_state state, instant expires) noexcept {
+  return detail::version_of({.id = it.id,
+                             .priority = it.priority,
+                             .due = it.due,
+                             .delay = it.delay,
+                             .counters = it.counters,
+                             .state = state,
+                             .expires = expires});
+}
+
 /// How many ids are given between two writes of the limit.
 constexpr job_id ids_at_once = 10'000;
 /// How often a store looks whether the disk has room for due jobs again.
@@ -306,6 +318,19 @@ job embedded_core::shown(record&& it, tube& home, job_state state, instant expir
           .history = std::move(it.history)};
 }
 
+peek_answer embedded_core::look(record&& it, tube& home, job_state state, instant expires, bool with_body) {
+  const job_version version = version_of(it, state, expires);
+  return {shown(std::move(it), home, state, expires, with_body), utc_, version};
+}
+
+job_version embedded_core::present_version(job_id id) {
+  if (id == 0) return 0;
+  if (const held_job* const held = holder(id)) return version_of(held->data, job_state::reserved, held->expires);
+  record it;
+  if (!records_.load(id, it, false)) return 0;
+  return version_of(it, indexes_.waiting_state_of(it, home_of(it)), instant::never());
+}
+
 void embedded_core::set_due(record& it, const due_at& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
     const utc_time from = *delay > milliseconds(0) ? utc_up_ : utc_;
@@ -322,6 +347,10 @@ put_answer embedded_core::step(put& what) {
   put_answer answer;
   tube* known = tubes_.find(what.tube);
   const job_id old = known == nullptr || what.key.empty() ? 0 : records_.find_key(known->number, what.key);
+  if (what.expected != 0) {
+    const job_version present = present_version(old);
+    if (present != what.expected) return {other_version, old, present};
+  }
   if (old != 0) {
     if (what.existing == on_existing::keep) return {kept, old};
     if (what.existing == on_existing::refuse) return {exists, old};
@@ -366,6 +395,10 @@ change_answer embedded_core::change_waiting(const Operation& what, const job_nam
                                             Change change) {
   using enum change_answer::kind;
   const job_id id = find_name(name);
+  if (what.expected != 0) {
+    const job_version present = present_version(id);
+    if (present != 0 && present != what.expected) return {other_version, id, present};
+  }
   if (id != 0 && holder(id) != nullptr) return {reserved, id};
   record it;
   if (id == 0 || !records_.load(id, it, event != job_event::cancel)) return {gone, 0};
@@ -417,10 +450,10 @@ peek_answer embedded_core::step(peek& what) {
   tube& home = home_of(it);
   if (held != nullptr) {
     it.counters = held->data.counters;
-    return {shown(std::move(it), home, job_state::reserved, held->expires, what.with_body), utc_};
+    return look(std::move(it), home, job_state::reserved, held->expires, what.with_body);
   }
   const job_state state = indexes_.waiting_state_of(it, home);
-  return {shown(std::move(it), home, state, instant::never(), what.with_body), utc_};
+  return look(std::move(it), home, state, instant::never(), what.with_body);
 }
 
 // Operations on tubes.
@@ -525,7 +558,7 @@ peek_answer embedded_core::step(peek_first& what) {
   if (id == 0) return {};
   record it;
   records_.load_known(id, it, true);
-  return {shown(std::move(it), *home, what.state, instant::never(), true), utc_};
+  return look(std::move(it), *home, what.state, instant::never(), true);
 }
 
 count_answer embedded_core::step(count_tube& what) {

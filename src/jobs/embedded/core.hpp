@@ -134,6 +134,10 @@ class embedded_core {
   job_id find_name(const job_name& name);
   tube& home_of(const record& it);
   job shown(record&& it, tube& home, job_state state, instant expires, bool with_body);
+  /// An answer with this job.
+  peek_answer look(record&& it, tube& home, job_state state, instant expires, bool with_body);
+  /// The version of a job; 0: there is no such job. Its reservation ends here if its time is over.
+  job_version present_version(job_id id);
   /// Sets the due time and the delay that an operation asks for.
   void set_due(record& it, const due_at& due) const;
   /// Makes a job that nobody has ready, as a kick does.

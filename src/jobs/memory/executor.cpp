@@ -3,6 +3,9 @@
 #include "jobs/due_page.hpp"
 
 namespace foliot::jobs {
+
+using detail::version_of;
+
 namespace {
 
 /// A memory_store is opened once.
@@ -162,6 +165,9 @@ put_answer memory_store::executor::operator()(put& what) {
   using enum put_answer::kind;
   put_answer result{inserted, 0};
   record* const old = what.key.empty() ? nullptr : find(job_key{what.tube, what.key});
+  if (has_other_version(old, what.expected)) {
+    return old == nullptr ? put_answer{other_version} : put_answer{other_version, old->job.id, version_of(old->job)};
+  }
   if (old != nullptr) {
     if (what.existing == on_existing::keep) return {kept, old->job.id};
     if (what.existing == on_existing::refuse) return {exists, old->job.id};
@@ -296,22 +302,23 @@ bulk_answer memory_store::executor::operator()(kick& what) {
 }
 
 change_answer memory_store::executor::operator()(kick_job& what) {
-  return change_waiting(find(what.id), job_event::kick, [&](record& it) {
+  return change_waiting(find(what.id), what.expected, job_event::kick, [&](record& it) {
     ++it.job.counters.kicks;
     it.job.due = utc_;
   });
 }
 
 change_answer memory_store::executor::operator()(cancel& what) {
-  return change_waiting(find(what.name), job_event::cancel, [](record&) {});
+  return change_waiting(find(what.name), what.expected, job_event::cancel, [](record&) {});
 }
 
 change_answer memory_store::executor::operator()(reschedule& what) {
-  return change_waiting(find(what.name), job_event::reschedule, [&](record& it) { set_due(it.job, what.due); });
+  return change_waiting(find(what.name), what.expected, job_event::reschedule,
+                        [&](record& it) { set_due(it.job, what.due); });
 }
 
 change_answer memory_store::executor::operator()(fire_now& what) {
-  return change_waiting(find(what.name), job_event::fire_now, [&](record& it) {
+  return change_waiting(find(what.name), what.expected, job_event::fire_now, [&](record& it) {
     if (it.job.state != job_state::ready) it.job.due = utc_;
   });
 }
@@ -335,7 +342,7 @@ pause_answer memory_store::executor::operator()(pause& what) {
 peek_answer memory_store::executor::operator()(peek& what) {
   const record* it = find(what.name);
   if (it == nullptr) return {};
-  peek_answer seen{it->job, utc_};
+  peek_answer seen{it->job, utc_, version_of(it->job)};
   if (!what.with_body) seen.job->body.clear();
   return seen;
 }
@@ -345,7 +352,8 @@ peek_answer memory_store::executor::operator()(peek_first& what) {
   if (from == nullptr) return {};
   const auto first = [&](const auto& index) -> peek_answer {
     if (index.empty()) return {};
-    return {store_.jobs_.at(index.begin()->second).job, utc_};
+    const jobs::job& it = store_.jobs_.at(index.begin()->second).job;
+    return {it, utc_, version_of(it)};
   };
   switch (what.state) {
     case job_state::delayed: return first(from->delayed);

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/version.hpp"
+
 namespace foliot::jobs {
 
 /// What a job, or the put that makes it, counts for memory_bounds.
@@ -77,6 +79,10 @@ class memory_store::executor {
   /// Replaces the history of a job, unless there is none to replace it by.
   void set_history(record& it, std::optional<job_fields>& history);
   [[nodiscard]] static reservation token_of(const record& it);
+  /// Whether the job, or null for none, does not have the version that an operation expects; 0: it expects none.
+  [[nodiscard]] static bool has_other_version(const record* it, job_version expected) noexcept {
+    return expected != 0 && (it == nullptr || detail::version_of(it->job) != expected);
+  }
   /// Ends a reservation whose time is over.
   void expire(record& it);
   /// The job, or null. Its reservation ends here if its time is over and advance() has not ended it yet.
@@ -110,7 +116,7 @@ class memory_store::executor {
   void set_due(jobs::job& it, const due_at& due) const;
   /// For operations on jobs that no worker has.
   template <class Change>
-  change_answer change_waiting(record* it, job_event event, Change change);
+  change_answer change_waiting(record* it, job_version expected, job_event event, Change change);
   template <class Change>
   holder_answer change_held(const reservation& token, job_event event, Change change);
   void end_pause(const std::string& name, tube& it);
@@ -145,10 +151,11 @@ bool memory_store::executor::apply(record& it, job_event event, Change change) {
 }
 
 template <class Change>
-change_answer memory_store::executor::change_waiting(record* it, job_event event, Change change) {
+change_answer memory_store::executor::change_waiting(record* it, job_version expected, job_event event, Change change) {
   using enum change_answer::kind;
   if (it == nullptr) return {gone, 0};
   const job_id id = it->job.id;
+  if (has_other_version(it, expected)) return {other_version, id, detail::version_of(it->job)};
   if (it->job.state == job_state::reserved) return {reserved, id};
   return {apply(*it, event, change) ? done : refused, id};
 }

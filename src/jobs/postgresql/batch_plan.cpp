@@ -60,10 +60,12 @@ class batch_plan::builder {
     change_held(sql_constants::to_bury, what.token, what.priority, milliseconds(0), what.history);
   }
   void operator()(const touch& what) { change_held(sql_constants::to_touch, what.token); }
-  void operator()(const cancel& what) { change_waiting(sql_constants::to_cancel, what.name, milliseconds(0)); }
-  void operator()(const reschedule& what) { change_waiting(sql_constants::to_reschedule, what.name, what.due); }
-  void operator()(const fire_now& what) { change_waiting(sql_constants::to_fire_now, what.name, milliseconds(0)); }
-  void operator()(const kick_job& what) { change_waiting(sql_constants::to_kick, what.id, milliseconds(0)); }
+  void operator()(const cancel& what) { change_waiting(sql_constants::to_cancel, what.name, what.expected); }
+  void operator()(const reschedule& what) {
+    change_waiting(sql_constants::to_reschedule, what.name, what.expected, what.due);
+  }
+  void operator()(const fire_now& what) { change_waiting(sql_constants::to_fire_now, what.name, what.expected); }
+  void operator()(const kick_job& what) { change_waiting(sql_constants::to_kick, what.id, what.expected); }
   void operator()(const claim& what);
   void operator()(const claim_job& what);
   void operator()(const kick& what);
@@ -94,7 +96,9 @@ class batch_plan::builder {
   void close_waiting();
   void change_held(std::int64_t what, const reservation& token, std::optional<priority> urgency = std::nullopt,
                    const due_at& due = milliseconds(0), const std::optional<job_fields>& history = std::nullopt);
-  void change_waiting(std::int64_t what, const job_name& name, const due_at& due);
+  void change_waiting(std::int64_t what, const job_name& name, job_version expected,
+                      const due_at& due = milliseconds(0));
+  void expect(job_version version);
   /// The operation is the next one of this list of operations, whose call is yet to be added.
   void join(std::vector<std::size_t>& list) { list.push_back(next_++); }
   void finish_call(call&& made, std::vector<std::size_t>& list);
@@ -122,6 +126,9 @@ class batch_plan::builder {
   sql_texts fields_;
   sql_texts histories_;
   bool has_fields_ = false;  // one of them has fields or a history
+  // Of the open puts or changes.
+  sql_integers expected_;
+  bool has_expected_ = false;  // one of them expects a version
   // Of the open finishes, or the open changes of one kind.
   std::vector<std::size_t> finishes_;
   std::set<job_id> finished_;
@@ -204,6 +211,8 @@ void batch_plan::builder::close() {
   fields_.clear();
   histories_.clear();
   has_fields_ = false;
+  expected_.clear();
+  has_expected_ = false;
   finished_.clear();
   whats_.clear();
   tokens_ = {};
@@ -230,9 +239,11 @@ void batch_plan::builder::close_keyed() {
   const sql_statement& without = frame_.passes_over ? statements::put_or_pass : statements::put_keyed;
   const sql_statement& with =
       frame_.passes_over ? statements::put_or_pass_with_fields : statements::put_keyed_with_fields;
-  call made = new_call(has_fields_ ? with : without);
+  const sql_statement& expecting = frame_.passes_over ? statements::put_if_or_pass : statements::put_keyed_if;
+  call made = new_call(has_expected_ ? expecting : has_fields_ ? with : without);
   made.add(tubes_).add(keys_).add(bodies_).add(priorities_).add(dues_.ats).add(dues_.dues).add(ttrs_).add(existing_);
-  if (has_fields_) made.add(fields_).add(histories_);
+  if (has_fields_ || has_expected_) made.add(fields_).add(histories_);
+  if (has_expected_) made.add(expected_);
   finish_call(std::move(made), puts_);
 }
 
@@ -248,8 +259,12 @@ void batch_plan::builder::close_held() {
 }
 
 void batch_plan::builder::close_waiting() {
-  call made = new_call(frame_.passes_over ? statements::change_waiting_or_pass : statements::change_waiting);
+  const sql_statement& without = frame_.passes_over ? statements::change_waiting_or_pass : statements::change_waiting;
+  const sql_statement& expecting =
+      frame_.passes_over ? statements::change_waiting_if_or_pass : statements::change_waiting_if;
+  call made = new_call(has_expected_ ? expecting : without);
   made.add(whats_).add(tokens_.ids).add(tubes_).add(keys_).add(dues_.ats).add(dues_.dues);
+  if (has_expected_) made.add(expected_);
   finish_call(std::move(made), changes_);
 }
 
@@ -274,6 +289,7 @@ void batch_plan::builder::operator()(const put& what) {
     open(kind::keyed);
     keys_.emplace_back(what.key);
     existing_.emplace_back(static_cast<std::int64_t>(what.existing));
+    expect(what.expected);
   }
   push_put(what);
 }
@@ -301,7 +317,13 @@ void batch_plan::builder::change_held(std::int64_t what, const reservation& toke
   join(changes_);
 }
 
-void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name, const due_at& due) {
+void batch_plan::builder::expect(job_version version) {
+  expected_.emplace_back(static_cast<std::int64_t>(version));  // negative: a version that no job has
+  has_expected_ = has_expected_ || version != 0;
+}
+
+void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name, job_version expected,
+                                         const due_at& due) {
   open(kind::waiting);
   whats_.emplace_back(what);
   const job_key* const by_key = std::get_if<job_key>(&name);
@@ -309,6 +331,7 @@ void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name
   tubes_.emplace_back(by_key == nullptr ? std::string_view() : std::string_view(by_key->tube));
   keys_.emplace_back(by_key == nullptr ? std::string_view() : std::string_view(by_key->key));
   dues_.push(due);
+  expect(expected);
   join(changes_);
 }
 
@@ -485,12 +508,14 @@ class answer_reader {
  public:
   answer_reader(std::int64_t opening, const batch_time& time) : opening_(opening), time_(time) {}
 
-  /// The next answer is the one at `index` of this reply. `is_plain`: of puts without keys.
-  void take(const reply& from, std::size_t index, bool is_plain) {
+  /// The next answer is the one at `index` of the reply to this call.
+  void take(const sql_statement& to, const reply& from, std::size_t index) {
     if (from_ != &from) numbers_.clear();
     from_ = &from;
     index_ = index;
-    is_plain_ = is_plain;
+    is_plain_ = &to == &statements::put_plain || &to == &statements::put_plain_with_fields;
+    has_versions_ = &to == &statements::put_keyed_if || &to == &statements::put_if_or_pass ||
+                    &to == &statements::change_waiting_if || &to == &statements::change_waiting_if_or_pass;
     was_elsewhere_ = false;
   }
   /// Whether the last answer was that of a put into a tube that is in another database.
@@ -503,11 +528,11 @@ class answer_reader {
       if (id == no_room) return put_answer{put_answer::kind::no_space};
       return put_answer{put_answer::kind::inserted, from_database(id)};
     }
-    if (numbers().at(2 * index_) == elsewhere) return is_elsewhere();
-    if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};
-    if (numbers().at(2 * index_) == no_room) return put_answer{put_answer::kind::no_space};
-    return put_answer{static_cast<put_answer::kind>(numbers().at(2 * index_)),
-                      from_database(numbers().at(2 * index_ + 1))};
+    const auto [what, id, version] = row();
+    if (what == elsewhere) return is_elsewhere();
+    if (what == passed_over) return passed_over_answer{};
+    if (what == no_room) return put_answer{put_answer::kind::no_space};
+    return put_answer{static_cast<put_answer::kind>(what), id, version};
   }
   answer operator()(const claim&) { return read_claim(*from_, opening_, time_); }
   answer operator()(const claim_job&) {
@@ -573,23 +598,33 @@ class answer_reader {
     if (numbers_.empty()) numbers_ = from_->integers(0, 0);
     return numbers_;
   }
+  /// The numbers of an answer about a job that is named by its id or its key.
+  struct named_row {
+    std::int64_t what = 0;
+    job_id id = 0;
+    job_version version = 0;
+  };
+  named_row row() {
+    const std::size_t begin = (has_versions_ ? 3 : 2) * index_;
+    return {numbers().at(begin), from_database(numbers().at(begin + 1)),
+            has_versions_ ? from_database(numbers().at(begin + 2)) : 0};
+  }
   holder_answer held() {
     if (numbers().at(index_) == no_room) return holder_answer{holder_answer::kind::no_space};
     const bool is_held = numbers().at(index_) != reply::null_element;
     return holder_answer{is_held ? holder_answer::kind::done : holder_answer::kind::not_held};
   }
   answer changed() {
-    if (numbers().at(2 * index_) == passed_over) return passed_over_answer{};
-    const bool lacks_room = numbers().at(2 * index_) == no_room;
-    if (lacks_room) return change_answer{change_answer::kind::no_space, from_database(numbers().at(2 * index_ + 1))};
-    return change_answer{static_cast<change_answer::kind>(numbers().at(2 * index_)),
-                         from_database(numbers().at(2 * index_ + 1))};
+    const auto [what, id, version] = row();
+    if (what == passed_over) return passed_over_answer{};
+    if (what == no_room) return change_answer{change_answer::kind::no_space, id};
+    return change_answer{static_cast<change_answer::kind>(what), id, version};
   }
   answer shown() const {
     if (from_->rows() == 0) return peek_answer{};
     if (from_->is_null(0, 0)) return passed_over_answer{};
     return peek_answer{read_job(*from_, 0, 1, static_cast<job_state>(from_->integer(0, 0)), time_),
-                       utc_of(time_.now_ms)};
+                       utc_of(time_.now_ms), from_database(from_->integer(0, 17))};
   }
   count_answer counted() {
     count_answer result;
@@ -607,7 +642,8 @@ class answer_reader {
   const batch_time& time_;
   const reply* from_ = nullptr;
   std::size_t index_ = 0;
-  bool is_plain_ = false;
+  bool is_plain_ = false;      // puts without keys
+  bool has_versions_ = false;  // each row has one more number
   bool was_elsewhere_ = false;
   std::vector<std::int64_t> numbers_;
 };
@@ -627,9 +663,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
   answer_reader reader(opening_, time);
   result.done.answers.reserve(batch_.size());
   for (std::size_t i = 0; i < batch_.size(); ++i) {
-    const sql_statement* const what = &calls_[places_[i].call].what();
-    const bool is_plain = what == &statements::put_plain || what == &statements::put_plain_with_fields;
-    reader.take(replies[places_[i].call], places_[i].index, is_plain);
+    reader.take(calls_[places_[i].call].what(), replies[places_[i].call], places_[i].index);
     result.done.answers.push_back(std::visit(reader, batch_[i]));
     if (reader.was_elsewhere()) result.map.elsewhere.push_back(i);
   }

@@ -62,8 +62,19 @@ inline constexpr sql_statement change_held_with_histories{
     "change_held_with_histories", "SELECT foliot.change_held($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 inline constexpr sql_statement change_held_with_histories_or_pass{
     "change_held_with_histories_or_pass", "SELECT foliot.change_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
-inline constexpr sql_statement show{"show", "SELECT state, (shown).* FROM foliot.show($1, $2, $3, $4 <> 0)"};
-inline constexpr sql_statement show_first{"show_first", "SELECT state, (shown).* FROM foliot.show_first($1, $2)"};
+inline constexpr sql_statement show{
+    "show", "SELECT state, (shown).*, foliot.version_of(shown, state) FROM foliot.show($1, $2, $3, $4 <> 0)"};
+inline constexpr sql_statement show_first{
+    "show_first", "SELECT state, (shown).*, foliot.version_of(shown, state) FROM foliot.show_first($1, $2)"};
+// With the versions that jobs must have, if one of the call expects one (sql/versions.sql).
+inline constexpr sql_statement put_keyed_if{
+    "put_keyed_if", "SELECT foliot.put_keyed_if($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+inline constexpr sql_statement put_if_or_pass{
+    "put_if_or_pass", "SELECT foliot.put_if_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+inline constexpr sql_statement change_waiting_if{"change_waiting_if",
+                                                 "SELECT foliot.change_waiting_if($1, $2, $3, $4, $5, $6, $7, $8)"};
+inline constexpr sql_statement change_waiting_if_or_pass{
+    "change_waiting_if_or_pass", "SELECT foliot.change_waiting_if_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
 inline constexpr sql_statement list_due{"list_due", "SELECT * FROM foliot.list_due($1, $2, $3, $4)"};

@@ -47,6 +47,9 @@ TEST(JobCanary, GivesAnIdTwice) { EXPECT_NE(found(flaw::gives_an_id_twice), "");
 TEST(JobCanary, SaysDueTooLate) { EXPECT_NE(found(flaw::says_due_too_late), ""); }
 TEST(JobCanary, DropsFields) { EXPECT_NE(found(flaw::drops_fields), ""); }
 TEST(JobCanary, DropsHistories) { EXPECT_NE(found(flaw::drops_histories), ""); }
+TEST(JobCanary, IgnoresVersions) { EXPECT_NE(found(flaw::ignores_versions), ""); }
+TEST(JobCanary, KeepsVersions) { EXPECT_NE(found(flaw::keeps_versions), ""); }
+TEST(JobCanary, ChangesDueVersions) { EXPECT_NE(found(flaw::changes_due_versions), ""); }
 TEST(JobCanary, LeavesOutTheLastOfEqualTimes) { EXPECT_NE(found(flaw::leaves_out_equal_times), ""); }
 
 /// The random test is worth little if it does not come to the failures.

@@ -56,14 +56,15 @@ TEST_P(JobStore, KeepsAllThatAPutSays) {
                .due = store_.utc() + 5s,
                .delay = 5s,
                .ttr = 3s};
-  EXPECT_EQ(run(peek{added.id}), (peek_answer{expected, store_.utc()}));
+  const job_version version = run(peek{added.id}).version;
+  EXPECT_EQ(run(peek{added.id}), (peek_answer{expected, store_.utc(), version}));
   EXPECT_EQ(run(peek{job_key{"a", "k"}}).job, expected);
   EXPECT_EQ(run(peek_first{"a", job_state::delayed}).job, expected);
   EXPECT_FALSE(run(peek_first{"a", job_state::ready}).job);
   EXPECT_FALSE(run(peek{job_key{"b", "k"}}).job);
   EXPECT_EQ(run(peek{job_key{"b", "k"}}), peek_answer{});
   expected.body.clear();
-  EXPECT_EQ(run(peek{added.id, false}), (peek_answer{expected, store_.utc()}));
+  EXPECT_EQ(run(peek{added.id, false}), (peek_answer{expected, store_.utc(), version}));
   EXPECT_EQ(run(peek{job_key{"a", "k"}, false}).job, expected);
 }
 

@@ -150,6 +150,13 @@ class FieldsOfJobs : public AnyStore {
   reservation claimed(job_id id) { return run(claim_job{id}).jobs.at(0).token; }
 };
 class ReopenedFieldsOfJobs : public FieldsOfJobs {};
+/// Versions of jobs, and operations that expect one (versions.cpp).
+class VersionsOfJobs : public AnyStore {
+ protected:
+  job_version version_of(const job_name& name) { return run(peek{name, false}).version; }
+  reservation claimed(job_id id) { return run(claim_job{id}).jobs.at(0).token; }
+};
+class ReopenedVersionsOfJobs : public VersionsOfJobs {};
 /// At random (random.cpp).
 class RandomJobs : public AnyStore {};
 
@@ -170,6 +177,11 @@ inline std::vector<store_kind> if_durable(store_kind kind) {
   INSTANTIATE_TEST_SUITE_P(label, FieldsOfJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}),                   \
                            [](const auto&) { return std::string(#label); });                                          \
   INSTANTIATE_TEST_SUITE_P(label, ReopenedFieldsOfJobs,                                                               \
+                           ::testing::ValuesIn(if_durable(store_kind{#label, __VA_ARGS__})),                          \
+                           [](const auto&) { return std::string(#label); });                                          \
+  INSTANTIATE_TEST_SUITE_P(label, VersionsOfJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}),                 \
+                           [](const auto&) { return std::string(#label); });                                          \
+  INSTANTIATE_TEST_SUITE_P(label, ReopenedVersionsOfJobs,                                                             \
                            ::testing::ValuesIn(if_durable(store_kind{#label, __VA_ARGS__})),                          \
                            [](const auto&) { return std::string(#label); });                                          \
   INSTANTIATE_TEST_SUITE_P(label, RandomJobs, ::testing::Values(store_kind{#label, __VA_ARGS__}),                     \

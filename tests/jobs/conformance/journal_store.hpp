@@ -41,6 +41,9 @@ enum class flaw : std::uint8_t {
   drops_fields,            ///< of puts
   drops_histories,         ///< of buries
   leaves_out_equal_times,  ///< a page, the last of the jobs that are due at the same time
+  ignores_versions,        ///< executes operations whatever version they expect
+  keeps_versions,          ///< shows the same version after a change
+  changes_due_versions,    ///< shows another version when the due time has come
 };
 
 struct journal_entry {
@@ -173,10 +176,21 @@ class journal_store final : public job_store {
     }
     if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::drops_fields) it->fields = {};
     if (auto* const it = std::get_if<bury>(&what); it != nullptr && flaw_ == flaw::drops_histories) it->history = {};
+    if (flaw_ != flaw::ignores_versions) return;
+    std::visit(
+        [](auto& each) {
+          if constexpr (requires { each.expected; }) each.expected = 0;
+        },
+        what);
   }
   void show_token(reservation& token) {
     token.opening = journal_.openings;
     token.attempt -= earlier_attempts_[token.id];
+  }
+
+  void show_version(peek_answer& seen) const {
+    if (flaw_ == flaw::keeps_versions) seen.version = seen.job->id;
+    if (flaw_ == flaw::changes_due_versions && seen.job->state == job_state::delayed) seen.version ^= 1U;
   }
 
   void shorten(due_answer& page) const {
@@ -191,6 +205,7 @@ class journal_store final : public job_store {
   execution show(execution done) {
     for (answer& each : done.answers) {
       if (auto* const page = std::get_if<due_answer>(&each)) shorten(*page);
+      if (auto* const seen = std::get_if<peek_answer>(&each); seen != nullptr && seen->job) show_version(*seen);
       auto* const made = std::get_if<put_answer>(&each);
       if (made != nullptr && flaw_ == flaw::gives_an_id_twice && made->id % 10 == 0) made->id -= 1;
       auto* claimed = std::get_if<claim_answer>(&each);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -238,14 +240,36 @@ void oracle::set_due(entry& it, const due_at& due) const {
   }
 }
 
+job_version oracle::version_of(const job& it) {
+  job seen = it;
+  if (seen.state == job_state::delayed) seen.state = job_state::ready;
+  std::string text;
+  const auto add = [&text](std::string_view part) { text += std::to_string(part.size()) + ":" + std::string(part); };
+  for (const std::string& each : {seen.tube, seen.key, seen.body}) add(each);
+  for (const job_fields* each : {&seen.fields, &seen.history}) add(each->bytes());
+  add(std::to_string(seen.id));
+  add(std::to_string(seen.priority));
+  add(std::to_string(static_cast<int>(seen.state)));
+  for (const utc_time each : {seen.made, seen.due}) add(std::to_string(each.time_since_epoch().count()));
+  for (const milliseconds each : {seen.delay, seen.ttr}) add(std::to_string(each.count()));
+  add(std::to_string(seen.expires.nanoseconds()));
+  for (const auto counter : all_counters) add(std::to_string(seen.counters.*counter));
+  return std::max<job_version>(std::hash<std::string>()(text) >> 1U, 1);
+}
+
 bool oracle::paused(const std::string& tube) const {
   return std::ranges::any_of(pauses_, [&](const auto& each) { return each.first == tube; });
 }
 
 answer oracle::perform(const put& what) {
   bool replaces = false;
-  if (entry* old = find(job_key{what.tube, what.key})) {
+  entry* const old = find(job_key{what.tube, what.key});
+  if (old == nullptr && what.expected != 0) return put_answer{put_answer::kind::other_version, 0, 0};
+  if (old != nullptr) {
     const job_id id = old->job.id;
+    if (!is_expected(*old, what.expected)) {
+      return put_answer{put_answer::kind::other_version, id, version_of(old->job)};
+    }
     if (what.existing == on_existing::keep) return put_answer{put_answer::kind::kept, id};
     if (what.existing == on_existing::refuse) return put_answer{put_answer::kind::exists, id};
     if (old->job.state == job_state::reserved) return put_answer{put_answer::kind::reserved, id};
@@ -354,6 +378,7 @@ answer oracle::perform(const kick& what) {
 answer oracle::perform(const kick_job& what) {
   entry* it = find(what.id);
   if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  if (!is_expected(*it, what.expected)) return other_version(*it);
   if (it->job.state == job_state::reserved) return change_answer{change_answer::kind::reserved, what.id};
   if (it->job.state == job_state::ready) return change_answer{change_answer::kind::refused, what.id};
   it->job.due = utc_;
@@ -366,6 +391,7 @@ answer oracle::perform(const kick_job& what) {
 answer oracle::perform(const cancel& what) {
   entry* it = find(what.name);
   if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  if (!is_expected(*it, what.expected)) return other_version(*it);
   const job_id id = it->job.id;
   return change_answer{move(*it, job_event::cancel) ? change_answer::kind::done : change_answer::kind::reserved, id};
 }
@@ -373,6 +399,7 @@ answer oracle::perform(const cancel& what) {
 answer oracle::perform(const reschedule& what) {
   entry* it = find(what.name);
   if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  if (!is_expected(*it, what.expected)) return other_version(*it);
   const job_id id = it->job.id;
   if (it->job.state == job_state::reserved) return change_answer{change_answer::kind::reserved, id};
   set_due(*it, what.due);
@@ -384,6 +411,7 @@ answer oracle::perform(const reschedule& what) {
 answer oracle::perform(const fire_now& what) {
   entry* it = find(what.name);
   if (it == nullptr) return change_answer{change_answer::kind::gone, 0};
+  if (!is_expected(*it, what.expected)) return other_version(*it);
   const job_id id = it->job.id;
   if (it->job.state == job_state::reserved) return change_answer{change_answer::kind::reserved, id};
   if (it->job.state != job_state::ready) {
@@ -408,14 +436,14 @@ answer oracle::perform(const pause& what) {
 answer oracle::perform(const peek& what) {
   const entry* it = find(what.name);
   if (it == nullptr) return peek_answer{};
-  peek_answer seen{it->job, utc_};
+  peek_answer seen{it->job, utc_, version_of(it->job)};
   if (!what.with_body) seen.job->body.clear();
   return seen;
 }
 
 answer oracle::perform(const peek_first& what) {
   const entry* it = first(what.tube, what.state);
-  return it == nullptr ? peek_answer{} : peek_answer{it->job, utc_};
+  return it == nullptr ? peek_answer{} : peek_answer{it->job, utc_, version_of(it->job)};
 }
 
 answer oracle::perform(const count_tube& what) {

@@ -61,6 +61,7 @@ class oracle {
   [[nodiscard]] bool learn(job_id id, const job_counters& shown);
 
   [[nodiscard]] entry* find(job_id id);
+  [[nodiscard]] entry* find(const job_name& name);
   [[nodiscard]] const std::vector<entry>& entries() const { return jobs_; }
   [[nodiscard]] job_id last_id() const { return last_id_; }
   /// The latest due time of the ready and the reserved jobs.
@@ -90,7 +91,14 @@ class oracle {
   answer perform(const clear_tube& what);
 
   void advance();
-  [[nodiscard]] entry* find(const job_name& name);
+  /// A digest of all that is seen of a job, except whether its due time has come.
+  [[nodiscard]] static job_version version_of(const job& it);
+  [[nodiscard]] static change_answer other_version(const entry& it) {
+    return {change_answer::kind::other_version, it.job.id, version_of(it.job)};
+  }
+  [[nodiscard]] static bool is_expected(const entry& it, job_version expected) {
+    return expected == 0 || expected == version_of(it.job);
+  }
   execution execute(std::span<entry* const> over, std::span<const operation> batch);
   void begin(std::chrono::sys_time<std::chrono::nanoseconds> wall, instant now);
   [[nodiscard]] static reservation token_of(const entry& it) { return {it.job.id, it.opening, it.attempts}; }

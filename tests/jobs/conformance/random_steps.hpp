@@ -61,6 +61,10 @@ inline rc::Gen<request> arbitrary_request() {
       set(&request::priority, urgency), set(&request::with_priority, sometimes(2)), set(&request::ahead, ahead),
       set(&request::utc, sometimes(3)), set(&request::ttr, rc::gen::element<std::int64_t>(1, 2, 3, 5, 1000)),
       set(&request::existing, rc::gen::element(on_existing::keep, on_existing::replace, on_existing::refuse)),
+      set(&request::expects, rc::gen::weightedElement<expectation>({{9, expectation::nothing},
+                                                                    {4, expectation::present},
+                                                                    {2, expectation::first},
+                                                                    {1, expectation::forged}})),
       set(&request::state, rc::gen::element(job_state::delayed, job_state::ready, job_state::buried)),
       set(&request::count, rc::gen::weightedElement<std::uint32_t>({{6, 1U}, {2, 2U}, {1, 0U}, {1, 100U}})));
 }

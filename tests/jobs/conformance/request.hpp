@@ -11,6 +11,14 @@
 
 namespace foliot::jobs::conformance {
 
+/// Which version an operation expects.
+enum class expectation : std::uint8_t {
+  nothing,
+  present,  ///< that of a look right before the batch
+  first,    ///< the first one of the job that was seen
+  forged,   ///< one that no job has
+};
+
 /// An operation that is still to be addressed.
 struct request {
   /// Its place in the variant `operation`.
@@ -36,6 +44,7 @@ struct request {
   on_existing existing = on_existing::keep;
   job_state state = job_state::ready;
   std::uint32_t count = 1;
+  expectation expects = expectation::nothing;
 };
 
 /// Time passes, then a batch is executed, or the store is opened again.

@@ -20,9 +20,13 @@ std::string_view name_of(Kind kind, std::span<const std::string_view> names) {
 }
 
 constexpr std::array<std::string_view, 4> state_names{"delayed", "ready", "reserved", "buried"};
-constexpr std::array<std::string_view, 6> put_names{"inserted", "kept", "replaced", "exists", "reserved", "no_space"};
+constexpr std::array<std::string_view, 7> put_names{"inserted", "kept",     "replaced",     "exists",
+                                                    "reserved", "no_space", "other_version"};
 constexpr std::array<std::string_view, 3> holder_names{"done", "not_held", "no_space"};
-constexpr std::array<std::string_view, 5> change_names{"done", "reserved", "refused", "gone", "no_space"};
+constexpr std::array<std::string_view, 6> change_names{"done", "reserved", "refused",
+                                                       "gone", "no_space", "other_version"};
+constexpr std::array<std::string_view, 4> expectation_names{"nothing", "the present version", "the first version",
+                                                            "a forged version"};
 
 std::string named(std::string_view kind, job_id id) { return std::string(kind) + " " + to_string(id); }
 
@@ -135,6 +139,9 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
   if (it.history != 0 && among({"put", "release", "bury"})) out << " history " << it.history;
   if (among({"put", "release", "reschedule", "pause"}))
     out << " at " << it.ahead << " ms" << (it.utc ? " from now" : "");
+  if (it.expects != expectation::nothing && among({"put", "kick_job", "cancel", "reschedule", "fire_now"})) {
+    out << " expects " << name_of(it.expects, expectation_names);
+  }
   if (name == "peek_first") out << " " << show(it.state);
   if (among({"claim", "kick", "list_due", "clear_tube"})) out << " count " << it.count;
   return out << " }";

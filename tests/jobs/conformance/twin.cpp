@@ -36,6 +36,7 @@ void twin::perform(const step& it) {
     if (store_.disk().durable()) reopen(it.crash ? ending::crash : ending::orderly);
     return;
   }
+  if (difference found = look_at_versions(it.batch)) return fail("at a look for versions: " + *found);
   if (it.failing_call != 0) static_cast<void>(store_.disk().fail_call(it.failing_call));
   perform(it.batch);
   static_cast<void>(store_.disk().fail_call(0));
@@ -48,6 +49,31 @@ void twin::reopen(ending how) {
   store_.reopen(how);
   oracle_.reopen();
   if (difference found = audit()) fail("after the store was opened again: " + *found);
+}
+
+twin::difference twin::look_at_versions(const std::vector<request>& batch) {
+  std::vector<operation> for_oracle;
+  std::vector<operation> for_store;
+  for (const request& each : batch) {
+    if (each.expects != expectation::present) continue;
+    const pair_of_operations both = address(each);
+    const auto look = [](const operation& at) -> std::optional<operation> {
+      if (const auto* what = std::get_if<put>(&at); what != nullptr && !what->key.empty()) {
+        return peek{job_key{what->tube, what->key}};
+      }
+      if (const auto* what = std::get_if<kick_job>(&at)) return peek{what->id};
+      if (const auto* what = std::get_if<cancel>(&at)) return peek{what->name};
+      if (const auto* what = std::get_if<reschedule>(&at)) return peek{what->name};
+      if (const auto* what = std::get_if<fire_now>(&at)) return peek{what->name};
+      return std::nullopt;
+    };
+    if (!look(both.oracles)) continue;
+    for_oracle.push_back(*look(both.oracles));
+    for_store.push_back(*look(both.stores));
+  }
+  if (for_store.empty()) return std::nullopt;
+  const execution got = store_->execute(for_store);
+  return compare(oracle_.execute(for_oracle, store_.wall(), store_.now()), got);
 }
 
 void twin::perform(const std::vector<request>& batch) {
@@ -87,6 +113,7 @@ void twin::recover(const std::vector<operation>& failed) {
   static_cast<void>(with.execute(failed, store_.wall(), store_.now()));
   const auto ids = store_ids_;
   const auto back = oracle_ids_;
+  const auto versions = versions_;
 
   oracle_ = with;
   const utc_time latest = std::max(with.latest_ready(), without.latest_ready());
@@ -100,6 +127,7 @@ void twin::recover(const std::vector<operation>& failed) {
   oracle_ = without;
   store_ids_ = ids;
   oracle_ids_ = back;
+  versions_ = versions;
   oracle_.reopen();
   if (const difference not_happened = audit()) {
     fail("a failed batch has happened in part. If it had happened: " + *happened + "; if not: " + *not_happened);
@@ -143,6 +171,24 @@ std::pair<reservation, reservation> twin::recent_token(const request& it) const 
   return both;
 }
 
+twin::pair_of_versions twin::expected_by(const request& it) const {
+  constexpr job_version of_no_job = 1;  // with a probability of one in 2^63 it is that of one
+  if (it.expects == expectation::nothing) return {};
+  job_id id = recent_job(it.back);
+  if (it.what == 0 || (it.by_key && it.what != 9)) {
+    const std::string key = key_name(it.what == 0 ? it.key : 1 + it.key);
+    const auto& all = oracle_.entries();
+    const auto found = std::ranges::find_if(all, [&](const oracle::entry& each) {
+      return each.job.tube == tube_name(it.tube) && each.job.key == key && !key.empty();
+    });
+    id = found == all.end() ? no_such_job : found->job.id;
+  }
+  const auto seen = versions_.find(id);
+  if (it.expects == expectation::forged || seen == versions_.end()) return {of_no_job, of_no_job};
+  if (it.expects == expectation::first) return seen->second.front();
+  return *seen->second.rbegin();
+}
+
 due_at twin::due(const request& it) const {
   if (it.utc) return std::max(store_.utc() + milliseconds(it.ahead), utc_time{});
   return milliseconds(std::max<std::int64_t>(it.ahead, 0));
@@ -158,19 +204,26 @@ twin::pair_of_operations twin::address(const request& it) const {
   const auto named = [&](job_id id) {
     return it.by_key ? job_name(job_key{tube, key_name(1 + it.key)}) : job_name(id);
   };
+  const pair_of_versions expected = expected_by(it);
   const auto for_both = [](operation both) { return pair_of_operations{both, both}; };
   const std::optional<job_fields> history = it.history != 0 ? std::optional(fields_of(it.history)) : std::nullopt;
   switch (it.what) {
-    case 0:
-      return for_both(put{.tube = tube,
-                          .key = key_name(it.key),
-                          .body = {},
-                          .priority = it.priority,
-                          .due = due(it),
-                          .ttr = milliseconds(it.ttr),
-                          .existing = it.existing,
-                          .fields = fields_of(it.fields),
-                          .history = history.value_or(job_fields())});
+    case 0: {
+      put both{.tube = tube,
+               .key = key_name(it.key),
+               .body = {},
+               .priority = it.priority,
+               .due = due(it),
+               .ttr = milliseconds(it.ttr),
+               .existing = it.existing,
+               .fields = fields_of(it.fields),
+               .history = history.value_or(job_fields())};
+      if (both.key.empty() || both.existing != on_existing::replace) return for_both(both);
+      put stores = both;
+      both.expected = expected.oracles;
+      stores.expected = expected.stores;
+      return {both, stores};
+    }
     case 1: return for_both(claim{{tube, tube_name(it.other_tube)}, it.count});
     case 2: return {claim_job{job}, claim_job{store_id(job)}};
     case 3: return {finish{token.first}, finish{token.second}};
@@ -182,10 +235,12 @@ twin::pair_of_operations twin::address(const request& it) const {
       const bool is_limited = it.state == job_state::buried || it.state == job_state::delayed;
       return for_both(kick{tube, it.count, is_limited ? std::optional(it.state) : std::nullopt});
     }
-    case 9: return {kick_job{job}, kick_job{store_id(job)}};
-    case 10: return {cancel{named(job)}, cancel{named(store_id(job))}};
-    case 11: return {reschedule{named(job), due(it)}, reschedule{named(store_id(job)), due(it)}};
-    case 12: return {fire_now{named(job)}, fire_now{named(store_id(job))}};
+    case 9: return {kick_job{job, expected.oracles}, kick_job{store_id(job), expected.stores}};
+    case 10: return {cancel{named(job), expected.oracles}, cancel{named(store_id(job)), expected.stores}};
+    case 11:
+      return {reschedule{named(job), due(it), expected.oracles},
+              reschedule{named(store_id(job)), due(it), expected.stores}};
+    case 12: return {fire_now{named(job), expected.oracles}, fire_now{named(store_id(job)), expected.stores}};
     case 13: return for_both(pause{tube, milliseconds(std::max<std::int64_t>(it.ahead, 0))});
     case 14: return {peek{named(job), it.with_priority}, peek{named(store_id(job)), it.with_priority}};
     case 15: return for_both(peek_first{tube, it.state});
@@ -225,6 +280,21 @@ job_fields twin::fields_of(unsigned kind) const {
 }
 
 // ---- comparing ----
+
+bool twin::same_version(job_id oracles_id, job_version oracles, job_version stores) {
+  if (stores == 0 || stores >> 63U != 0) return false;
+  std::vector<pair_of_versions>& seen = versions_[oracles_id];
+  const auto known = std::ranges::find_if(
+      seen, [&](const pair_of_versions& each) { return each.oracles == oracles || each.stores == stores; });
+  const pair_of_versions present = known == seen.end() ? pair_of_versions{oracles, stores} : *known;
+  if (present.oracles != oracles || present.stores != stores) return false;
+  if (known == seen.end()) {
+    seen.push_back(present);
+  } else {
+    std::rotate(known, known + 1, seen.end());  // the last one is the present one
+  }
+  return true;
+}
 
 bool twin::same_job(job_id oracles, job_id stores) {
   const auto known = store_ids_.find(oracles);
@@ -286,6 +356,10 @@ twin::difference twin::compare_answers(const answer& expected, const answer& got
 twin::difference twin::compare_one(const put_answer& expected, const put_answer& got) {
   using enum put_answer::kind;
   if (expected.what != got.what) return unequal("answer", expected, got);
+  if (got.what == other_version && expected.id == 0) return unequal("answer", expected, got);
+  if (got.what == other_version && !same_version(expected.id, expected.version, got.version)) {
+    return unequal("version", expected.version, got.version);
+  }
   const bool is_new = got.what == inserted || got.what == replaced;
   if (is_new && got.id <= highest_id_) return "a new job has the id " + std::to_string(got.id) + ", which is not new";
   if (!same_job(expected.id, got.id)) return "put answers with another job: " + show(got);
@@ -308,13 +382,20 @@ twin::difference twin::compare_one(const claim_answer& expected, const claim_ans
 twin::difference twin::compare_one(const change_answer& expected, const change_answer& got) {
   if (expected.what != got.what) return unequal("answer", expected, got);
   if (expected.id == 0 ? got.id != 0 : !same_job(expected.id, got.id)) return unequal("job", expected, got);
+  if (expected.version == 0 ? got.version != 0 : !same_version(expected.id, expected.version, got.version)) {
+    return unequal("version", expected.version, got.version);
+  }
   return std::nullopt;
 }
 
 twin::difference twin::compare_one(const peek_answer& expected, const peek_answer& got) {
   if (!expected.job || !got.job) return unequal("answer", expected, got);
   if (expected.now != got.now) return unequal("time", expected.now, got.now);
-  return compare_job(*expected.job, *got.job);
+  if (difference found = compare_job(*expected.job, *got.job)) return found;
+  if (!same_version(expected.job->id, expected.version, got.version)) {
+    return unequal("version", expected.version, got.version);
+  }
+  return std::nullopt;
 }
 
 twin::difference twin::compare_one(const due_answer& expected, const due_answer& got) {

@@ -1,8 +1,9 @@
 // A store and the oracle, which do the same steps. After each step the answers are compared, and so are the jobs that
 // became ready, the reservations that ended, the time of the next change and the store's own invariants.
 //
-// A store may choose its ids and the openings of its tokens. The twin keeps which id of the store belongs to which id
-// of the oracle, and the same for tokens: ids must ascend, and no token may come twice.
+// A store may choose its ids, the openings of its tokens and the versions of its jobs. The twin keeps which id of the
+// store belongs to which id of the oracle, and the same for tokens and versions: ids must ascend, no token may come
+// twice, and a job has two versions of the store where it has two of the oracle, and one where it has one.
 //
 // A batch whose call to the disk fails has happened as a whole or not at all. The twin then keeps an oracle for either
 // case, opens the store again, and looks at everything in it: at least one of the two must agree.
@@ -38,6 +39,8 @@ class twin {
     operation stores;
   };
 
+  using difference = std::optional<std::string>;
+
   void fail(std::string why);
   void reopen(ending how);
   void perform(const std::vector<request>& batch);
@@ -45,6 +48,14 @@ class twin {
   void recover(const std::vector<operation>& failed);
 
   [[nodiscard]] pair_of_operations address(const request& it) const;
+  /// The versions that the operation expects: the oracle's and the store's.
+  struct pair_of_versions {
+    job_version oracles = 0;
+    job_version stores = 0;
+  };
+  [[nodiscard]] pair_of_versions expected_by(const request& it) const;
+  /// Looks at the jobs whose present versions are expected by the batch.
+  difference look_at_versions(const std::vector<request>& batch);
   [[nodiscard]] job_id recent_job(unsigned back) const;
   [[nodiscard]] job_id store_id(job_id oracles) const;
   [[nodiscard]] std::pair<reservation, reservation> recent_token(const request& it) const;
@@ -54,7 +65,6 @@ class twin {
   [[nodiscard]] job_fields fields_of(unsigned kind) const;
 
   // Each compares what the oracle and the store say, and returns the difference, if there is one.
-  using difference = std::optional<std::string>;
   difference compare(const execution& expected, const execution& got);
   difference compare_next();
   difference compare_answers(const answer& expected, const answer& got);
@@ -66,6 +76,8 @@ class twin {
   template <class Answer>
   difference compare_one(const Answer& expected, const Answer& got);
   difference compare_job(const job& expected, const job& got);
+  /// Whether the store's version of a job may belong to the oracle's. From now on it does.
+  bool same_version(job_id oracles_id, job_version oracles, job_version stores);
   /// Whether the store's id may belong to the oracle's. From now on it does.
   bool same_job(job_id oracles, job_id stores);
   /// Compares all jobs, tubes and counts.
@@ -78,6 +90,8 @@ class twin {
   std::map<job_id, job_id> store_ids_;   // by the oracle's
   std::map<job_id, job_id> oracle_ids_;  // by the store's
   job_id highest_id_ = 0;
+  std::map<job_id, std::vector<pair_of_versions>>
+      versions_;                                             // by the oracle's id, in the order in which they were seen
   std::vector<std::pair<reservation, reservation>> tokens_;  // the oracle's and the store's
   std::set<reservation> given_;                              // the store's
   int bodies_ = 0;

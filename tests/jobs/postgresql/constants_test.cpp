@@ -38,6 +38,7 @@ TEST_F(PostgresqlConstants, AreThoseOfTheProgram) {
   expect("put_exists", put_answer::kind::exists);
   expect("put_reserved", put_answer::kind::reserved);
   expect("put_elsewhere", names::put_elsewhere);
+  expect("put_other_version", put_answer::kind::other_version);
   expect("no_id", names::no_id);
   expect("existing_keep", on_existing::keep);
   expect("existing_replace", on_existing::replace);
@@ -54,6 +55,7 @@ TEST_F(PostgresqlConstants, AreThoseOfTheProgram) {
   expect("change_reserved", change_answer::kind::reserved);
   expect("change_refused", change_answer::kind::refused);
   expect("change_gone", change_answer::kind::gone);
+  expect("change_other_version", change_answer::kind::other_version);
   expect("due_by_delay", names::due_by_delay);
   expect("due_by_time", names::due_by_time);
   using turns = detail::batch_frame::turn_taking;
@@ -72,6 +74,7 @@ TEST_F(PostgresqlConstants, AreThoseOfTheProgram) {
 // Numbers that functions alone know are none of those that the program reads as an enumerator.
 TEST_F(PostgresqlConstants, ThatOnlyFunctionsKnowAreOthers) {
   EXPECT_GT(names::put_elsewhere, static_cast<std::int64_t>(put_answer::kind::reserved));
+  EXPECT_NE(names::put_elsewhere, static_cast<std::int64_t>(put_answer::kind::other_version));
   EXPECT_LT(names::answer_passed_over, 0);
   EXPECT_LT(names::answer_no_room, 0);
   EXPECT_EQ(

@@ -1,4 +1,5 @@
--- Functions that programs of version 1 of the schema call, and later ones do not. Version 3 leaves them out.
+-- Functions that programs of version 1 of the schema call, and later ones do not. The first version of the schema that
+-- does not admit programs of version 1 leaves them out.
 --
 -- A connection that has prepared a statement refuses to execute it once its result has other columns. So a function whose
 -- answer has grown has a new name, and the old one answers as before: nodes of version 1 see no fields. They lose none,
