@@ -222,13 +222,19 @@ def fields_facts(ask, ids):
     return found
 
 
+def version_facts(ask, ids):
+    """The version of each of these jobs that is there."""
+    found = {job: ask(f"SELECT foliot.version_of(shown, state) FROM foliot.show({job}, '', '')") for job in ids}
+    return {job: version for job, version in found.items() if version}
+
+
 def write_facts(path, facts):
     path.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 def read_facts(path):
     facts = json.loads(path.read_text())
-    for name in ["jobs", "fields"]:
+    for name in ["jobs", "fields", "versions"]:
         facts[name] = {int(number): fact for number, fact in facts.get(name, {}).items()}
     return facts
 

@@ -4,7 +4,7 @@ import time
 import unittest
 
 from format_fixtures import (FORMATS, TUBES, WRITER, fields_facts, job_facts, read_facts, restore_schema, statistics,
-                             unpack_folder)
+                             unpack_folder, version_facts)
 from kit import beanstalk_client, postgresql_server
 from kit.program_case import main
 from kit.serve_case import ServeCase, put
@@ -175,6 +175,7 @@ class EarlierSchemas(SchemaCase):
                 self.migrate()
                 facts = read_facts(archive.with_name(f"{name}.json"))
                 self.assertEqual(fields_facts(self.sql, facts["jobs"]), facts["fields"])
+                self.assertEqual(version_facts(self.sql, facts["versions"]), facts["versions"])
                 held = self.sql("SELECT sum(value) FROM foliot.metrics() WHERE name = 'jobs_reserved'")
                 self.assertEqual(int(held), len(facts["held"]), "until a node starts, what was held is reserved")
                 self.expect_store(lambda: self.start_node(WRITER), self.check, facts)

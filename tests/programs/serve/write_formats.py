@@ -51,6 +51,8 @@ def write_schema(program, fixture):
         has_fields = ask("SELECT to_regproc('foliot.show') IS NOT NULL") == "t"
         if has_fields:  # since version 2
             format_fixtures.FieldsInDatabase(ask, filling)
+        has_versions = ask("SELECT to_regproc('foliot.lock_version') IS NOT NULL") == "t"  # since version 3
+        versions = format_fixtures.version_facts(ask, filling.ids) if has_versions else {}
         format_fixtures.dump_schema(database.database, fixture.with_suffix(".sql.xz"))
         server.kill()
         database.sql(database.folder, "CREATE DATABASE copy")
@@ -60,6 +62,8 @@ def write_schema(program, fixture):
         facts = filling.facts(reopened)
         if has_fields:
             facts["fields"] = format_fixtures.fields_facts(ask, filling.ids)
+        if has_versions:
+            facts["versions"] = versions
         format_fixtures.write_facts(fixture.with_suffix(".json"), facts)
         reopened.kill()
     finally:
