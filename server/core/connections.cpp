@@ -24,17 +24,10 @@ using namespace std::chrono_literals;
 
 /// How long a client may take to read why it is refused, or that no more comes.
 constexpr duration time_for_last_words = 1s;
-/// How long a handshake may take. The end of the server waits for it, and the client has a place meanwhile.
+/// How long a handshake may take. The client has a place meanwhile.
 constexpr duration time_for_opening = 10s;
 
 task<> wait_for(runtime::wait_group& group) { co_await group.wait(); }
-
-/// Null if the client has failed in its handshake, or has not ended it in time: then the connection is closed.
-task<std::unique_ptr<byte_stream>> open_in_time(const listener& gate, runtime::stream accepted) {
-  auto opening = runtime::with_timeout(gate.open(std::move(accepted)), time_for_opening);
-  auto opened = co_await opening;
-  co_return opened ? std::move(*opened) : nullptr;
-}
 
 }  // namespace
 
@@ -77,7 +70,16 @@ task<> connections::accept_all(const listener& gate, duration round) {
       lacking.note();
     }
   }
+  handshakes_.cancel();
   co_await refusals_.wait();
+}
+
+task<std::unique_ptr<byte_stream>> connections::open(const listener& gate, runtime::stream accepted) {
+  auto in_time = runtime::with_timeout(gate.open(std::move(accepted)), time_for_opening);
+  auto opening = runtime::run_in(handshakes_, std::move(in_time));
+  auto opened = co_await opening;
+  if (!opened || !*opened) co_return nullptr;
+  co_return std::move(**opened);
 }
 
 task<bool> connections::accept_one(const listener& gate, duration round) {
@@ -106,7 +108,7 @@ task<bool> connections::accept_one(const listener& gate, duration round) {
 task<> connections::refuse(const listener& gate, runtime::stream accepted, access::place place,
                            runtime::wait_group::member) {
   const access::place mine(std::move(place));
-  auto opening = open_in_time(gate, std::move(accepted));
+  auto opening = open(gate, std::move(accepted));
   const std::unique_ptr<byte_stream> peer = co_await opening;
   if (peer == nullptr) co_return;
   peer->set_write_deadline(time_for_last_words);
@@ -118,7 +120,7 @@ task<> connections::serve_one(const listener& gate, runtime::stream accepted, ac
                               runtime::wait_group::member) {
   const access::place mine(std::move(place));  // left before the member, for which the end waits
   try {
-    auto opening = open_in_time(gate, std::move(accepted));
+    auto opening = open(gate, std::move(accepted));
     const shared_stream peer = co_await opening;
     if (peer == nullptr) co_return;
     const listed here(*this, peer);

@@ -21,6 +21,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
+#include <foliot/runtime/context.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/wait_group.hpp>
@@ -35,12 +36,12 @@ namespace foliot::program {
 
 class connections {
  public:
-  /// All three must outlive it.
-  connections(protocol& with, access& who, const server_log& log) noexcept : protocol_(with), access_(who), log_(log) {}
+  /// All three must outlive it. Throws std::bad_alloc.
+  connections(protocol& with, access& who, const server_log& log) : protocol_(with), access_(who), log_(log) {}
 
-  /// Accepts connections until the listener is closed. Goes on where memory is missing, or ends the process
-  /// (process_end.hpp). Counts each round, and begins one at least so often, also if no connection comes; never: it
-  /// need not.
+  /// Accepts connections until the listener is closed, and ends the handshakes that last then: nobody waits for a
+  /// client that is silent in one. Goes on where memory is missing, or ends the process (process_end.hpp). Counts each
+  /// round, and begins one at least so often, also if no connection comes; never: it need not.
   [[nodiscard]] task<> accept_all(const listener& gate, duration round = duration::forever());
   /// How many rounds accept_all() has begun. Any thread.
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(seam::relaxed); }
@@ -56,6 +57,8 @@ class connections {
   using shared_stream = std::shared_ptr<byte_stream>;
   class listed;
 
+  /// Null if the client has failed in its handshake, or has not ended it in time: then the connection is closed.
+  task<std::unique_ptr<byte_stream>> open(const listener& gate, runtime::stream accepted);
   task<> serve_one(const listener& gate, runtime::stream accepted, access::place place,
                    runtime::wait_group::member ends);
   task<> refuse(const listener& gate, runtime::stream accepted, access::place place, runtime::wait_group::member ends);
@@ -67,6 +70,7 @@ class connections {
   protocol& protocol_;
   access& access_;
   const server_log& log_;
+  runtime::cancel_context handshakes_ = runtime::with_cancel(runtime::background());  // done when accept_all() ends
   runtime::wait_group sessions_;
   runtime::wait_group refusals_;
   access refused_{most_refusals};          // the places of those that are told so

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <foliot/runtime/after.hpp>
-#include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/tls/tls_error.hpp>
@@ -14,6 +13,7 @@
 #include <foliot/tls/tls_stream.hpp>
 #endif
 
+#include "client_source.hpp"
 #include "process_end.hpp"
 #include "stream_over.hpp"
 #include "text/failure.hpp"
@@ -35,6 +35,21 @@ std::string why_no_pair(const tls_files& files, std::error_code error) {
   return fmt::format("the certificate in '{}' and the key in '{}' cannot be used: {}", files.certificate,
                      files.of_key(), error.message());
 }
+
+/// Counts a handshake as failed, also where it ends because it has taken too long, unless it is done.
+class counted_failure {
+ public:
+  explicit counted_failure(seam::atomic<std::uint64_t>& in) noexcept : in_(&in) {}
+  counted_failure(const counted_failure&) = delete;
+  counted_failure& operator=(const counted_failure&) = delete;
+  ~counted_failure() {
+    if (in_ != nullptr) in_->fetch_add(1, seam::relaxed);
+  }
+  void is_none() noexcept { in_ = nullptr; }
+
+ private:
+  seam::atomic<std::uint64_t>* in_;
+};
 
 std::string why_no_authorities(const tls_files& files, std::error_code error) {
   if (error == tls::tls_errc::no_certificate) return fmt::format("'{}' has no certificate", files.client_authorities);
@@ -77,24 +92,24 @@ std::expected<tls_certificates::served, std::string> tls_certificates::read(cons
 }
 
 task<std::unique_ptr<byte_stream>> tls_certificates::open(runtime::stream accepted) {
+  counted_failure unless_done(failed_);
   const tls::tls_context context = current()->context;
-  try {
-    auto accepting = tls::tls_stream::accept(std::move(accepted), context);
-    auto shaken = co_await accepting;
-    if (shaken) co_return over(*std::move(shaken));
-    note_failed(shaken.error());
-  } catch (const runtime::cancelled&) {  // it has taken too long
-    failed_.fetch_add(1, seam::relaxed);
-    throw;
+  const auto from = accepted.peer_address();
+  auto accepting = tls::tls_stream::accept(std::move(accepted), context);
+  auto shaken = co_await accepting;
+  if (!shaken) {
+    say_failed(shaken.error(), from.value_or(runtime::address()));
+    co_return nullptr;
   }
-  co_return nullptr;
+  unless_done.is_none();
+  co_return over(*std::move(shaken));
 }
 
-void tls_certificates::note_failed(std::error_code error) {
-  failed_.fetch_add(1, seam::relaxed);
+void tls_certificates::say_failed(std::error_code error, const runtime::address& from) const {
   // A client that goes away in its handshake, as a probe of the port does, is not worth a line.
   if (error.category() != tls::tls_category() || error == tls::tls_errc::truncated) return;
-  log_.warning("handshake", fmt::format("close a connection: its TLS handshake has failed: {}", error.message()));
+  log_.warning("handshake", fmt::format("close the connection from {}: its TLS handshake has failed: {}",
+                                        shown_address(from), error.message()));
 }
 #else
 std::expected<tls_certificates::served, std::string> tls_certificates::read(const tls_files&,

@@ -38,6 +38,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/tls/tls_context.hpp>
@@ -96,7 +97,7 @@ class tls_certificates {
   /// What the files have, or a sentence on why that cannot be used.
   [[nodiscard]] static std::expected<served, std::string> read(const tls_files& files, std::chrono::sys_seconds now);
   task<std::unique_ptr<byte_stream>> open(runtime::stream accepted);
-  void note_failed(std::error_code error);
+  void say_failed(std::error_code error, const runtime::address& from) const;
   /// Reads the files, which are in this state. Warns of bad ones, if it has not warned of this state yet.
   void read_again(const tls_files_state& files);
   void take(served&& next);

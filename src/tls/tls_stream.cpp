@@ -1,5 +1,6 @@
 #include <foliot/tls/tls_stream.hpp>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <utility>
@@ -7,8 +8,10 @@
 #include <foliot/runtime/detail/descriptor.hpp>
 #include <foliot/runtime/detail/step.hpp>
 #include <foliot/runtime/net/io_error.hpp>
+#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task_mutex.hpp>
+#include <foliot/tls/tls_error.hpp>
 
 #include "certificate.hpp"
 #include "session.hpp"
@@ -52,6 +55,8 @@ task<std::error_code> drain(session_ptr on) {
   co_return std::error_code();
 }
 
+/// How long a client that is refused has for the alert.
+constexpr duration time_for_alert = duration::nanoseconds(1'000'000'000);
 constexpr int no_attempt = -1;  // instead of a descriptor
 
 /// A task that wants input.
@@ -179,12 +184,28 @@ task<std::error_code> send_request(session_ptr on, request what) {
   co_return done ? std::error_code() : done.error();
 }
 
-task<or_error<tls_stream>> shake_hands(or_error<session_ptr> made, instant deadline) {
+/// Lets a client read the alert by which it is refused. With TLS 1.3 it may be sending already, and if bytes of it are
+/// unread when the connection is closed, the system resets the connection.
+task<> wait_for_end_of_client(session_ptr on, instant deadline) {
+  constexpr std::size_t most_dropped = 65'536;
+  static_cast<void>(on->below().close_write());
+  on->below().set_read_deadline(std::min(deadline, runtime::now() + time_for_alert));
+  std::array<std::byte, 1024> dropped;
+  for (std::size_t sum = 0; sum < most_dropped;) {
+    const auto got = co_await inner(on->below().read_some(std::span<std::byte>(dropped)));
+    if (!got || *got == 0) co_return;
+    sum += *got;
+  }
+}
+
+task<or_error<tls_stream>> shake_hands(or_error<session_ptr> made, role side, instant deadline) {
   if (!made) co_return std::unexpected(made.error());
   const session_ptr on = *made;
   on->below().set_deadline(deadline);
   const auto done = co_await inner(perform(on, request::handshake, std::span<const std::byte>()));
   if (!done) {
+    const bool refuses_client = side == role::server && is_certificate_error(done.error());
+    if (refuses_client) co_await inner(wait_for_end_of_client(on, deadline));
     on->below().close();
     co_return std::unexpected(done.error());
   }
@@ -216,10 +237,12 @@ tls_stream::tls_stream(std::shared_ptr<detail::session> session) noexcept
 
 task<or_error<tls_stream>> tls_stream::connect(runtime::stream&& below, const tls_context& context,
                                                std::string_view host, instant deadline) {
-  return shake_hands(detail::session::make(std::move(below), context.state(), role::client, host), deadline);
+  return shake_hands(detail::session::make(std::move(below), context.state(), role::client, host), role::client,
+                     deadline);
 }
 task<or_error<tls_stream>> tls_stream::accept(runtime::stream&& below, const tls_context& context, instant deadline) {
-  return shake_hands(detail::session::make(std::move(below), context.state(), role::server, {}), deadline);
+  return shake_hands(detail::session::make(std::move(below), context.state(), role::server, {}), role::server,
+                     deadline);
 }
 
 task<or_error<std::size_t>> tls_stream::read_some(std::span<std::byte> into) const {

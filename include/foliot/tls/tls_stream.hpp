@@ -91,7 +91,9 @@ class FOLIOT_EXPORT tls_stream : public runtime::connection {
   /// `below` is closed then.
   [[nodiscard]] static task<or_error<tls_stream>> connect(runtime::stream&& below, const tls_context& context,
                                                           std::string_view host, instant deadline = instant::never());
-  /// The server's side of connect().
+  /// The server's side of connect(). A client whose certificate is not accepted may be sending already: what it sends
+  /// is dropped until it has read the alert and closes, for at most a second, because it might not get the alert if the
+  /// system reset the connection.
   [[nodiscard]] static task<or_error<tls_stream>> accept(runtime::stream&& below, const tls_context& context,
                                                          instant deadline = instant::never());
 

@@ -5,6 +5,7 @@
 
 #include "copy.hpp"
 #include "server_place.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program {
 
@@ -51,6 +52,10 @@ void add_copy(CLI::App& program, command& chosen) {
       copy_options options;
       options.from = copying::find_place("FROM", all->from, all->authorities);
       options.to = copying::find_place("TO", all->to, all->authorities);
+      if (!all->authorities.empty() && !options.from.is_by_tls() && !options.to.is_by_tls()) {
+        throw failure(
+            "--tls-ca is for servers that speak TLS: write tls: in front of their addresses, or leave it out");
+      }
       options.waits = all->waits;
       copy(options);
     };

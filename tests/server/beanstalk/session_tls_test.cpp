@@ -69,9 +69,11 @@ task<> fail_in_the_handshake(shop& in) {
   const std::string reply = co_await ask(*one, "list-tube-used\r\n", "\r\n");
   EXPECT_EQ(reply, "USING default\r\n");
   one->close();
+  const instant ending = runtime::now();
   gate.close();
   co_await accepting.join();
   co_await clients.end(5s);
+  EXPECT_LT(runtime::now() - ending, 1s) << "the end waits for no handshake";
   EXPECT_EQ(in.jobs.counters().clients, 0U);
   silent->close();
 }
@@ -109,9 +111,15 @@ task<> crowd_the_door(shop& in) {
   const std::unique_ptr<byte_stream> refused = co_await making;
   const std::string refusal = co_await read_up_to(*refused, "");
   EXPECT_EQ(refusal, "OUT_OF_MEMORY\r\n");
+  auto connecting = runtime::stream::connect(at);
+  auto last = co_await connecting;
+  co_await runtime::sleep(1ms);
+  const instant ending = runtime::now();
   gate.close();
   co_await accepting.join();
   co_await clients.end(5s);
+  EXPECT_LT(runtime::now() - ending, 1s) << "the end waits for no handshake of one that is refused";
+  last->close();
 }
 
 TEST(SessionStreams, ACrowdAtTheDoorIsBounded) { with_shop(crowd_the_door); }

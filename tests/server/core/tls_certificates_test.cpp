@@ -16,6 +16,7 @@
 #include <foliot/runtime/net/stream.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/with_timeout.hpp>
 #include <foliot/tls/tls_stream.hpp>
 
 #include "programs/temporary_directory.hpp"
@@ -401,7 +402,23 @@ TEST_F(TlsCertificates, AFailedHandshakeOpensNothingAndIsCounted) {
   EXPECT_EQ(all.figures().failed, 4U);
   const texts said = warnings();
   ASSERT_EQ(said.size(), 1U) << "clients can cause it any number of times";
-  EXPECT_TRUE(said[0].starts_with("warning close a connection: its TLS handshake has failed: ")) << said[0];
+  EXPECT_TRUE(said[0].starts_with("warning close the connection from a local socket: its TLS handshake has failed: "))
+      << said[0];
+}
+
+TEST_F(TlsCertificates, AHandshakeThatTakesTooLongIsCounted) {
+  put(named("first"));
+  tls_certificates all(files(), log, wall);
+  const auto live = [&]() -> task<> {
+    auto below = runtime::stream::pair().value();
+    const listener::opening opens = all.opening();
+    auto opening = runtime::with_timeout(opens(std::move(below.first)), 10s);
+    const auto opened = co_await opening;
+    EXPECT_FALSE(opened.has_value());
+  };
+  test::on_virtual_time(live);
+  EXPECT_EQ(all.figures().failed, 1U);
+  EXPECT_EQ(warnings(), texts()) << "a client that only looks whether somebody listens is no line";
 }
 
 TEST_F(TlsCertificates, AClientMayShowACertificateWhereItIsAskedFor) {
@@ -435,6 +452,62 @@ TEST_F(TlsCertificates, AClientMayShowACertificateWhereItIsAskedFor) {
     EXPECT_EQ(over(std::move(plain.first))->certificate_fingerprint(), "");
   };
   test::on_virtual_time(live);
+}
+
+/// How a client with this certificate learns that it is refused. With TLS 1.3 it is sending by then.
+task<std::string> refusal_of(tls_certificates& at, tls::tls_context who) {
+  auto below = runtime::stream::pair().value();
+  const listener::opening opens = at.opening();
+  auto opening = runtime::spawn(opens(std::move(below.first)), "opens");
+  auto connecting = tls::tls_stream::connect(std::move(below.second), who, "localhost");
+  auto client = co_await connecting;
+  std::string refusal = client ? "none" : client.error().message();
+  if (client) {
+    co_await runtime::sleep(1ms);  // on virtual time: the server has judged the certificate
+    const auto written = co_await client->write_all(std::string_view("stats\r\n"));
+    EXPECT_TRUE(written.has_value()) << written.error().message();
+    std::string bytes(1, '\0');
+    const auto got = co_await client->read_some(std::span(bytes));
+    if (!got) refusal = got.error().message();
+    client->close();
+  }
+  const std::unique_ptr<byte_stream> opened = co_await opening.join();
+  EXPECT_EQ(opened, nullptr);
+  co_return refusal;
+}
+
+TEST_F(TlsCertificates, AClientThatIsRefusedLearnsWhy) {
+  put(named("first"));
+  put("clients.pem", authority().certificate);
+  tls_certificates asks(files_with_clients(), log, wall);
+  const std::vector<std::pair<identity, std::string>> refused{
+      {issue({}, &other_authority()), "tlsv1 alert unknown ca"},
+      {issue({}, nullptr), "tlsv1 alert unknown ca"},
+      {valid_for_days(-3, -1), "sslv3 alert certificate expired"},
+  };
+  const auto live = [&]() -> task<> {
+    for (const auto& [who, alert] : refused) {
+      for (const tls::tls_version version : {tls::tls_version::tls_1_2, tls::tls_version::tls_1_3}) {
+        tls::tls_options options = test::identified(who);
+        options.roots = test::trusting().roots;
+        options.minimum = options.maximum = version;
+        auto trying = refusal_of(asks, tls::tls_context::client(options).value());
+        const std::string told = co_await trying;
+        EXPECT_EQ(told, alert);
+      }
+    }
+  };
+  const instant before = monotonic_clock::instance().now();
+  test::on_virtual_time(live);
+  EXPECT_EQ(asks.figures().failed, 6U);
+  const texts said = warnings();
+  ASSERT_FALSE(said.empty());
+  EXPECT_LE(static_cast<std::int64_t>(said.size()),
+            1 + (monotonic_clock::instance().now() - before) / server_log::between_warnings);
+  EXPECT_EQ(
+      said[0],
+      "warning close the connection from a local socket: its TLS handshake has failed: certificate verify failed: "
+      "unable to get local issuer certificate\n");
 }
 
 TEST_F(TlsCertificates, AreWatched) {
