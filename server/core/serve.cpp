@@ -21,6 +21,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <foliot/core/seam/sync.hpp>
@@ -49,6 +50,8 @@
 #include "server/access/watched_tokens.hpp"
 #include "server/beanstalk/protocol.hpp"
 #include "server/beanstalk/server_state.hpp"
+#include "server/http/api.hpp"
+#include "server/http/protocol.hpp"
 #include "server_log.hpp"
 #include "service_manager.hpp"
 #include "shown_server.hpp"
@@ -123,7 +126,8 @@ class server {
         copies_(copies),
         log_(log),
         brokers_(stores.all(), limits_of(options, stores.all().size())),
-        beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_) {
+        beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
+        http_api_(brokers_.all(), options.max_job_size) {
     beanstalk_state_.certificates = certificates;
   }
 
@@ -133,12 +137,16 @@ class server {
  private:
   /// The tubes of a store that only this server uses.
   task<> learn_tubes();
-  task<> serve_clients(listener& gate);
+  task<> serve_clients(listener& gate, listener& http_gate);
   /// The connections of all listeners.
   [[nodiscard]] listener::opening how_to_open() const {
     if (certificates_ == nullptr) return listener::in_plain;
     return certificates_->opening();
   }
+  /// Listens for clients of HTTP, if the options ask for it. Where only the default does and the address is in use, the
+  /// server does without them. Throws failure.
+  task<listener> listen_for_http();
+  void begin_accepting(const listener& gate, connections& clients, std::string_view protocol);
   /// Nothing if nobody wants to see the server.
   [[nodiscard]] std::unique_ptr<shown_server> show() const;
   /// Obeys signals until one of them, or a failure of the store, ends the server, and tells the service manager that
@@ -166,8 +174,13 @@ class server {
   beanstalk::server_state beanstalk_state_;
   beanstalk::protocol beanstalk_ = tokens_ == nullptr ? beanstalk::protocol(beanstalk_state_)
                                                       : beanstalk::protocol(beanstalk_state_, *tokens_, log_);
+  http::api http_api_;
+  http::protocol http_{http_api_, memory_, http::api::limits_for(options_.max_job_size)};
+  bool has_http_ = false;  // it listens for them
   std::optional<access> access_;
   std::optional<connections> clients_;
+  std::optional<connections> http_clients_;
+  std::vector<runtime::join_handle<>> accepting_;
   /// How many rounds the task that obeys signals has begun. Publishes nothing.
   seam::atomic<std::uint64_t> rounds_of_signals_{0};
   bool ends_ = false;  // of the task that obeys signals
@@ -179,6 +192,7 @@ task<> server::live() {
     auto listening = listener::listen(*options_.beanstalk, how_to_open());
     gate = co_await listening;
   }
+  listener http_gate = co_await listen_for_http();
   const std::unique_ptr<shown_server> shown = show();
   if (!options_.database.empty()) {
     auto nothing = [] {};
@@ -188,7 +202,7 @@ task<> server::live() {
   try {
     brokers_.start();
     if (shown != nullptr) shown->begin();
-    co_await serve_clients(gate);
+    co_await serve_clients(gate, http_gate);
   } catch (...) {
     ending.note_failure();
   }
@@ -232,19 +246,38 @@ task<> server::learn_tubes() {
   for (const std::string& each : known.tubes) static_cast<void>(beanstalk_state_.tubes.obtain(each));
 }
 
-task<> server::serve_clients(listener& gate) {
+task<listener> server::listen_for_http() {
+  listener made;
+  if (!options_.http) co_return made;
+  try {
+    auto listening = listener::listen(*options_.http, how_to_open());
+    made = co_await listening;
+    has_http_ = true;
+  } catch (const failure& why) {
+    if (!options_.http_is_default) throw;
+    log_.warning("--http", fmt::format("no client of HTTP is served: {}; name another address with --http, or add "
+                                       "--http off",
+                                       why.what()));
+  }
+  co_return made;
+}
+
+void server::begin_accepting(const listener& gate, connections& clients, std::string_view protocol) {
+  accepting_.push_back(runtime::spawn(clients.accept_all(gate, dog_.round()), "accepts connections"));
+  dog_.expect([&clients] { return clients.rounds(); });
+  log_.info(
+      fmt::format("{} clients connect to {}{}", protocol, gate.address(), certificates_ != nullptr ? " by TLS" : ""));
+}
+
+task<> server::serve_clients(listener& gate, listener& http_gate) {
   co_await learn_tubes();
   access_.emplace(connections_that_fit(options_.max_connections, log_));
   connections& clients = clients_.emplace(beanstalk_, *access_, log_);
-  runtime::join_handle<> accepting;
+  connections& http_clients = http_clients_.emplace(http_, *access_, log_);
   way_out ending;
   try {
-    if (options_.beanstalk) {
-      accepting = runtime::spawn(clients.accept_all(gate, dog_.round()), "accepts connections");
-      dog_.expect([&clients] { return clients.rounds(); });
-      log_.info(
-          fmt::format("beanstalk clients connect to {}{}", gate.address(), certificates_ != nullptr ? " by TLS" : ""));
-    }
+    if (options_.beanstalk) begin_accepting(gate, clients, "beanstalk");
+    if (has_http_) begin_accepting(http_gate, http_clients, "HTTP");
     if (certificates_ != nullptr) {
       static_cast<void>(runtime::spawn(certificates_->watch(), "watches the certificates"));
     }
@@ -257,15 +290,20 @@ task<> server::serve_clients(listener& gate) {
   }
   static_cast<void>(manager_.tell("STOPPING=1"));
   gate.close();
-  try {
-    if (accepting) co_await accepting.join();
-  } catch (...) {
-    ending.note_failure();
+  http_gate.close();
+  for (runtime::join_handle<>& each : accepting_) {
+    try {
+      co_await each.join();
+    } catch (...) {
+      ending.note_failure();
+    }
   }
-  try {
-    co_await clients.end(end_of_sessions);
-  } catch (...) {
-    ending.note_step();
+  for (connections* const each : {&clients, &http_clients}) {
+    try {
+      co_await each->end(end_of_sessions);
+    } catch (...) {
+      ending.note_step();
+    }
   }
   ending.end();
 }
@@ -313,6 +351,7 @@ void server::obey() {
     switch (signal) {
       case SIGUSR1:
         beanstalk_state_.draining = true;
+        http_api_.drain();
         log_.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
         break;
       case SIGUSR2: copies_.begin(); break;
@@ -374,6 +413,7 @@ void serve(const serve_options& asked) {
   if (!options.tls.is_none()) certificates.emplace(options.tls, log);
   const bool is_database = !options.database.empty();
   if (is_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
+  if (is_database && options.http && !options.http_is_default) runtime::run(expect_free(*options.http));
   std::optional<watched_tokens> tokens;
   if (!options.tokens.empty()) tokens.emplace(options.tokens, log);  // before a store is opened for nothing
   if (tokens && tokens->who().has_certificates() && options.tls.client_authorities.empty()) {

@@ -50,6 +50,11 @@ std::optional<runtime::address> listen_address(const std::string& option, const 
   return at;
 }
 
+std::optional<runtime::address> default_http_address(const std::optional<runtime::address>& beanstalk) {
+  if (!beanstalk || beanstalk->is_local() || !is_closed_to_others(*beanstalk)) return std::nullopt;
+  return runtime::address::parse("127.0.0.1:11380").value();
+}
+
 std::string node_name(const std::string& asked, const std::optional<runtime::address>& listener) {
   if (asked.size() > longest_node) {
     throw failure(fmt::format("--node has {} bytes: a name has 1 to {}", asked.size(), longest_node));

@@ -37,6 +37,10 @@ struct serve_options {
   std::string tokens;
   /// The files of TLS, which all listeners then speak; none: connections are in plain.
   tls_files tls;
+  /// Where clients of HTTP connect; none: nowhere.
+  std::optional<runtime::address> http;
+  /// Whether nobody has asked for that address: where it is in use, the server does without it.
+  bool http_is_default = false;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
   std::size_t max_tubes = 100'000;
@@ -88,6 +92,10 @@ struct locks {
 /// failure, and so is any other address than loopback or a path where a lock is missing; both name `option`.
 [[nodiscard]] std::optional<runtime::address> listen_address(const std::string& option, const std::string& text,
                                                              const locks& has);
+
+/// Where clients of HTTP connect unless the user says so: at a port of loopback, if clients of beanstalk connect to a
+/// port of loopback. Elsewhere nowhere, so that a new version opens no door to those who have had none.
+[[nodiscard]] std::optional<runtime::address> default_http_address(const std::optional<runtime::address>& beanstalk);
 
 /// The name of a node: `asked`, or else that of this machine and the address of the listener, which differs from those
 /// of all other nodes as long as the names of the machines do. Throws failure if `asked` is no name, or if it is empty

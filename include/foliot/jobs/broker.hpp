@@ -364,6 +364,9 @@ class FOLIOT_EXPORT client {
 
   /// The reservation of a job that this client holds, if it does. O(1).
   [[nodiscard]] std::optional<reservation> held(job_id id) const;
+  /// Parts with a reservation: from now on any client, or broker::execute(), may end it by its token, and it lasts
+  /// until its TTR ends, whatever becomes of this client. Returns false if the client does not hold it.
+  bool part_with(const reservation& token) noexcept;
   /// How many jobs the client holds.
   [[nodiscard]] std::size_t reservations() const noexcept;
   /// When the first of its reservations ends; never(): it has none.

@@ -20,6 +20,7 @@ struct arguments {
   bool insecure = false;
   std::vector<std::string> sync{"always"};
   std::string beanstalk = "127.0.0.1:11300";
+  std::string http;  // empty: the default
   std::string checked;
   bool migrates = false;
   std::string node_timeout = "10s";
@@ -108,6 +109,13 @@ void check(const arguments& all, bool has_database) {
   }
 }
 
+void choose_listeners(arguments& all) {
+  all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, locks_of(all));
+  all.options.http_is_default = all.http.empty();
+  all.options.http = all.options.http_is_default ? default_http_address(all.options.beanstalk)
+                                                 : listen_address("--http", all.http, locks_of(all));
+}
+
 /// Completes the options of a server over a database.
 void choose_database(arguments& all) {
   all.options.folder.clear();
@@ -116,7 +124,7 @@ void choose_database(arguments& all) {
         fmt::format("--max-job-size with --store is at most {}, so that no job holds up those of others; got {}",
                     most_job_size_in_database, all.options.max_job_size));
   }
-  all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, locks_of(all));
+  choose_listeners(all);
   all.options.node = node_name(all.options.node, all.options.beanstalk);
   all.options.node_timeout = node_timeout(all.node_timeout);
 }
@@ -127,6 +135,15 @@ void add_listeners(CLI::App& line, arguments& all) {
                   "NAME:PORT, unix:PATH, or off with --store")
       ->type_name("ADDRESS")
       ->capture_default_str()
+      ->group("Who may connect");
+  line.add_option("--http", all.http,
+                  "Where clients of HTTP connect: as --beanstalk, or off; default:\n"
+                  "127.0.0.1:11380 where --beanstalk is a port of loopback, else\n"
+                  "off")
+      ->type_name("ADDRESS")
+      ->check([](const std::string& text) {
+        return text.empty() ? std::string("'' is no address: name one, or off") : std::string();
+      })
       ->group("Who may connect");
   const auto file = [&line](const char* name, std::string& path, const char* text) {
     return line.add_option(name, path, text)
@@ -188,7 +205,7 @@ void add_limits(CLI::App& line, serve_options& options) {
 
 void add_serve(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<arguments>();
-  CLI::App* line = program.add_subcommand("serve", "Keep jobs until they are due, for clients of beanstalkd");
+  CLI::App* line = program.add_subcommand("serve", "Keep jobs until they are due, for clients of beanstalkd and HTTP");
   add_store(*line, *all);
   add_listeners(*line, *all);
   add_limits(*line, all->options);
@@ -213,6 +230,7 @@ void add_serve(CLI::App& program, command& chosen) {
       "server has acknowledged survives a crash.\n"
       "\n"
       "  foliot serve                              jobs in ./foliot-data, clients at port 11300\n"
+      "  curl -d hi 'localhost:11380/v1/jobs?tube=mail&delay=5s'\n"
       "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\nquit\\r\\n' | nc 127.0.0.1 11300\n"
       "\n"
       "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
@@ -244,11 +262,11 @@ void add_serve(CLI::App& program, command& chosen) {
         throw failure("--data '' is no folder: name one, or add --memory");
       }
       all->options.sync_every = sync_period(all->sync);
-      all->options.beanstalk = listen_address("--beanstalk", all->beanstalk, locks_of(*all));
-      if (!all->options.beanstalk) {
+      choose_listeners(*all);
+      if (!all->options.beanstalk && !all->options.http) {
         throw failure(
-            "--beanstalk off leaves no way to reach the jobs: name an address, or keep the jobs in a database with "
-            "--store, where SQL is a way");
+            "--beanstalk off leaves no way to reach the jobs: name an address there or with --http, or keep the jobs "
+            "in a database with --store, where SQL is a way");
       }
       serve(all->options);
     };

@@ -166,6 +166,7 @@ task<change_answer> client::remove(job_id id) {
 }
 
 std::optional<reservation> client::held(job_id id) const { return core_->held(*state_, id); }
+bool client::part_with(const reservation& token) noexcept { return core_->part_with(*state_, token); }
 std::size_t client::reservations() const noexcept { return core_->reservations(*state_); }
 instant client::next_deadline() const noexcept { return core_->next_deadline(*state_); }
 

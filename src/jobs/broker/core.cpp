@@ -549,6 +549,14 @@ std::optional<reservation> broker_core::held(const client_state& client, job_id 
   return found == nullptr ? std::nullopt : std::optional(found->token);
 }
 
+bool broker_core::part_with(const client_state& client, const reservation& token) noexcept {
+  const lock held(lock_);
+  const holding* const found = held_.find(token.id, client);
+  if (found == nullptr || found->token != token) return false;
+  held_.end(token);
+  return true;
+}
+
 std::size_t broker_core::reservations(const client_state& client) const noexcept {
   const lock held(lock_);
   return client.deadlines.size();

@@ -93,6 +93,7 @@ class broker_core {
   void watch(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
   void ignore(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::optional<reservation> held(const client_state& client, job_id id) const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] bool part_with(const client_state& client, const reservation& token) noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::size_t reservations(const client_state& client) const noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] instant next_deadline(const client_state& client) const noexcept FOLIOT_EXCLUDES(lock_);
 

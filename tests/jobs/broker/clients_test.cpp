@@ -174,6 +174,51 @@ TEST(BrokerClients, TheHolderChangesAReservationByItsId) {
   });
 }
 
+TEST(BrokerClients, AReservationThatItsClientHasPartedWithBelongsToItsToken) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    co_await put_job(world.jobs, mail("a"));
+    co_await put_job(world.jobs, mail("b"));
+    reservation first;
+    reservation second;
+    {
+      client worker(world.jobs);
+      worker.watch("mail");
+      first = got(co_await worker.reserve()).token;
+      second = got(co_await worker.reserve()).token;
+      EXPECT_TRUE(worker.part_with(first));
+      EXPECT_FALSE(worker.part_with(first)) << "the client holds it no more";
+      EXPECT_FALSE(worker.part_with(reservation{second.id, second.opening, second.attempt + 1}));
+      EXPECT_EQ(worker.reservations(), 1U);
+      const holder_answer not_its_own = co_await worker.finish(first.id);
+      EXPECT_EQ(not_its_own.what, holder_answer::kind::not_held);
+    }
+    co_await wait_idle();
+    auto looking = world.jobs.execute(peek{first.id});
+    const peek_answer kept = co_await looking;
+    EXPECT_EQ(kept.job->state, job_state::reserved);
+    auto looking_again = world.jobs.execute(peek{second.id});
+    const peek_answer given_back = co_await looking_again;
+    EXPECT_EQ(given_back.job->state, job_state::ready);
+    auto ending = world.jobs.execute(finish{first});
+    const holder_answer ended = co_await ending;
+    EXPECT_EQ(ended.what, holder_answer::kind::done);
+  });
+}
+
+TEST(BrokerClients, AReservationThatItsClientHasPartedWithEndsWithItsTtr) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    co_await put_job(world.jobs, mail("a"));
+    client worker(world.jobs);
+    worker.watch("mail");
+    const reservation token = got(co_await worker.reserve()).token;
+    worker.part_with(token);
+    const reserve_answer again = co_await worker.reserve();
+    EXPECT_EQ(got(again).token.id, token.id);
+    EXPECT_EQ(got(again).job.counters.timeouts, 1U);
+    co_await worker.finish(token.id);
+  });
+}
+
 TEST(BrokerClients, AReleaseAndABuryMayBringAHistory) {
   test::in_broker_worlds([](broker_world& world) -> task<> {
     job_fields fields;

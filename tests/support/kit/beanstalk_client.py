@@ -172,5 +172,8 @@ def beanstalkd(*arguments):
 
 
 def foliot(*arguments, tls=None):
+    """A server. Without --http among the arguments it has no HTTP, whose default port servers would contend for."""
+    if "--http" not in arguments:
+        arguments = (*arguments, "--http", "off")
     return Server(lambda port: [FOLIOT, "serve", "--quiet", "--beanstalk", f"127.0.0.1:{port}", *map(str, arguments)],
                   tls=tls)

@@ -1,0 +1,175 @@
+#include "api.hpp"
+
+#include <array>
+#include <exception>
+#include <expected>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/job_store.hpp>
+
+#include "front_check.hpp"
+#include "health_requests.hpp"
+#include "job_requests.hpp"
+#include "look_requests.hpp"
+#include "problem.hpp"
+#include "routes.hpp"
+#include "work_requests.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+using handler = task<response> (*)(call&);
+
+constexpr auto routes = std::to_array<route<handler>>({
+    {"GET", "/health", tell_health},
+    {"GET", "/ready", tell_readiness},
+
+    {"POST", "/v1/jobs", put_job},
+    {"POST", "/v1/tubes/{tube}/jobs", put_job},
+    {"PUT", "/v1/tubes/{tube}/jobs/{key}", put_or_replace_job},
+
+    // One job, by its id, by its names in the path, or by names in the query or the body.
+    {"GET", "/v1/jobs/{id}", show_job},
+    {"DELETE", "/v1/jobs/{id}", cancel_job},
+    {"POST", "/v1/jobs/{id}/reschedule", reschedule_job},
+    {"POST", "/v1/jobs/{id}/fire", fire_job},
+    {"GET", "/v1/tubes/{tube}/jobs/{key}", show_job},
+    {"DELETE", "/v1/tubes/{tube}/jobs/{key}", cancel_job},
+    {"POST", "/v1/tubes/{tube}/jobs/{key}/reschedule", reschedule_job},
+    {"POST", "/v1/tubes/{tube}/jobs/{key}/fire", fire_job},
+    {"GET", "/v1/job", show_job},
+    {"PUT", "/v1/job", put_or_replace_job},
+    {"DELETE", "/v1/job", cancel_job},
+    {"POST", "/v1/job/reschedule", reschedule_job},
+    {"POST", "/v1/job/fire", fire_job},
+
+    {"POST", "/v1/reserve", reserve_jobs},
+    {"POST", "/v1/reservations/{reservation}/finish", finish_job},
+    {"POST", "/v1/reservations/{reservation}/release", release_job},
+    {"POST", "/v1/reservations/{reservation}/touch", touch_job},
+    {"POST", "/v1/reservations/{reservation}/bury", bury_job},
+    {"POST", "/v1/jobs/{id}/kick", kick_one_job},
+    {"POST", "/v1/tubes/{tube}/kick", kick_tube},
+    {"POST", "/v1/tubes/{tube}/pause", pause_tube},
+    {"POST", "/v1/tube/kick", kick_tube},
+    {"POST", "/v1/tube/pause", pause_tube},
+
+    {"GET", "/v1/tubes", show_tubes},
+    {"GET", "/v1/tubes/{tube}", show_tube},
+    {"GET", "/v1/tube", show_tube},
+    {"GET", "/v1/due", show_due},
+    {"GET", "/v1/statistics", show_statistics},
+});
+
+bool is_put(handler which) noexcept { return which == put_job || which == put_or_replace_job; }
+
+bool has_json(const request& what) {
+  const std::string_view type = what.find("content-type").value_or("");
+  std::string_view name = type.substr(0, std::min(type.find(';'), type.size()));
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return equal_in_any_case(name, "application/json");
+}
+
+/// Whether the request's body is the body of a job: it is not JSON, or the request says so.
+bool has_raw_body(const request& what) {
+  const auto asked = what.find("foliot-body");
+  if (asked && *asked != "raw") {
+    throw wrong_input(problem{400, "Foliot-Body must be `raw`, or be left out", where::header, "foliot-body"});
+  }
+  return asked || (!what.body.empty() && !has_json(what));
+}
+
+json json_of(const request& what, bool is_raw) {
+  if (is_raw || what.body.empty()) return nullptr;
+  std::expected<json, problem> read = parse_json(what.body);
+  if (!read) throw wrong_input(read.error());
+  if (!read->is_object()) throw wrong_input(problem{400, "the body must be an object of JSON", where::body, ""});
+  return std::move(*read);
+}
+
+problem problem_of_unavailable(const jobs::store_unavailable& why) {
+  if (!why.is_in_doubt()) return {503, "the store does not answer at present, and nothing has changed: try again"};
+  return {500, "the store does not answer, and it is not known whether the request was executed", where::nothing, "",
+          "unknown"};
+}
+
+class talk final : public conversation {
+ public:
+  explicit talk(api_state& state) : state_(state), client_(state.brokers.for_next_connection()) {}
+
+  std::optional<response> refuse(const request& head) override {
+    const std::optional<problem> wrong = state_.browsers.check(head);
+    if (!wrong) return std::nullopt;
+    return respond(*wrong);
+  }
+
+  task<response> answer(request& what, answering_side& side) override {
+    response made;
+    std::optional<problem> wrong;
+    try {
+      auto answering = execute(what, side);
+      made = co_await answering;
+    } catch (const wrong_input& error) {
+      wrong = error.why();
+    } catch (const jobs::broker_full& error) {
+      wrong = problem{503, error.what()};
+    } catch (const jobs::broker_closed&) {
+      wrong = problem{503, "the server ends"};
+    } catch (const jobs::store_unavailable& error) {
+      wrong = problem_of_unavailable(error);
+    } catch (const std::invalid_argument& error) {
+      wrong = problem{400, error.what()};
+    }
+    if (wrong) made = respond(*wrong);
+    co_return made;
+  }
+
+  void note_sent() noexcept override {
+    for (const jobs::reservation& each : reserved_) client_.part_with(each);
+    reserved_.clear();
+  }
+
+ private:
+  task<response> execute(request& what, answering_side& side) {
+    const std::expected<target, problem> asked = parse_target(what.target);
+    if (!asked) throw wrong_input(asked.error());
+    const auto found = find_route<handler>(std::span(routes), what.method, asked->path);
+    if (found.which == nullptr) co_return respond_to_unknown(found.allowed);
+    const bool is_raw = has_raw_body(what);
+    if (is_raw && !is_put(found.which->handler)) {
+      throw wrong_input(
+          problem{415, "the body must be JSON: send Content-Type: application/json", where::header, "content-type"});
+    }
+    const json body = json_of(what, is_raw);
+    call by{state_, client_, what, inputs(found.names, asked->query, body, what), is_raw, side, reserved_};
+    auto executing = found.which->handler(by);
+    response made = co_await executing;
+    co_return made;
+  }
+
+  static response respond_to_unknown(const std::string& allowed) {
+    if (allowed.empty()) return respond(problem{404, "there is nothing at this path", where::path, "path"});
+    response made = respond(problem{405, "this path has other methods: " + allowed});
+    made.fields.push_back({"Allow", allowed});
+    return made;
+  }
+
+  api_state& state_;
+  jobs::client client_;
+  std::vector<jobs::reservation> reserved_;  // for the answer that is being sent
+};
+
+}  // namespace
+
+std::unique_ptr<conversation> api::begin() { return std::make_unique<talk>(state_); }
+
+request_limits api::limits_for(std::size_t max_job_size) noexcept { return {.body = 2 * max_job_size + 65'536}; }
+
+}  // namespace foliot::program::http

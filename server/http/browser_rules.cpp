@@ -1,0 +1,70 @@
+#include "browser_rules.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <foliot/runtime/net/address.hpp>
+
+#include "front_check.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+/// A value of `Host` without its port; an IPv6 address keeps its brackets. Nothing if it has another form.
+std::optional<std::string_view> name_in(std::string_view host) noexcept {
+  const std::size_t end_of_address = host.starts_with('[') ? host.find(']') : 0;
+  if (end_of_address == std::string_view::npos) return std::nullopt;
+  const std::size_t colon = std::min(host.find(':', end_of_address), host.size());
+  const std::string_view port = host.substr(std::min(colon + 1, host.size()));
+  const bool is_port = port.size() <= 5 && std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
+  if (!is_port) return std::nullopt;
+  if (end_of_address == 0) return host.substr(0, colon);
+  if (colon != end_of_address + 1) return std::nullopt;
+  return host.substr(0, colon);
+}
+
+bool is_ip_address(std::string_view name) {
+  const auto parsed = runtime::address::parse(std::string(name) + ":1");
+  return parsed.has_value() && !name.starts_with("unix");
+}
+
+/// The host and port of an origin such as http://localhost:11380; empty if it has none, as `null`.
+std::string_view host_of_origin(std::string_view origin) noexcept {
+  const std::size_t scheme = origin.find("://");
+  return scheme == std::string_view::npos ? std::string_view() : origin.substr(scheme + 3);
+}
+
+}  // namespace
+
+bool is_safe(std::string_view method) noexcept { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
+
+bool browser_rules::knows(std::string_view host) const {
+  const std::optional<std::string_view> name = name_in(host);
+  if (!name || name->empty()) return false;
+  constexpr std::string_view local = "localhost";
+  const std::string_view end = name->substr(name->size() - std::min(name->size(), local.size() + 1));
+  if (equal_in_any_case(*name, local) || equal_in_any_case(end, ".localhost")) return true;
+  if (std::ranges::any_of(hosts_, [&](const std::string& known) { return equal_in_any_case(known, *name); }))
+    return true;
+  return is_ip_address(*name);
+}
+
+std::optional<problem> browser_rules::check(const request& head) const {
+  const std::optional<std::string_view> host = head.find("host");
+  if (host && !knows(*host)) {
+    return problem{421, "this server does not know that name: connect by an IP address or as localhost", where::header,
+                   "host"};
+  }
+  if (is_safe(head.method)) return std::nullopt;
+  const problem stranger{403, "a page of another site must not change anything here"};
+  if (const auto site = head.find("sec-fetch-site")) {
+    if (*site == "same-origin" || *site == "none") return std::nullopt;
+    return problem{stranger.status, stranger.detail, where::header, "sec-fetch-site"};
+  }
+  const auto origin = head.find("origin");
+  if (!origin || (host && equal_in_any_case(host_of_origin(*origin), *host))) return std::nullopt;
+  return problem{stranger.status, stranger.detail, where::header, "origin"};
+}
+
+}  // namespace foliot::program::http

@@ -1,0 +1,154 @@
+#include "inputs.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <expected>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <foliot/core/duration.hpp>
+
+#include "text/duration_text.hpp"
+#include "times.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+/// The name of the field that has a value of this name: foliot-content-type for content_type.
+std::string field_name(std::string_view name) {
+  std::string all = "foliot-" + std::string(name);
+  std::ranges::replace(all, '_', '-');
+  return all;
+}
+
+std::string shown_name(where place, std::string_view name) {
+  switch (place) {
+    case where::body: return "/" + std::string(name);
+    case where::header: return field_name(name);
+    case where::nothing:
+    case where::path:
+    case where::query: break;
+  }
+  return std::string(name);
+}
+
+}  // namespace
+
+std::vector<inputs::found> inputs::all_of(std::string_view name) const {
+  std::vector<found> all;
+  for (const parameter& each : path_) {
+    if (each.name == name) all.push_back({where::path, each.value});
+  }
+  for (const parameter& each : query_) {
+    if (each.name == name) all.push_back({where::query, each.value});
+  }
+  if (body_.is_object()) {
+    if (const auto value = body_.find(name); value != body_.end()) {
+      all.push_back({where::body, value->is_string() ? value->get<std::string>() : std::string(), &*value});
+    }
+  }
+  if (const auto value = head_.find(field_name(name))) all.push_back({where::header, std::string(*value)});
+  return all;
+}
+
+std::optional<inputs::found> inputs::find(std::string_view name) {
+  asked_.emplace_back(name);
+  std::vector<found> all = all_of(name);
+  if (all.empty()) return std::nullopt;
+  if (all.size() > 1) refuse(name, fmt::format("`{}` is given twice", name));
+  return std::move(all.front());
+}
+
+void inputs::refuse(std::string_view name, std::string detail, int status) const {
+  const std::vector<found> all = all_of(name);
+  const where place = all.empty() ? where::body : all.back().place;
+  throw wrong_input(problem{status, std::move(detail), place, shown_name(place, name)});
+}
+
+std::optional<std::string> inputs::text(std::string_view name) {
+  std::optional<found> it = find(name);
+  if (!it) return std::nullopt;
+  if (it->value != nullptr && !it->value->is_string()) refuse(name, fmt::format("`{}` must be a string", name));
+  return std::move(it->text);
+}
+
+std::string inputs::required_text(std::string_view name) {
+  std::optional<std::string> it = text(name);
+  if (!it || it->empty()) {
+    refuse(name, fmt::format("`{}` is missing: send it in the query or in the body", name));
+  }
+  return std::move(*it);
+}
+
+std::optional<std::uint64_t> inputs::number(std::string_view name, std::uint64_t least, std::uint64_t most) {
+  const std::optional<found> it = find(name);
+  if (!it) return std::nullopt;
+  std::uint64_t value = 0;
+  bool is_number = it->value != nullptr && it->value->is_number_unsigned();
+  if (is_number) {
+    value = it->value->get<std::uint64_t>();
+  } else {
+    const char* const end = it->text.data() + it->text.size();
+    const auto read = std::from_chars(it->text.data(), end, value);
+    is_number = read.ec == std::errc() && read.ptr == end;
+  }
+  if (!is_number || value < least || value > most) {
+    refuse(name, fmt::format("`{}` must be a whole number from {} to {}", name, least, most));
+  }
+  return value;
+}
+
+std::optional<jobs::milliseconds> inputs::length(std::string_view name) {
+  const std::optional<std::string> it = text(name);
+  if (!it) return std::nullopt;
+  if (*it == "0" || *it == "0s") return jobs::milliseconds(0);
+  const std::expected<duration, std::string> read = parse_duration(*it);
+  if (!read) refuse(name, fmt::format("`{}` must be a length of time such as 5s or 1h30m: {}", name, read.error()));
+  return std::chrono::ceil<jobs::milliseconds>(read->to_chrono());
+}
+
+std::optional<jobs::utc_time> inputs::time(std::string_view name) {
+  const std::optional<std::string> it = text(name);
+  if (!it) return std::nullopt;
+  const std::optional<jobs::utc_time> read = parse_time(*it);
+  if (!read) refuse(name, fmt::format("`{}` must be a time of RFC 3339 such as 2026-11-29T05:40:00Z", name));
+  return read;
+}
+
+std::optional<bool> inputs::flag(std::string_view name) {
+  const std::optional<found> it = find(name);
+  if (!it) return std::nullopt;
+  if (it->value != nullptr && it->value->is_boolean()) return it->value->get<bool>();
+  if (it->text != "true" && it->text != "false") refuse(name, fmt::format("`{}` must be true or false", name));
+  return it->text == "true";
+}
+
+std::optional<std::size_t> inputs::choice(std::string_view name, std::initializer_list<std::string_view> among) {
+  const std::optional<std::string> it = text(name);
+  if (!it) return std::nullopt;
+  const auto* const chosen = std::ranges::find(among, *it);
+  if (chosen == among.end()) refuse(name, fmt::format("`{}` must be one of {}", name, fmt::join(among, ", ")));
+  return static_cast<std::size_t>(chosen - among.begin());
+}
+
+const json* inputs::member(std::string_view name) {
+  asked_.emplace_back(name);
+  if (!body_.is_object()) return nullptr;
+  const auto value = body_.find(name);
+  return value == body_.end() ? nullptr : &*value;
+}
+
+void inputs::expect_no_others() const {
+  const auto is_known = [this](std::string_view name) { return std::ranges::find(asked_, name) != asked_.end(); };
+  for (const parameter& each : query_) {
+    if (!is_known(each.name)) refuse(each.name, "nothing here has this name");
+  }
+  if (!body_.is_object()) return;
+  for (const auto& each : body_.items()) {
+    if (!is_known(each.key())) refuse(each.key(), "nothing here has this name");
+  }
+}
+
+}  // namespace foliot::program::http

@@ -1,0 +1,33 @@
+// The content type and the headers of a job, which travel with it from its put to its worker, as fields of the job
+// (docs/decisions/0018-fields-of-a-job.md). Clients of beanstalk see nothing of them.
+//
+// The headers are one field: for each a line `name: value` that ends with LF, in ascending order of the names, which
+// are in lower case. The content type is a field of its own, a text.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <foliot/jobs/fields.hpp>
+
+namespace foliot::program::http {
+
+inline constexpr jobs::field_tag headers_tag = 2;
+inline constexpr jobs::field_tag content_type_tag = 3;
+
+using job_headers = std::map<std::string, std::string>;
+
+/// Sets them; empty ones are left out. Otherwise a sentence on what is wrong, and the fields are in no particular
+/// state.
+[[nodiscard]] std::expected<void, std::string> set_headers(jobs::job_fields& of, std::string_view content_type,
+                                                           const job_headers& headers);
+/// The headers of a job. A line that is none is left out.
+[[nodiscard]] job_headers headers_of(const jobs::job_fields& of);
+/// The content type of a job; empty if it has none.
+[[nodiscard]] std::string_view content_type_of(const jobs::job_fields& of) noexcept;
+
+}  // namespace foliot::program::http

@@ -1,0 +1,324 @@
+#include "job_requests.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <foliot/runtime/run.hpp>
+
+#include "front_check.hpp"
+#include "job_headers.hpp"
+#include "problem.hpp"
+#include "server/beanstalk/command_line.hpp"
+#include "times.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+constexpr std::string_view field_of_header = "foliot-header-";
+
+/// A key that can be shown, and named in every place where a request may have it.
+bool is_key(std::string_view key) noexcept { return is_utf8(key) && is_field_value(key) && !key.contains('\t'); }
+
+/// What the request itself says of a body that is not JSON.
+void read_raw_body(call& by, jobs::put& into) {
+  into.body = std::move(by.what.body);
+  job_headers headers;
+  for (const field& each : by.what.fields) {
+    if (!each.name.starts_with(field_of_header)) continue;
+    if (!headers.emplace(each.name.substr(field_of_header.size()), each.value).second) {
+      throw wrong_input(problem{400, "the header comes twice", where::header, each.name});
+    }
+  }
+  const auto set = set_headers(into.fields, by.what.find("content-type").value_or(""), headers);
+  if (!set) throw wrong_input(problem{400, set.error(), where::header, std::string(field_of_header)});
+}
+
+/// The body of a job in the members `body`, `text` or `base64` of a request in JSON. Returns its content type.
+std::string_view read_members_of_body(inputs& in, std::string& into) {
+  const json* const value = in.member("body");
+  std::optional<std::string> text = in.text("text");
+  const std::optional<std::string> encoded = in.text("base64");
+  const int count = (value != nullptr ? 1 : 0) + (text ? 1 : 0) + (encoded ? 1 : 0);
+  if (count > 1)
+    throw wrong_input(problem{400, "`body`, `text` and `base64` exclude each other", where::body, "/body"});
+  if (value != nullptr) {
+    into = value->dump();
+    return "application/json";
+  }
+  if (text) {
+    into = std::move(*text);
+    return "text/plain; charset=utf-8";
+  }
+  if (!encoded) return "";
+  std::optional<std::string> bytes = from_base64(*encoded);
+  if (!bytes) in.refuse("base64", "`base64` must be base64 with padding, as RFC 4648 has it");
+  into = std::move(*bytes);
+  return "application/octet-stream";
+}
+
+void read_json_body(inputs& in, jobs::put& into) {
+  const std::string_view type = read_members_of_body(in, into.body);
+  const std::optional<std::string> asked = in.text("content_type");
+  job_headers headers;
+  if (const json* const given = in.member("headers")) {
+    if (!given->is_object()) in.refuse("headers", "`headers` must be an object of strings");
+    for (const auto& each : given->items()) {
+      if (!each.value().is_string()) {
+        throw wrong_input(problem{400, "a header must be a string", where::body, "/headers/" + each.key()});
+      }
+      headers.emplace(each.key(), each.value().get<std::string>());
+    }
+  }
+  const auto set = set_headers(into.fields, asked ? std::string_view(*asked) : type, headers);
+  if (!set) throw wrong_input(problem{400, set.error(), where::body, "/headers"});
+}
+
+/// What a put does where its key is taken: as the request says, else `otherwise`.
+jobs::on_existing existing_of(call& by, jobs::on_existing otherwise, bool has_key) {
+  using enum jobs::on_existing;
+  const std::optional<std::size_t> asked = by.in.choice("existing", {"keep", "replace", "refuse"});
+  const auto only_if_absent = by.what.find("if-none-match");
+  if (only_if_absent && *only_if_absent != "*") {
+    throw wrong_input(problem{400, "If-None-Match must be `*`", where::header, "if-none-match"});
+  }
+  if (only_if_absent && !has_key) {
+    throw wrong_input(problem{400, "If-None-Match needs a job with a key", where::header, "if-none-match"});
+  }
+  if (only_if_absent && asked) by.in.refuse("existing", "`existing` and If-None-Match exclude each other");
+  if (only_if_absent) return refuse;
+  if (!asked) return otherwise;
+  return *asked == 0 ? keep : *asked == 1 ? replace : refuse;
+}
+
+jobs::put read_put(call& by, jobs::on_existing otherwise) {
+  if (by.state.draining)
+    throw wrong_input(problem{503, "the server drains: it takes no new jobs until its next start"});
+  jobs::put what;
+  inputs& in = by.in;
+  what.tube = tube_of(in);
+  what.key = in.text("key").value_or("");
+  if (!is_key(what.key)) in.refuse("key", "`key` must be UTF-8 without control characters");
+  what.existing = existing_of(by, otherwise, !what.key.empty());
+  what.due = due_of(in).value_or(jobs::milliseconds(0));
+  constexpr std::uint64_t lowest = std::numeric_limits<jobs::priority>::max();
+  what.priority = static_cast<jobs::priority>(in.number("priority", 0, lowest).value_or(0));
+  if (const std::optional<jobs::milliseconds> ttr = in.length("ttr")) what.ttr = *ttr;
+  if (by.is_raw) {
+    read_raw_body(by, what);
+  } else {
+    read_json_body(in, what);
+  }
+  in.expect_no_others();
+  if (what.body.size() > by.state.max_job_size) {
+    throw wrong_input(problem{413, fmt::format("the body of a job has at most {} bytes", by.state.max_job_size)});
+  }
+  if (const auto wrong = jobs::validate(what, {by.state.max_job_size})) throw wrong_input(problem{400, *wrong});
+  return what;
+}
+
+struct put_result {
+  int status;
+  std::string_view outcome;
+  std::string_view detail;  // of a problem
+};
+
+put_result result_of(const jobs::put_answer& done, bool only_if_absent) noexcept {
+  using kind = jobs::put_answer::kind;
+  switch (done.what) {
+    case kind::inserted: return {201, "inserted", ""};
+    case kind::kept: return {200, "kept", ""};
+    case kind::replaced: return {200, "replaced", ""};
+    case kind::exists: return {only_if_absent ? 412 : 409, "exists", "a job with this key is there: nothing was put"};
+    case kind::reserved: return {409, "reserved", "a worker has the job with this key: it was not replaced"};
+    case kind::other_version: break;  // no put here expects a version
+    case kind::no_space: break;
+  }
+  return {507, "no_space", "the store has no room for more jobs: nothing was put"};
+}
+
+task<response> put_with(call& by, jobs::on_existing otherwise) {
+  jobs::put what = read_put(by, otherwise);
+  auto putting = by.client.execute(std::move(what));
+  const jobs::put_answer done = co_await putting;
+  const put_result result = result_of(done, by.what.find("if-none-match").has_value());
+  if (!result.detail.empty()) {
+    co_return respond(
+        problem{result.status, std::string(result.detail), where::nothing, "", std::string(result.outcome)});
+  }
+  ordered_json shown;
+  shown["id"] = std::to_string(done.id);
+  shown["outcome"] = result.outcome;
+  response made = respond_json(result.status, shown);
+  if (result.status == 201) made.fields.push_back({"Location", fmt::format("/v1/jobs/{}", done.id)});
+  co_return made;
+}
+
+/// Throws wrong_input where the request has a condition that no store can check in the same step as the change.
+void refuse_conditions(const call& by) {
+  if (!by.what.find("if-match")) return;
+  throw wrong_input(
+      problem{501, "If-Match is not supported: the stores keep no version of a job", where::header, "if-match"});
+}
+
+std::string_view text_of(jobs::job_state state) noexcept {
+  switch (state) {
+    case jobs::job_state::delayed: return "delayed";
+    case jobs::job_state::ready: return "ready";
+    case jobs::job_state::reserved: return "reserved";
+    case jobs::job_state::buried: break;
+  }
+  return "buried";
+}
+
+bool is_json_type(std::string_view type) noexcept {
+  const std::string_view name = type.substr(0, std::min(type.find(';'), type.size()));
+  return equal_in_any_case(name, "application/json");
+}
+
+/// The body in the form that loses nothing and that is easiest to read.
+void show_body(ordered_json& into, const jobs::job& what) {
+  if (is_json_type(content_type_of(what.fields))) {
+    if (const std::expected<json, problem> value = parse_json(what.body)) {
+      into["body"] = ordered_json(*value);
+      return;
+    }
+  }
+  if (is_utf8(what.body)) {
+    into["text"] = what.body;
+  } else {
+    into["base64"] = base64(what.body);
+  }
+}
+
+}  // namespace
+
+response respond_to_change(const jobs::change_answer& done, std::string_view outcome) {
+  using kind = jobs::change_answer::kind;
+  const auto failed = [](int status, std::string_view word, std::string_view detail) {
+    return respond(problem{status, std::string(detail), where::nothing, "", std::string(word)});
+  };
+  switch (done.what) {
+    case kind::done: break;
+    case kind::reserved: return failed(409, "reserved", "a worker has the job: nothing has changed");
+    case kind::refused: return failed(409, "refused", "the job is in a state to which this does not apply");
+    case kind::other_version: return failed(412, "other_version", "the job has another version: nothing has changed");
+    case kind::gone: return failed(404, "gone", "there is no such job: it has ended, or never was");
+    case kind::no_space:
+      return failed(507, "no_space", "the store has no room to write that down: nothing has changed");
+  }
+  ordered_json shown;
+  shown["id"] = std::to_string(done.id);
+  shown["outcome"] = outcome;
+  return respond_json(200, shown);
+}
+
+jobs::job_name job_name_of(inputs& in) {
+  const std::optional<std::uint64_t> id = in.number("id", 1, std::numeric_limits<jobs::job_id>::max());
+  std::optional<std::string> tube = in.text("tube");
+  std::optional<std::string> key = in.text("key");
+  if (id && (tube || key)) in.refuse("id", "name a job by its `id`, or by its `tube` and `key`, not by both");
+  if (id) return *id;
+  if (!tube || !key) {
+    in.refuse(tube ? "key" : "tube", "name a job by its `id`, or by its `tube` and `key`");
+  }
+  return jobs::job_key{std::move(*tube), std::move(*key)};
+}
+
+std::optional<jobs::due_at> due_of(inputs& in) {
+  const std::optional<jobs::utc_time> time = in.time("due");
+  const std::optional<jobs::milliseconds> delay = in.length("delay");
+  if (time && delay) in.refuse("due", "`due` and `delay` exclude each other");
+  if (time) return *time;
+  if (delay) return *delay;
+  return std::nullopt;
+}
+
+std::string tube_of(inputs& in) {
+  std::string tube = in.required_text("tube");
+  if (!beanstalk::is_tube_name(tube)) {
+    in.refuse("tube", "`tube` must have 1 to 200 of the characters A-Z a-z 0-9 - + / ; . $ _ ( ) and not begin with -");
+  }
+  return tube;
+}
+
+ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body) {
+  ordered_json all;
+  all["id"] = std::to_string(what.id);
+  all["tube"] = what.tube;
+  if (!what.key.empty()) all["key"] = what.key;
+  all["state"] = text_of(what.state);
+  all["priority"] = what.priority;
+  all["made"] = time_text(what.made);
+  all["due"] = time_text(what.due);
+  all["ttr"] = to_string(duration(what.ttr)).c_str();
+  if (what.expires != instant::never()) {
+    const duration left = what.expires - runtime::now();
+    all["reserved_until"] = time_text(now + std::chrono::ceil<jobs::milliseconds>(left.to_chrono()));
+  }
+  all["reserves"] = what.counters.reserves;
+  all["timeouts"] = what.counters.timeouts;
+  all["releases"] = what.counters.releases;
+  all["buries"] = what.counters.buries;
+  all["kicks"] = what.counters.kicks;
+  if (const std::string_view type = content_type_of(what.fields); !type.empty()) all["content_type"] = type;
+  for (const auto& [name, value] : headers_of(what.fields)) all["headers"][name] = value;
+  if (with_body) show_body(all, what);
+  return all;
+}
+
+task<response> put_job(call& by) { return put_with(by, jobs::on_existing::keep); }
+
+task<response> put_or_replace_job(call& by) { return put_with(by, jobs::on_existing::replace); }
+
+task<response> show_job(call& by) {
+  jobs::job_name name = job_name_of(by.in);
+  const bool with_body = by.in.flag("with_body").value_or(true);
+  by.in.expect_no_others();
+  const std::size_t bytes = memory_of_shown(with_body ? by.state.max_job_size : 0);
+  const bool has_room = co_await by.side.take_room(bytes);
+  if (!has_room) co_return respond(problem{503, "the server has no memory for the answer at present: try again"});
+  auto looking = by.client.execute(jobs::peek{std::move(name), with_body});
+  const jobs::peek_answer seen = co_await looking;
+  if (!seen.job)
+    co_return respond(problem{404, "there is no such job: it has ended, or never was", where::nothing, "", "gone"});
+  co_return respond_json(200, shown(*seen.job, seen.now, with_body));
+}
+
+task<response> cancel_job(call& by) {
+  refuse_conditions(by);
+  jobs::job_name name = job_name_of(by.in);
+  by.in.expect_no_others();
+  auto changing = by.client.execute(jobs::cancel{std::move(name)});
+  const jobs::change_answer done = co_await changing;
+  co_return respond_to_change(done, "cancelled");
+}
+
+task<response> reschedule_job(call& by) {
+  refuse_conditions(by);
+  jobs::job_name name = job_name_of(by.in);
+  const std::optional<jobs::due_at> due = due_of(by.in);
+  if (!due) by.in.refuse("due", "`due` or `delay` is missing: when shall the job be due?");
+  by.in.expect_no_others();
+  auto changing = by.client.execute(jobs::reschedule{std::move(name), *due});
+  const jobs::change_answer done = co_await changing;
+  co_return respond_to_change(done, "rescheduled");
+}
+
+task<response> fire_job(call& by) {
+  refuse_conditions(by);
+  jobs::job_name name = job_name_of(by.in);
+  by.in.expect_no_others();
+  auto changing = by.client.execute(jobs::fire_now{std::move(name)});
+  const jobs::change_answer done = co_await changing;
+  co_return respond_to_change(done, "ready");
+}
+
+}  // namespace foliot::program::http

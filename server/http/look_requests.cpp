@@ -1,0 +1,159 @@
+#include "look_requests.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <foliot/jobs/operations.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/wall_time.hpp>
+
+#include "job_requests.hpp"
+#include "problem.hpp"
+#include "times.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+constexpr std::uint64_t usual_page = 100;
+constexpr std::uint64_t largest_page = 1000;
+/// What an entry of a page takes, at the most: a name with six bytes for each of its bytes, and numbers.
+constexpr std::size_t memory_of_entry = 2048;
+
+const problem no_room{503, "the server has no memory for the answer at present: try again"};
+
+void add_counts(ordered_json& to, const jobs::count_answer& counted) {
+  to["ready"] = counted.counts.ready;
+  to["urgent"] = counted.counts.urgent;
+  to["reserved"] = counted.counts.reserved;
+  to["delayed"] = counted.counts.delayed;
+  to["buried"] = counted.counts.buried;
+  if (counted.what == jobs::count_answer::kind::cut_short) to["at_least"] = true;
+  if (counted.paused_until == instant::never()) return;
+  const duration left = counted.paused_until - runtime::now();
+  const auto now = std::chrono::floor<jobs::milliseconds>(runtime::wall_now());
+  to["paused_until"] = time_text(now + std::chrono::ceil<jobs::milliseconds>(left.to_chrono()));
+}
+
+std::uint64_t page_size(inputs& in) { return in.number("count", 1, largest_page).value_or(usual_page); }
+
+/// A place in the list of what is due: a time in milliseconds since 1970, and the id of the last job before it.
+jobs::list_due page_behind(inputs& in) {
+  jobs::list_due page;
+  const std::optional<std::string> cursor = in.text("cursor");
+  if (!cursor) return page;
+  const std::string_view text = *cursor;
+  const std::size_t dash = std::min(text.find('-'), text.size());
+  const std::string_view id = text.substr(std::min(dash + 1, text.size()));
+  std::int64_t time = 0;
+  const auto of_time = std::from_chars(text.data(), text.data() + dash, time);
+  const auto of_id = std::from_chars(id.data(), id.data() + id.size(), page.after);
+  const bool is_right = of_time.ec == std::errc() && of_time.ptr == text.data() + dash && of_id.ec == std::errc() &&
+                        of_id.ptr == id.data() + id.size() && time >= 0;
+  if (!is_right) in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
+  page.from = jobs::utc_time(jobs::milliseconds(time));
+  return page;
+}
+
+}  // namespace
+
+task<response> show_tubes(call& by) {
+  const std::string after = by.in.text("cursor").value_or("");
+  const std::string prefix = by.in.text("prefix").value_or("");
+  const std::uint64_t count = page_size(by.in);
+  by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(count * memory_of_entry);
+  if (!has_room) co_return respond(no_room);
+  auto listing = by.client.execute(jobs::list_tubes{});
+  jobs::tubes_answer known = co_await listing;
+  std::erase_if(known.tubes, [&](const std::string& name) { return name <= after || !name.starts_with(prefix); });
+  std::ranges::sort(known.tubes);
+  const bool has_more = known.tubes.size() > count;
+  if (has_more) known.tubes.resize(count);
+  std::deque<jobs::in_flight<jobs::count_tube>> counting;
+  for (const std::string& each : known.tubes) counting.emplace_back(by.client, jobs::count_tube{each});
+  ordered_json all;
+  all["tubes"] = ordered_json::array();
+  for (std::size_t i = 0; i < known.tubes.size(); ++i) {
+    jobs::in_flight<jobs::count_tube>& one = counting[i];
+    const jobs::count_answer counted = co_await one;
+    ordered_json shown;
+    shown["tube"] = known.tubes[i];
+    add_counts(shown, counted);
+    all["tubes"].push_back(std::move(shown));
+  }
+  if (has_more) all["next"] = known.tubes.back();
+  co_return respond_json(200, all);
+}
+
+task<response> show_tube(call& by) {
+  const std::string tube = by.in.required_text("tube");
+  by.in.expect_no_others();
+  auto counting = by.client.execute(jobs::count_tube{tube});
+  const jobs::count_answer counted = co_await counting;
+  ordered_json all;
+  all["tube"] = tube;
+  add_counts(all, counted);
+  const jobs::tube_clients clients = by.state.brokers.clients_of(tube);
+  all["watching"] = clients.watchers;
+  all["waiting"] = clients.waiting;
+  co_return respond_json(200, all);
+}
+
+task<response> show_due(call& by) {
+  jobs::list_due page = page_behind(by.in);
+  page.prefix = by.in.text("prefix").value_or("");
+  page.count = static_cast<std::uint32_t>(page_size(by.in));
+  by.in.expect_no_others();
+  const std::uint32_t count = page.count;
+  const bool has_room = co_await by.side.take_room(count * memory_of_entry);
+  if (!has_room) co_return respond(no_room);
+  auto listing = by.client.execute(std::move(page));
+  const jobs::due_answer due = co_await listing;
+  ordered_json all;
+  all["jobs"] = ordered_json::array();
+  for (const jobs::due_job& each : due.jobs) {
+    ordered_json shown;
+    shown["id"] = std::to_string(each.id);
+    shown["tube"] = each.tube;
+    shown["due"] = time_text(each.due);
+    all["jobs"].push_back(std::move(shown));
+  }
+  if (due.jobs.size() == count) {
+    const jobs::due_job& last = due.jobs.back();
+    all["next"] = fmt::format("{}-{}", last.due.time_since_epoch().count(), last.id);
+  }
+  co_return respond_json(200, all);
+}
+
+task<response> show_statistics(call& by) {
+  by.in.expect_no_others();
+  auto counting = by.client.execute(jobs::count_all{});
+  const jobs::count_answer counted = co_await counting;
+  const jobs::broker_counters counters = by.state.brokers.counters();
+  ordered_json all;
+  add_counts(all["jobs"], counted);
+  ordered_json& server = all["server"];
+  server["batches"] = counters.batches;
+  server["operations"] = counters.operations;
+  server["expired"] = counters.expired;
+  server["refused"] = counters.refused;
+  server["clients"] = counters.clients;
+  server["waiting"] = counters.waiting;
+  server["queued"] = counters.queued;
+  server["tubes_in_use"] = counters.tubes;
+  co_return respond_json(200, all);
+}
+
+}  // namespace foliot::program::http

@@ -1,0 +1,24 @@
+// The requests of people who look: tubes, what is due next, statistics.
+//
+// Each function answers one call, which must outlive the task, or throws: wrong_input for a request that is wrong, and
+// what the broker throws.
+//
+// Thread safety: as a conversation, one task.
+#pragma once
+
+#include <foliot/runtime/task.hpp>
+
+#include "call.hpp"
+#include "message.hpp"
+
+namespace foliot::program::http {
+
+/// A page of the tubes that have jobs, by name, with their counts. The store lists all of them for each page: O(tubes).
+[[nodiscard]] task<response> show_tubes(call& by);
+[[nodiscard]] task<response> show_tube(call& by);
+/// A page of the delayed jobs, the soonest first.
+[[nodiscard]] task<response> show_due(call& by);
+/// The counts of the store, and the counters of this server.
+[[nodiscard]] task<response> show_statistics(call& by);
+
+}  // namespace foliot::program::http

@@ -1,0 +1,73 @@
+#include "problem.hpp"
+
+#include "json.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+ordered_json entry_of(const problem& what) {
+  ordered_json entry;
+  entry["detail"] = what.detail;
+  switch (what.place) {
+    case where::nothing: break;
+    case where::header: entry["header"] = what.name; break;
+    case where::path: entry["path"] = what.name; break;
+    case where::query: entry["parameter"] = what.name; break;
+    case where::body: entry["pointer"] = "#" + what.name; break;
+  }
+  return entry;
+}
+
+}  // namespace
+
+response respond(const problem& what) {
+  ordered_json body;
+  body["type"] = "about:blank";
+  body["title"] = phrase_of(what.status);
+  body["status"] = what.status;
+  body["detail"] = what.detail;
+  if (!what.outcome.empty()) body["outcome"] = what.outcome;
+  if (what.place != where::nothing) body["errors"] = ordered_json::array({entry_of(what)});
+  response made{what.status, "application/problem+json"};
+  made.body = json_text(body) + "\n";
+  if (what.status == 503) made.fields.push_back({"Retry-After", "1"});
+  return made;
+}
+
+problem problem_of(const refusal& what) {
+  return {what.status, std::string(what.detail), what.header.empty() ? where::nothing : where::header,
+          std::string(what.header)};
+}
+
+std::string_view phrase_of(int status) noexcept {
+  switch (status) {
+    case 100: return "Continue";
+    case 200: return "OK";
+    case 201: return "Created";
+    case 204: return "No Content";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 408: return "Request Timeout";
+    case 409: return "Conflict";
+    case 412: return "Precondition Failed";
+    case 413: return "Content Too Large";
+    case 414: return "URI Too Long";
+    case 415: return "Unsupported Media Type";
+    case 417: return "Expectation Failed";
+    case 421: return "Misdirected Request";
+    case 422: return "Unprocessable Content";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 501: return "Not Implemented";
+    case 503: return "Service Unavailable";
+    case 505: return "HTTP Version Not Supported";
+    case 507: return "Insufficient Storage";
+    default: return "Unknown";
+  }
+}
+
+}  // namespace foliot::program::http

@@ -1,0 +1,61 @@
+// What answers the requests that come over HTTP, behind the session that reads and writes them.
+//
+// Thread safety: begin() any task; a conversation belongs to the task of its connection.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include <foliot/runtime/task.hpp>
+
+#include "message.hpp"
+
+namespace foliot::program::http {
+
+/// What an answer that is being made may ask of its connection.
+class answering_side {
+ public:
+  answering_side() noexcept = default;
+  answering_side(const answering_side&) = delete;
+  answering_side& operator=(const answering_side&) = delete;
+  virtual ~answering_side() = default;
+
+  /// Waits until the server has room for so many bytes, which count as held until the answer has been written. Returns
+  /// false if there will be none.
+  [[nodiscard]] virtual task<bool> take_room(std::size_t bytes) = 0;
+  /// Awaits a task that may take long. If the client goes away meanwhile, or the server ends, the task is asked to
+  /// stop, and false is returned when it has ended; `runtime::cancelled` is no error then. Throws what the task throws.
+  [[nodiscard]] virtual task<bool> wait_for(task<> what) = 0;
+};
+
+/// Answers the requests of one connection, one after the other.
+class conversation {
+ public:
+  conversation() noexcept = default;
+  conversation(const conversation&) = delete;
+  conversation& operator=(const conversation&) = delete;
+  virtual ~conversation() = default;
+
+  /// The answer to a request that is refused by its head, before its body has come; nothing if it is not. If the
+  /// refused request has a body, the connection ends.
+  [[nodiscard]] virtual std::optional<response> refuse(const request& head) = 0;
+  /// Answers a request, which may be changed. Both must outlive the task. An exception ends the connection.
+  [[nodiscard]] virtual task<response> answer(request& what, answering_side& side) = 0;
+  /// The answer has been written: to the connection, or into its buffers in the system. Called only for answers that
+  /// want it (response::wants_word), before the next request. Without this call the connection ends.
+  virtual void note_sent() noexcept {}
+};
+
+class service {
+ public:
+  service() noexcept = default;
+  service(const service&) = delete;
+  service& operator=(const service&) = delete;
+  virtual ~service() = default;
+
+  /// A conversation for a new connection. The service must outlive it.
+  [[nodiscard]] virtual std::unique_ptr<conversation> begin() = 0;
+};
+
+}  // namespace foliot::program::http

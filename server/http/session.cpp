@@ -1,0 +1,298 @@
+#include "session.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/wall_time.hpp>
+
+#include "problem.hpp"
+#include "writer.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+constexpr std::size_t first_buffer = 2048;
+constexpr std::size_t largest_buffer = 65'536;
+/// Responses of this size are written before the next request is parsed.
+constexpr std::size_t many_answers = 65'536;
+/// A body of this size is written from where it is.
+constexpr std::size_t large_body = 16'384;
+/// The slowest client, in bytes of a body for each second.
+constexpr std::size_t least_rate = 16'384;
+/// How long a client must be silent before its large buffers are given back.
+constexpr duration silence = duration::nanoseconds(1'000'000'000);
+/// How much is read and dropped of a client whose request is refused, and for how long.
+constexpr std::size_t most_dropped = 1'048'576;
+constexpr duration most_time_for_dropped = std::chrono::seconds(1);
+
+/// Awaits a task, and then wakes the one that reads from the connection.
+task<> run_and_wake(task<> what, byte_stream& peer) {
+  class wakes_reader {
+   public:
+    explicit wakes_reader(byte_stream& of) noexcept : peer_(of) {}
+    wakes_reader(const wakes_reader&) = delete;
+    wakes_reader& operator=(const wakes_reader&) = delete;
+    ~wakes_reader() {
+      try {
+        peer_.set_read_deadline(instant::earliest());
+      } catch (...) {
+        peer_.end_reading();  // no memory: the connection ends
+      }
+    }
+
+   private:
+    byte_stream& peer_;
+  };
+  const wakes_reader at_the_end(peer);
+  co_await what;
+}
+
+duration time_for(std::size_t bytes) noexcept {
+  return std::chrono::seconds(static_cast<std::int64_t>(bytes / least_rate));
+}
+
+std::chrono::sys_seconds seconds_now() { return std::chrono::floor<std::chrono::seconds>(runtime::wall_now()); }
+
+}  // namespace
+
+session::session(service& by, held_memory& memory, byte_stream& peer, const request_limits& limits,
+                 const session_times& times)
+    : peer_(peer), times_(times), memory_(memory, peer), with_(by.begin()), requests_(limits), buffer_(first_buffer) {}
+
+task<> session::run() {
+  while (!ends_ && !memory_.is_closed()) {
+    const std::size_t wanted = requests_.wanted_memory(end_ - begin_);
+    if (wanted > 0 && !memory_.take(wanted)) {
+      co_await take_room_for_body(wanted);
+      if (ends_) break;
+    }
+    const auto [used, what] = requests_.parse(unread());
+    begin_ += used;
+    if (what) co_await on(*what);
+    note_memory();
+    if (what && (ends_ || out_.size() < many_answers)) continue;
+    const bool is_written = co_await flush();
+    if (!is_written) co_return;
+    if (what) continue;
+    const bool goes_on = co_await read_more();
+    if (!goes_on) break;
+  }
+  if (memory_.is_closed()) co_return;
+  const bool is_written = co_await flush();
+  if (is_written && drops_) co_await drop_the_rest();
+}
+
+task<> session::on(request_parser::event what) {
+  using event = request_parser::event;
+  switch (what) {
+    case event::head: on_head(); break;
+    case event::complete: co_await answer_request(); break;
+    case event::refused: end_with(respond(problem_of(requests_.why()))); break;
+  }
+}
+
+void session::on_head() {
+  head_begun_ = instant::never();
+  body_begun_ = runtime::now();
+  const request& head = requests_.current();
+  refusal_ = with_->refuse(head);
+  if (refusal_) {
+    if (requests_.expects_body()) end_with(*refusal_);
+  } else if (head.expects_continue && requests_.expects_body() && begin_ == end_) {
+    out_ += go_on;
+  }
+}
+
+task<> session::answer_request() {
+  request what = requests_.take();
+  body_begun_ = instant::never();
+  response made;
+  if (refusal_) {
+    made = std::move(*refusal_);
+  } else {
+    auto answering = with_->answer(what, *this);
+    made = co_await answering;
+  }
+  if (made.wants_word && peer_.peer_has_ended()) {
+    ends_ = true;  // nobody will read it: its conversation takes it back
+    co_return;
+  }
+  const bool goes_on = what.keeps_connection && !made.closes;
+  const response_form form{what.method == "HEAD", what.is_http_1_0, !goes_on};
+  append_head(out_, made, form, seconds_now());
+  if (!goes_on) ends_ = true;
+  const bool is_large = made.body.size() >= large_body;
+  if (has_body(made, form) && !is_large) out_ += made.body;
+  if (!is_large && !made.wants_word) co_return;
+  bool is_written = co_await flush();
+  if (is_written && is_large && has_body(made, form)) is_written = co_await write(made.body);
+  if (is_written && made.wants_word) with_->note_sent();
+  if (!is_written) ends_ = true;
+}
+
+void session::end_with(const response& last) {
+  const request& what = requests_.current();  // where its head was refused, there is none
+  const response_form form{what.method == "HEAD", what.is_http_1_0, true};
+  append_head(out_, last, form, seconds_now());
+  if (has_body(last, form)) out_ += last.body;
+  ends_ = drops_ = true;
+}
+
+task<> session::take_room_for_body(std::size_t bytes) {
+  bool is_there = false;
+  const bool is_written = co_await flush();
+  if (is_written) {
+    const room got = co_await memory_.wait(bytes);
+    is_there = got == room::taken;
+  }
+  if (is_there) co_return;
+  end_with(respond(problem{503, "the server has no memory for the body at present: try again"}));
+}
+
+task<bool> session::take_room(std::size_t bytes) {
+  if (memory_.take(bytes)) co_return true;
+  const bool is_written = co_await flush();
+  if (!is_written) co_return false;
+  trim_buffers();  // while it waits, its buffers must not take room from others
+  const room got = co_await memory_.wait(bytes);
+  co_return got == room::taken;
+}
+
+instant session::read_deadline() {
+  if (requests_.between_requests()) return runtime::now() + times_.idle;
+  if (body_begun_ != instant::never()) return body_begun_ + times_.body + time_for(requests_.body_size());
+  if (head_begun_ == instant::never()) head_begun_ = runtime::now();
+  return head_begun_ + times_.head;
+}
+
+task<bool> session::read_more() {
+  if (begin_ == end_) begin_ = end_ = 0;
+  const instant until = read_deadline();
+  while (!memory_.is_closed()) {
+    const bool trims = requests_.between_requests() && buffers() > held_memory::allowance;
+    const instant next = trims ? std::min(until, runtime::now() + silence) : until;
+    peer_.set_read_deadline(next);
+    const std::span<char> space = std::span(buffer_).subspan(end_);
+    memory_.waits_for_client(true);
+    const auto got = co_await peer_.read_some(space);
+    memory_.waits_for_client(false);
+    if (!got && got.error() == runtime::io_errc::deadline_exceeded) {
+      if (next < until) {
+        trim_buffers();
+        continue;
+      }
+      on_silence();
+      break;
+    }
+    if (!got || *got == 0) break;
+    end_ += *got;
+    memory_.moved(*got);
+    // A client that sends much at once gets a larger buffer.
+    if (*got == space.size() && begin_ == 0 && buffer_.size() < largest_buffer && memory_.take(3 * buffer_.size())) {
+      buffer_.resize(4 * buffer_.size());
+    }
+    co_return true;
+  }
+  co_return false;
+}
+
+task<bool> session::read_beside() {
+  if (begin_ == end_) begin_ = end_ = 0;
+  if (end_ == buffer_.size() && begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (end_ == buffer_.size()) {
+    // Without room the session cannot read on, and so would not see the client go away: it counts as gone.
+    if (buffer_.size() >= largest_buffer || !memory_.take(3 * buffer_.size())) co_return false;
+    buffer_.resize(4 * buffer_.size());
+  }
+  memory_.waits_for_client(false);
+  const auto got = co_await peer_.read_some(std::span(buffer_).subspan(end_));
+  if (!got) co_return got.error() == runtime::io_errc::deadline_exceeded;
+  end_ += *got;
+  memory_.moved(*got);
+  co_return *got > 0;
+}
+
+task<bool> session::wait_for(task<> what) {
+  const bool is_written = co_await flush();  // the earlier responses must not wait
+  if (!is_written) co_return false;
+  trim_buffers();
+  peer_.set_read_deadline(instant::never());
+  auto waiting = runtime::spawn(run_and_wake(std::move(what), peer_), "a waiting request");
+  bool is_there = true;
+  std::exception_ptr failure;
+  try {
+    while (is_there && !waiting.done()) is_there = co_await read_beside();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!is_there || failure != nullptr) waiting.request_stop();
+  try {
+    co_await waiting.join_without_cancellation();
+  } catch (const runtime::cancelled&) {
+    is_there = false;
+  } catch (...) {
+    if (failure == nullptr) failure = std::current_exception();
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+  co_return is_there;
+}
+
+void session::on_silence() {
+  if (!requests_.between_requests()) end_with(respond(problem{408, "the request has not come in time"}));
+}
+
+task<bool> session::flush() {
+  if (out_.empty()) co_return true;
+  const bool is_written = co_await write(out_);
+  out_.clear();
+  if (out_.capacity() > 2 * many_answers) out_.shrink_to_fit();
+  co_return is_written;
+}
+
+task<bool> session::write(std::string_view text) {
+  peer_.set_write_deadline(times_.response + time_for(text.size()));
+  memory_.waits_for_client(true);
+  while (!text.empty()) {
+    const auto sent = co_await peer_.write_some(text);
+    if (!sent) break;
+    memory_.moved(*sent);
+    text.remove_prefix(*sent);
+  }
+  memory_.waits_for_client(false);
+  co_return text.empty();
+}
+
+task<> session::drop_the_rest() {
+  peer_.set_read_deadline(most_time_for_dropped);
+  peer_.set_write_deadline(most_time_for_dropped);
+  co_await peer_.close_write();
+  for (std::size_t dropped = 0; dropped < most_dropped;) {
+    const auto got = co_await peer_.read_some(std::span(buffer_));
+    if (!got || *got == 0) co_return;
+    dropped += *got;
+  }
+}
+
+void session::trim_buffers() {
+  std::string().swap(out_);  // an assignment would keep the memory
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    buffer_ = std::vector<char>(first_buffer);
+  }
+  note_memory();
+}
+
+}  // namespace foliot::program::http

@@ -1,0 +1,105 @@
+// One connection of an HTTP client: reads its requests, has a conversation answer them, and writes the responses in
+// their order. The connection is a byte_stream, in plain or not.
+//
+// A client may send requests without waiting for the responses. They are answered one after the other; the responses
+// leave when all that has been read is answered, or when they have grown to some size. A client that does not read its
+// responses is not read from either.
+//
+// Slow clients: the head of a request must come within `head` of its first byte, its body within `body` and a second
+// for each 16 KiB; else the client gets 408, and the connection ends. A client that takes a response more slowly, and
+// one that sends nothing for `idle`, lose the connection without a word.
+//
+// What is refused before it is known where the next request begins ends the connection, behind its response. What the
+// client has sent is then read and dropped for a moment, since a closed socket with unread bytes would drop the
+// response.
+//
+// While a request waits for jobs the session goes on reading, up to a bound: it must notice that the client has gone.
+// One that has closed its side counts as gone.
+//
+// The memory of a session counts as held_memory. Before it takes much memory for a body or an answer it takes room; if
+// there will be none, the client gets 503. A session that is closed to make room ends without a response.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "message.hpp"
+#include "request_parser.hpp"
+#include "server/core/byte_stream.hpp"
+#include "server/core/held_memory.hpp"
+#include "service.hpp"
+
+namespace foliot::program::http {
+
+/// How long a client may take.
+struct session_times {
+  duration head = std::chrono::seconds(10);
+  duration body = std::chrono::seconds(30);
+  duration response = std::chrono::seconds(30);  ///< to take it; and a second for each 16 KiB
+  duration idle = std::chrono::seconds(120);
+};
+
+class session final : private answering_side {
+ public:
+  /// All must outlive it. Throws what service::begin() throws.
+  session(service& by, held_memory& memory, byte_stream& peer, const request_limits& limits,
+          const session_times& times = {});
+
+  /// Serves the client until one side ends the connection. The caller must close the connection then.
+  [[nodiscard]] task<> run();
+
+ private:
+  [[nodiscard]] task<bool> take_room(std::size_t bytes) override;
+  [[nodiscard]] task<bool> wait_for(task<> what) override;
+
+  [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
+  /// Waits for bytes of the client. Returns false if the connection ends.
+  task<bool> read_more();
+  /// Reads what the client sends while its request waits. Returns false if the client has gone.
+  task<bool> read_beside();
+  /// When what is awaited of the client must be there.
+  [[nodiscard]] instant read_deadline();
+  void on_silence();
+  task<bool> flush();
+  task<bool> write(std::string_view text);
+  task<> drop_the_rest();
+
+  task<> on(request_parser::event what);
+  task<> answer_request();
+  /// A request whose head has come may be refused, or its client told to go on.
+  void on_head();
+  /// Writes a response that ends the connection.
+  void end_with(const response& last);
+  /// Room for so many bytes of a body. Ends the connection, behind 503, if there is none.
+  task<> take_room_for_body(std::size_t bytes);
+
+  [[nodiscard]] std::size_t buffers() const noexcept { return buffer_.size() + out_.capacity(); }
+  void note_memory() noexcept { memory_.holds(buffers() + requests_.memory()); }
+  void trim_buffers();
+
+  byte_stream& peer_;
+  const session_times times_;
+  memory_holder memory_;
+  std::unique_ptr<conversation> with_;
+  request_parser requests_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;  // of the unread bytes in buffer_
+  std::size_t end_ = 0;
+  std::string out_;  // responses that were not sent
+  instant head_begun_ = instant::never();
+  instant body_begun_ = instant::never();
+  std::optional<response> refusal_;  // of the request whose head has come
+  bool ends_ = false;
+  bool drops_ = false;  // the client may still be sending what is not read
+};
+
+}  // namespace foliot::program::http

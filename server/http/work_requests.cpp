@@ -1,0 +1,257 @@
+#include "work_requests.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/wall_time.hpp>
+
+#include "job_requests.hpp"
+#include "problem.hpp"
+#include "reservation_text.hpp"
+#include "server/beanstalk/command_line.hpp"
+#include "times.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t most_tubes = 1000;
+constexpr std::uint64_t most_jobs = 1000;
+constexpr std::uint64_t most_kicked = 10'000;
+/// How long a reserve waits unless it says so, and at the most.
+constexpr jobs::milliseconds usual_wait = 30s;
+constexpr jobs::milliseconds longest_wait = 1h;
+/// The bytes of the bodies that one reserve brings; the first job comes in any case.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+
+jobs::utc_time now_utc() { return std::chrono::floor<jobs::milliseconds>(runtime::wall_now()); }
+
+struct wanted_jobs {
+  std::vector<std::string> tubes;
+  std::uint32_t count = 1;
+  jobs::milliseconds wait = usual_wait;
+};
+
+std::vector<std::string> tubes_of(inputs& in) {
+  const json* const given = in.member("tubes");
+  if (given == nullptr) return {tube_of(in)};
+  if (in.text("tube")) in.refuse("tube", "`tube` and `tubes` exclude each other");
+  if (!given->is_array() || given->empty() || given->size() > most_tubes) {
+    in.refuse("tubes", fmt::format("`tubes` must be an array of 1 to {} names", most_tubes));
+  }
+  std::vector<std::string> tubes;
+  for (const json& each : *given) {
+    std::string name = each.is_string() ? each.get<std::string>() : std::string();
+    if (!beanstalk::is_tube_name(name)) {
+      throw wrong_input(problem{400, "this is no name of a tube", where::body, fmt::format("/tubes/{}", tubes.size())});
+    }
+    tubes.push_back(std::move(name));
+  }
+  return tubes;
+}
+
+wanted_jobs read_wanted(inputs& in) {
+  wanted_jobs read;
+  read.tubes = tubes_of(in);
+  read.count = static_cast<std::uint32_t>(in.number("count", 1, most_jobs).value_or(1));
+  read.wait = in.length("timeout").value_or(usual_wait);
+  in.expect_no_others();
+  if (read.wait > longest_wait) in.refuse("timeout", "`timeout` is at most 1h");
+  return read;
+}
+
+/// Jobs that are ready now.
+task<> claim_ready(jobs::client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
+  const auto count = static_cast<std::uint32_t>(wanted.count - into.size());
+  auto claiming = by.execute(jobs::claim{wanted.tubes, count, most_bytes});
+  jobs::claim_answer got = co_await claiming;
+  std::ranges::move(got.jobs, std::back_inserter(into));
+}
+
+/// Watches tubes while a reserve waits.
+class watching {
+ public:
+  watching(jobs::client& by, const std::vector<std::string>& tubes) : by_(by), tubes_(tubes) {
+    for (const std::string& each : tubes_) by_.watch(each);
+  }
+  watching(const watching&) = delete;
+  watching& operator=(const watching&) = delete;
+  ~watching() {
+    for (const std::string& each : tubes_) by_.ignore(each);
+  }
+
+ private:
+  jobs::client& by_;
+  const std::vector<std::string>& tubes_;
+};
+
+/// Waits for the first job.
+task<> wait_for_job(jobs::client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
+  const watching while_it_waits(by, wanted.tubes);
+  jobs::reserve_answer got = co_await by.reserve(duration(wanted.wait));
+  if (got.job) into.push_back(std::move(*got.job));
+}
+
+response respond_with(const std::vector<jobs::claimed_job>& got) {
+  const jobs::utc_time now = now_utc();
+  ordered_json all;
+  all["jobs"] = ordered_json::array();
+  for (const jobs::claimed_job& each : got) {
+    ordered_json one;
+    one["reservation"] = text_of(each.token);
+    one.update(shown(each.job, now, true));
+    all["jobs"].push_back(std::move(one));
+  }
+  response made = respond_json(200, all);
+  made.wants_word = !got.empty();
+  return made;
+}
+
+jobs::reservation reservation_of(inputs& in) {
+  const std::string text = in.required_text("reservation");
+  const std::optional<jobs::reservation> token = parse_reservation(text);
+  if (!token) in.refuse("reservation", "`reservation` must be a token that a reserve has given");
+  return *token;
+}
+
+std::optional<jobs::priority> priority_of(inputs& in) {
+  const std::optional<std::uint64_t> it = in.number("priority", 0, std::numeric_limits<jobs::priority>::max());
+  if (!it) return std::nullopt;
+  return static_cast<jobs::priority>(*it);
+}
+
+response respond_to(const jobs::holder_answer& done, std::string_view outcome) {
+  using kind = jobs::holder_answer::kind;
+  if (done.what == kind::not_held) {
+    return respond(
+        problem{409, "the reservation has ended: its time was over, it was ended before, or its store was opened again",
+                where::nothing, "", "not_held"});
+  }
+  if (done.what == kind::no_space) {
+    return respond(
+        problem{507, "the store has no room to write that down: nothing has changed", where::nothing, "", "no_space"});
+  }
+  ordered_json all;
+  all["outcome"] = outcome;
+  if (done.expires != instant::never()) {
+    const duration left = done.expires - runtime::now();
+    all["reserved_until"] = time_text(now_utc() + std::chrono::floor<jobs::milliseconds>(left.to_chrono()));
+  }
+  return respond_json(200, all);
+}
+
+}  // namespace
+
+task<response> reserve_jobs(call& by) {
+  const wanted_jobs wanted = read_wanted(by.in);
+  std::vector<jobs::claimed_job> got;
+  co_await claim_ready(by.client, wanted, got);
+  if (got.empty() && wanted.wait > 0ms) {
+    auto waiting = by.side.wait_for(wait_for_job(by.client, wanted, got));
+    const bool is_there = co_await waiting;
+    if (is_there && !got.empty() && got.size() < wanted.count) co_await claim_ready(by.client, wanted, got);
+  }
+  std::size_t bytes = 0;
+  for (const jobs::claimed_job& each : got) bytes += memory_of_shown(jobs::content_bytes(each.job));
+  bool has_room = got.empty();
+  if (!has_room) has_room = co_await by.side.take_room(bytes);
+  if (!has_room) {
+    response busy = respond(problem{503, "the server has no memory for the answer at present: try again"});
+    busy.closes = true;  // which gives the jobs back
+    co_return busy;
+  }
+  for (const jobs::claimed_job& each : got) by.reserved.push_back(each.token);
+  co_return respond_with(got);
+}
+
+task<response> finish_job(call& by) {
+  const jobs::reservation token = reservation_of(by.in);
+  by.in.expect_no_others();
+  auto ending = by.client.execute(jobs::finish{token});
+  const jobs::holder_answer done = co_await ending;
+  co_return respond_to(done, "finished");
+}
+
+task<response> release_job(call& by) {
+  jobs::release what;
+  what.token = reservation_of(by.in);
+  what.priority = priority_of(by.in);
+  what.due = due_of(by.in).value_or(jobs::milliseconds(0));
+  by.in.expect_no_others();
+  auto ending = by.client.execute(std::move(what));
+  const jobs::holder_answer done = co_await ending;
+  co_return respond_to(done, "released");
+}
+
+task<response> touch_job(call& by) {
+  const jobs::reservation token = reservation_of(by.in);
+  by.in.expect_no_others();
+  auto touching = by.client.execute(jobs::touch{token});
+  const jobs::holder_answer done = co_await touching;
+  co_return respond_to(done, "touched");
+}
+
+task<response> bury_job(call& by) {
+  jobs::bury what;
+  what.token = reservation_of(by.in);
+  what.priority = priority_of(by.in);
+  by.in.expect_no_others();
+  auto ending = by.client.execute(std::move(what));
+  const jobs::holder_answer done = co_await ending;
+  co_return respond_to(done, "buried");
+}
+
+task<response> kick_tube(call& by) {
+  jobs::kick what;
+  what.tube = tube_of(by.in);
+  what.count = by.in.number("count", 1, most_kicked).value_or(1);
+  by.in.expect_no_others();
+  auto kicking = by.client.execute(std::move(what));
+  const jobs::bulk_answer done = co_await kicking;
+  if (done.what == jobs::bulk_answer::kind::no_space) {
+    co_return respond(
+        problem{507, "the store has no room to write that down: no job has changed", where::nothing, "", "no_space"});
+  }
+  ordered_json all;
+  all["kicked"] = done.changed;
+  co_return respond_json(200, all);
+}
+
+task<response> kick_one_job(call& by) {
+  const std::optional<std::uint64_t> id = by.in.number("id", 1, std::numeric_limits<jobs::job_id>::max());
+  if (!id) by.in.refuse("id", "`id` is missing");
+  by.in.expect_no_others();
+  auto kicking = by.client.execute(jobs::kick_job{*id});
+  const jobs::change_answer done = co_await kicking;
+  co_return respond_to_change(done, "ready");
+}
+
+task<response> pause_tube(call& by) {
+  jobs::pause what;
+  what.tube = tube_of(by.in);
+  const std::optional<jobs::milliseconds> length = by.in.length("length");
+  if (!length) by.in.refuse("length", "`length` is missing: for how long shall no job be reserved? 0s ends a pause");
+  what.length = *length;
+  by.in.expect_no_others();
+  auto pausing = by.client.execute(std::move(what));
+  const jobs::pause_answer done = co_await pausing;
+  static_cast<void>(done);
+  ordered_json all;
+  all["outcome"] = *length > 0ms ? "paused" : "going on";
+  co_return respond_json(200, all);
+}
+
+}  // namespace foliot::program::http

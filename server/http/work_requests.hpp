@@ -1,0 +1,31 @@
+// The requests of workers: reserve, and what the holder of a reservation does with it; kick, and pause.
+//
+// Any connection may use a reservation, by its token, until its TTR ends. Until the answer to a reserve
+// has been sent it belongs to the connection: if the client goes away before that, its jobs are given back, and no
+// failed try is counted.
+//
+// Each function answers one call, which must outlive the task, or throws: wrong_input for a request that is wrong, and
+// what the broker throws.
+//
+// Thread safety: as a conversation, one task.
+#pragma once
+
+#include <foliot/runtime/task.hpp>
+
+#include "call.hpp"
+#include "message.hpp"
+
+namespace foliot::program::http {
+
+/// Reserves jobs; waits until there is one. The jobs belong to the client of the call until it parts with them, which
+/// it must do when the response has been sent.
+[[nodiscard]] task<response> reserve_jobs(call& by);
+[[nodiscard]] task<response> finish_job(call& by);
+[[nodiscard]] task<response> release_job(call& by);
+[[nodiscard]] task<response> touch_job(call& by);
+[[nodiscard]] task<response> bury_job(call& by);
+[[nodiscard]] task<response> kick_tube(call& by);
+[[nodiscard]] task<response> kick_one_job(call& by);
+[[nodiscard]] task<response> pause_tube(call& by);
+
+}  // namespace foliot::program::http

@@ -1,0 +1,164 @@
+// A server of HTTP over a store in memory, on virtual time, and clients that ask it.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+#include "jobs/kit/broker_world.hpp"
+#include "server/core/held_memory.hpp"
+#include "server/core/simulated_stream.hpp"
+#include "server/http/api.hpp"
+#include "server/http/protocol.hpp"
+#include "support/virtual_time.hpp"
+
+namespace foliot::program::http {
+
+/// A response as a client reads it.
+struct received {
+  int status = 0;
+  std::string head;
+  std::string body;
+
+  /// The body, which must be JSON.
+  [[nodiscard]] nlohmann::json value() const {
+    auto read = nlohmann::json::parse(body, nullptr, false);
+    EXPECT_FALSE(read.is_discarded()) << body;
+    return read;
+  }
+  /// Of a problem: its status, and the value that was wrong.
+  [[nodiscard]] std::string wrong() const {
+    const nlohmann::json all = value();
+    std::string text = std::to_string(status);
+    if (!all.contains("errors")) return text + " " + all.value("outcome", "");
+    for (const auto& [name, it] : all["errors"][0].items()) {
+      if (name != "detail") text += " " + name + " " + it.get<std::string>();
+    }
+    return text;
+  }
+};
+
+/// What a request has besides its method and target.
+struct extras {
+  explicit extras(std::string with_fields = {}, std::string with_body = {})
+      : fields(std::move(with_fields)), body(std::move(with_body)) {}
+
+  std::string fields;  // with their line ends
+  std::string body;
+};
+
+struct http_server : foliot::test::broker_world {
+  static constexpr std::size_t largest_job = 10'000;
+
+  explicit http_server(const virtual_clock& time) : broker_world(time, limits()), speaks_to(jobs, largest_job) {}
+
+  static jobs::broker_limits limits() {
+    jobs::broker_limits limits;
+    limits.job.max_body = largest_job;
+    return limits;
+  }
+
+  held_memory memory_of_clients{std::size_t{1} << 30};
+  api speaks_to;
+  protocol speaks{speaks_to, memory_of_clients, api::limits_for(largest_job)};
+};
+
+/// A connection, and the session at its other end.
+class http_client {
+ public:
+  explicit http_client(http_server& of) : ends_(program::test::simulated_stream::pair()) {
+    serving_ = runtime::spawn(serve(of, *ends_.first), "session");
+  }
+
+  task<> send(std::string method, std::string target, extras more = extras()) {
+    std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n{}", method, target, more.fields);
+    if (!more.body.empty()) text += fmt::format("Content-Length: {}\r\n", more.body.size());
+    text += "\r\n" + more.body;
+    const bool is_written = co_await write_all(*ends_.second, text);
+    EXPECT_TRUE(is_written);
+  }
+  /// The next response; status 0 if the connection ends before.
+  task<received> read() {
+    received got;
+    while (!got.head.ends_with("\r\n\r\n")) {
+      char one = 0;
+      const auto count = co_await ends_.second->read_some(std::span(&one, 1));
+      if (!count || *count == 0) co_return received();
+      got.head += one;
+    }
+    got.status = number_behind(got.head, "HTTP/1.1 ");
+    const auto length = static_cast<std::size_t>(number_behind(got.head, "Content-Length: "));
+    while (got.body.size() < length) {
+      std::string piece(length - got.body.size(), '\0');
+      const auto count = co_await ends_.second->read_some(std::span(piece));
+      if (!count || *count == 0) co_return received();
+      got.body.append(piece, 0, *count);
+    }
+    co_return got;
+  }
+  task<received> ask(std::string method, std::string target, extras more = extras()) {
+    co_await send(std::move(method), std::move(target), std::move(more));
+    received got = co_await read();
+    co_return got;
+  }
+  /// The same with a body of JSON.
+  task<received> ask_json(std::string method, std::string target, std::string body) {
+    extras more("Content-Type: application/json\r\n", std::move(body));
+    auto asking = ask(std::move(method), std::move(target), std::move(more));
+    received got = co_await asking;
+    co_return got;
+  }
+  task<> leave() {
+    ends_.second->close();
+    co_await serving_.join();
+  }
+
+ private:
+  static task<> serve(http_server& of, byte_stream& peer) {
+    co_await of.speaks.serve(peer);
+    peer.close();
+  }
+  static int number_behind(std::string_view text, std::string_view name) {
+    const std::size_t at = text.find(name);
+    int value = 0;
+    if (at != std::string_view::npos) {
+      std::from_chars(text.data() + at + name.size(), text.data() + text.size(), value);
+    }
+    return value;
+  }
+
+  std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> ends_;
+  runtime::join_handle<> serving_;
+};
+
+template <class Body>
+task<> run_server(http_server& in, Body& body) {
+  auto running = runtime::spawn(in.jobs.run(), "the broker");
+  co_await body(in);
+  in.jobs.close();
+  co_await running.join();
+}
+
+/// Runs `body`, whose clients must have left in the end.
+template <class Body>
+void with_server(Body body) {
+  virtual_clock clock;
+  http_server one(clock);
+  foliot::test::on_virtual_time(clock, run_server(one, body));
+  const check_result broker = one.jobs.check();
+  EXPECT_TRUE(broker) << broker.error();
+}
+
+}  // namespace foliot::program::http

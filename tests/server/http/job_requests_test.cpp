@@ -1,0 +1,220 @@
+// The requests about single jobs: put in all forms, show, cancel, reschedule, fire now; and what wrong input gets.
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "server/http/api_client.hpp"
+
+namespace foliot::program::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(JobRequests, PutShowAndCancel) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const received put = co_await client.ask_json("POST", "/v1/tubes/mail/jobs", R"({"text":"hello","delay":"5s"})");
+    EXPECT_EQ(put.status, 201) << put.body;
+    EXPECT_EQ(put.body, "{\"id\":\"1\",\"outcome\":\"inserted\"}\n");
+    EXPECT_TRUE(put.head.contains("Location: /v1/jobs/1\r\n")) << put.head;
+    const received seen = co_await client.ask("GET", "/v1/jobs/1");
+    EXPECT_EQ(seen.status, 200);
+    const auto job = seen.value();
+    EXPECT_EQ(job["id"], "1");
+    EXPECT_EQ(job["tube"], "mail");
+    EXPECT_EQ(job["state"], "delayed");
+    EXPECT_EQ(job["text"], "hello");
+    EXPECT_EQ(job["content_type"], "text/plain; charset=utf-8");
+    EXPECT_EQ(job["ttr"], "1m0s") << job;
+    EXPECT_FALSE(job.contains("key"));
+    const received light = co_await client.ask("GET", "/v1/jobs/1?with_body=false");
+    EXPECT_FALSE(light.value().contains("text"));
+    const received ended = co_await client.ask("DELETE", "/v1/jobs/1");
+    EXPECT_EQ(ended.body, "{\"id\":\"1\",\"outcome\":\"cancelled\"}\n");
+    const received again = co_await client.ask("DELETE", "/v1/jobs/1");
+    EXPECT_EQ(again.wrong(), "404 gone");
+    const received gone = co_await client.ask("GET", "/v1/jobs/1");
+    EXPECT_EQ(gone.wrong(), "404 gone");
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, AKeyIsTakenOnce) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::string at = "/v1/tubes/orders/jobs/17";
+    const auto outcome = [](const received& of) {
+      return of.value().value("outcome", "") + " " + of.value().value("id", "");
+    };
+    const received first = co_await client.ask_json("PUT", at, R"({"body":{"n":1},"delay":"1h"})");
+    EXPECT_EQ(outcome(first), "inserted 1");
+    const received second = co_await client.ask_json("PUT", at, R"({"body":{"n":2},"delay":"1h"})");
+    EXPECT_EQ(second.status, 200);
+    EXPECT_EQ(outcome(second), "replaced 2");
+    const received kept = co_await client.ask_json("POST", "/v1/jobs", R"({"tube":"orders","key":"17","text":""})");
+    EXPECT_EQ(outcome(kept), "kept 2");
+    const received there = co_await client.ask_json("PUT", at, R"({"existing":"refuse"})");
+    EXPECT_EQ(there.wrong(), "409 exists");
+    const received absent =
+        co_await client.ask("PUT", at, extras("Content-Type: text/plain\r\nIf-None-Match: *\r\n", "x"));
+    EXPECT_EQ(absent.wrong(), "412 exists");
+    const received seen = co_await client.ask("GET", at);
+    EXPECT_EQ(seen.value()["body"]["n"], 2);
+    EXPECT_EQ(seen.value()["key"], "17");
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, NamesTravelInThePathTheQueryAndTheBody) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    static_cast<void>(co_await client.ask_json("PUT", "/v1/tubes/a%2Fb/jobs/c%2Fd%20%C3%A9", R"({"delay":"1h"})"));
+    const received by_query = co_await client.ask("GET", "/v1/job?tube=a/b&key=c/d+%C3%A9");
+    EXPECT_EQ(by_query.value()["id"], "1");
+    const received by_body = co_await client.ask_json("POST", "/v1/job/fire", R"({"tube":"a/b","key":"c/d é"})");
+    EXPECT_EQ(by_body.body, "{\"id\":\"1\",\"outcome\":\"ready\"}\n");
+    const received twice = co_await client.ask("GET", "/v1/tubes/a%2Fb/jobs/x?tube=other");
+    EXPECT_EQ(twice.status, 400);
+    const received both = co_await client.ask("GET", "/v1/job?id=1&tube=a/b&key=c");
+    EXPECT_EQ(both.wrong(), "400 parameter id");
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, BodiesComeBackAsTheyWere) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const auto shown = [](http_client& by, std::string id) -> task<nlohmann::json> {
+      const received seen = co_await by.ask("GET", "/v1/jobs/" + id);
+      co_return seen.value();
+    };
+    static_cast<void>(co_await client.ask_json("POST", "/v1/jobs?tube=t", R"({"body":[1,{"a":"é"},null]})"));
+    const auto as_json = co_await shown(client, "1");
+    EXPECT_EQ(as_json["body"].dump(), R"([1,{"a":"é"},null])");
+    static_cast<void>(co_await client.ask_json("POST", "/v1/jobs?tube=t", R"({"base64":"AP8="})"));
+    const auto as_bytes = co_await shown(client, "2");
+    EXPECT_EQ(as_bytes["base64"], "AP8=");
+    EXPECT_EQ(as_bytes["content_type"], "application/octet-stream");
+    const extras raw("Content-Type: image/x\r\nFoliot-Priority: 7\r\nFoliot-Delay: 2s\r\nFoliot-Header-Trace: a b\r\n",
+                     std::string("\x01\xff raw", 6));
+    static_cast<void>(co_await client.ask("POST", "/v1/jobs?tube=t", raw));
+    const auto as_raw = co_await shown(client, "3");
+    EXPECT_EQ(as_raw["base64"], "Af8gcmF3");
+    EXPECT_EQ(as_raw["content_type"], "image/x");
+    EXPECT_EQ(as_raw["priority"], 7);
+    EXPECT_EQ(as_raw["headers"]["trace"], "a b");
+    EXPECT_EQ(as_raw["state"], "delayed");
+    const extras raw_json("Content-Type: application/json\r\nFoliot-Body: raw\r\n", "{\"n\":12345678901234567890}");
+    static_cast<void>(co_await client.ask("POST", "/v1/jobs?tube=t", raw_json));
+    const auto as_text = co_await shown(client, "4");
+    EXPECT_EQ(as_text["text"], "{\"n\":12345678901234567890}") << "a number that would be rounded";
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, MoveInTime) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    static_cast<void>(co_await client.ask_json("POST", "/v1/jobs?tube=t", R"({"due":"2100-01-01T00:00:00.5+01:00"})"));
+    const received seen = co_await client.ask("GET", "/v1/jobs/1");
+    EXPECT_EQ(seen.value()["due"], "2099-12-31T23:00:00.500Z");
+    const received moved = co_await client.ask_json("POST", "/v1/jobs/1/reschedule", R"({"delay":"1h30m"})");
+    EXPECT_EQ(moved.body, "{\"id\":\"1\",\"outcome\":\"rescheduled\"}\n");
+    const received missing = co_await client.ask("POST", "/v1/jobs/1/reschedule");
+    EXPECT_EQ(missing.wrong(), "400 pointer #/due");
+    const received fired = co_await client.ask("POST", "/v1/jobs/1/fire");
+    EXPECT_EQ(fired.status, 200);
+    const received ready = co_await client.ask("GET", "/v1/jobs/1");
+    EXPECT_EQ(ready.value()["state"], "ready");
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, WrongInputIsNamed) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::pair<std::string, std::string> cases[] = {
+        {R"({"text":1})", "400 pointer #/text"},
+        {R"({"delay":5})", "400 pointer #/delay"},
+        {R"({"delay":"5"})", "400 pointer #/delay"},
+        {R"({"delay":"-5s"})", "400 pointer #/delay"},
+        {R"({"due":"tomorrow"})", "400 pointer #/due"},
+        {R"({"due":"2100-01-01T00:00:00Z","delay":"1s"})", "400 pointer #/due"},
+        {R"({"priority":-1})", "400 pointer #/priority"},
+        {R"({"priority":4294967296})", "400 pointer #/priority"},
+        {R"({"priority":1.5})", "400 pointer #/priority"},
+        {R"({"colour":"red"})", "400 pointer #/colour"},
+        {R"({"existing":"maybe"})", "400 pointer #/existing"},
+        {R"({"text":"a","base64":"AA=="})", "400 pointer #/body"},
+        {R"({"base64":"A"})", "400 pointer #/base64"},
+        {R"({"key":"a\u0000b"})", "400 pointer #/key"},
+        {R"({"headers":{"Upper":"a"}})", "400 pointer #/headers"},
+        {R"({"headers":{"a":"b\r\nc: d"}})", "400 pointer #/headers"},
+        {R"({"headers":{"a":1}})", "400 pointer #/headers/a"},
+        {R"({"headers":[]})", "400 pointer #/headers"},
+        {R"({"content_type":"a\nb"})", "400 pointer #/headers"},
+        {R"({"a":1,"a":2})", "400 pointer #/a"},
+        {R"([])", "400 pointer #"},
+        {R"({)", "400 pointer #"},
+    };
+    for (const auto& [body, wrong] : cases) {
+      const received got = co_await client.ask_json("POST", "/v1/jobs?tube=t", body);
+      EXPECT_EQ(got.wrong(), wrong) << body << "\n" << got.body;
+    }
+    const received no_tube = co_await client.ask_json("POST", "/v1/jobs", R"({"text":"a"})");
+    EXPECT_EQ(no_tube.wrong(), "400 pointer #/tube");
+    const received bad_tube = co_await client.ask_json("POST", "/v1/jobs?tube=a%0Ab", R"({"text":"a"})");
+    EXPECT_EQ(bad_tube.wrong(), "400 parameter tube");
+    const received no_name = co_await client.ask("POST", "/v1/jobs?tube=t&colour=red", extras("", "x"));
+    EXPECT_EQ(no_name.wrong(), "400 parameter colour");
+    const received bad_id = co_await client.ask("GET", "/v1/jobs/0");
+    EXPECT_EQ(bad_id.wrong(), "400 path id");
+    const received condition = co_await client.ask("DELETE", "/v1/jobs/1", extras("If-Match: \"1\"\r\n"));
+    EXPECT_EQ(condition.wrong(), "501 header if-match");
+    const received large = co_await client.ask("POST", "/v1/jobs?tube=t", extras("", std::string(10'001, 'x')));
+    EXPECT_EQ(large.status, 413);
+    const received form = co_await client.ask("POST", "/v1/job/fire", extras("Content-Type: text/plain\r\n", "x"));
+    EXPECT_EQ(form.wrong(), "415 header content-type");
+    const received nothing = co_await client.ask("GET", "/v1/nothing");
+    EXPECT_EQ(nothing.status, 404);
+    const received method = co_await client.ask("PATCH", "/v1/jobs/1");
+    EXPECT_EQ(method.status, 405);
+    EXPECT_TRUE(method.head.contains("Allow: GET, HEAD, DELETE\r\n")) << method.head;
+    const received all = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(all.value()["jobs"]["ready"], 0) << "nothing was put";
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, ADrainedServerTakesNoJobs) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const received ready = co_await client.ask("GET", "/ready");
+    EXPECT_EQ(ready.status, 200);
+    in.speaks_to.drain();
+    const received refused = co_await client.ask("POST", "/v1/jobs?tube=t", extras("", "x"));
+    EXPECT_EQ(refused.status, 503);
+    const received not_ready = co_await client.ask("GET", "/ready");
+    EXPECT_EQ(not_ready.status, 503);
+    const received alive = co_await client.ask("GET", "/health");
+    EXPECT_EQ(alive.body, "{\"status\":\"ok\"}\n");
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, APageOfAnotherSiteChangesNothing) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const received form = co_await client.ask("POST", "/v1/jobs?tube=t", extras("Origin: http://evil.example\r\n"));
+    EXPECT_EQ(form.wrong(), "403 header origin");
+    const received all = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(all.value()["jobs"]["ready"], 0);
+    co_await client.leave();
+  });
+}
+
+}  // namespace
+}  // namespace foliot::program::http

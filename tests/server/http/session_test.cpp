@@ -1,0 +1,287 @@
+// The life of a connection over HTTP: requests that follow each other, the end of the connection, and slow clients. On
+// virtual time.
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+
+#include "server/core/held_memory.hpp"
+#include "server/core/simulated_stream.hpp"
+#include "server/http/problem.hpp"
+#include "server/http/protocol.hpp"
+#include "server/http/service.hpp"
+#include "support/virtual_time.hpp"
+
+namespace foliot::program::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Answers with what it was asked. Refuses what begins with /no, takes room for /large, and ends behind /last.
+class echo final : public service {
+ public:
+  std::unique_ptr<conversation> begin() override { return std::make_unique<talk>(*this); }
+
+  std::vector<std::string> answered;
+
+ private:
+  class talk final : public conversation {
+   public:
+    explicit talk(echo& owner) noexcept : owner_(owner) {}
+
+    std::optional<response> refuse(const request& head) override {
+      if (!head.target.starts_with("/no")) return std::nullopt;
+      return respond({403, "not here"});
+    }
+    task<response> answer(request& what, answering_side& side) override {
+      owner_.answered.push_back(what.target);
+      response made;
+      made.content_type = "text/plain";
+      if (what.target == "/large") {
+        const bool has_room = co_await side.take_room(200'000);
+        made.body = has_room ? std::string(200'000, 'x') : "no room";
+      } else {
+        made.body = fmt::format("{} {} {}\n", what.method, what.target, what.body);
+      }
+      made.closes = what.target == "/last";
+      co_return made;
+    }
+
+   private:
+    echo& owner_;
+  };
+};
+
+struct world {
+  echo answers;
+  held_memory memory{std::numeric_limits<std::size_t>::max()};
+  protocol speaks{answers, memory, request_limits{.body = 100'000}};
+  std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> ends = program::test::simulated_stream::pair();
+  byte_stream& client = *ends.second;
+};
+
+task<> serve_to_the_end(world& in) {
+  co_await in.speaks.serve(*in.ends.first);
+  in.ends.first->close();
+}
+
+/// What comes up to this end, or all that comes; an error of a read in angle brackets.
+task<std::string> read_up_to(byte_stream& from, std::string_view end) {
+  std::string all;
+  while (end.empty() || !all.ends_with(end)) {
+    std::string piece(512, '\0');
+    const auto got = co_await from.read_some(std::span(piece));
+    if (!got) all += "<" + got.error().message() + ">";
+    if (!got || *got == 0) break;
+    all.append(piece, 0, *got);
+  }
+  co_return all;
+}
+
+task<std::string> ask(byte_stream& with, std::string requests, std::string_view end) {
+  const bool is_written = co_await write_all(with, requests);
+  EXPECT_TRUE(is_written);
+  std::string responses = co_await read_up_to(with, end);
+  co_return responses;
+}
+
+template <class Body>
+task<> run_world(world& in, Body& body) {
+  auto serving = runtime::spawn(serve_to_the_end(in), "session");
+  co_await body(in);
+  in.client.close();
+  co_await serving.join();
+}
+
+template <class Body>
+void with_session(Body body) {
+  virtual_clock clock;
+  world one;
+  foliot::test::on_virtual_time(clock, run_world(one, body));
+  EXPECT_EQ(one.memory.bytes(), 0u) << "nothing is held behind the end";
+}
+
+/// The statuses of the responses in the text, in their order.
+std::string statuses(std::string_view text) {
+  std::string all;
+  for (std::size_t at = 0; (at = text.find("HTTP/1.1 ", at)) != std::string_view::npos; ++at) {
+    all += std::string(all.empty() ? "" : " ") + std::string(text.substr(at + 9, 3));
+  }
+  return all;
+}
+
+const std::string head_end = "\r\n\r\n";
+
+TEST(HttpSession, AnswersInOrderAndGoesOn) {
+  with_session([](world& in) -> task<> {
+    const std::string first = co_await ask(in.client, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n", "/1 \n");
+    EXPECT_EQ(statuses(first), "200");
+    co_await runtime::sleep(100s);
+    const std::string rest = co_await ask(in.client,
+                                          "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+                                          "HEAD /3 HTTP/1.1\r\nHost: a\r\n\r\n"
+                                          "GET /last HTTP/1.1\r\nHost: a\r\n\r\n"
+                                          "GET /never HTTP/1.1\r\nHost: a\r\n\r\n",
+                                          "");
+    EXPECT_EQ(statuses(rest), "200 200 200");
+    EXPECT_TRUE(rest.contains("POST /2 abc\n")) << rest;
+    EXPECT_FALSE(rest.contains("HEAD /3 \n")) << "no body: " << rest;
+    EXPECT_TRUE(rest.contains("Connection: close\r\n\r\nGET /last \n")) << rest;
+    EXPECT_EQ(in.answers.answered, (std::vector<std::string>{"/1", "/2", "/3", "/last"}));
+  });
+}
+
+TEST(HttpSession, EndsWhereTheClientWantsIt) {
+  with_session([](world& in) -> task<> {
+    const std::string all = co_await ask(in.client, "GET /1 HTTP/1.0\r\n\r\nGET /2 HTTP/1.0\r\n\r\n", "");
+    EXPECT_EQ(statuses(all), "200");
+  });
+  with_session([](world& in) -> task<> {
+    const std::string all = co_await ask(in.client,
+                                         "GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+                                         "GET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                                         "");
+    EXPECT_EQ(statuses(all), "200 200");
+    EXPECT_TRUE(all.contains("Connection: keep-alive\r\n")) << all;
+  });
+}
+
+TEST(HttpSession, TellsTheClientToGoOn) {
+  with_session([](world& in) -> task<> {
+    const std::string head = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n";
+    const std::string interim = co_await ask(in.client, head, head_end);
+    EXPECT_EQ(interim, "HTTP/1.1 100 Continue\r\n\r\n");
+    const std::string final = co_await ask(in.client, "abc", "abc\n");
+    EXPECT_EQ(statuses(final), "200");
+  });
+}
+
+TEST(HttpSession, RefusesByTheHeadAlone) {
+  with_session([](world& in) -> task<> {
+    const std::string head = "POST /no HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n";
+    const std::string all = co_await ask(in.client, head, "");
+    EXPECT_EQ(statuses(all), "403") << "and no 100";
+    EXPECT_TRUE(all.contains("Connection: close\r\n")) << all;
+    EXPECT_TRUE(in.answers.answered.empty());
+  });
+  with_session([](world& in) -> task<> {
+    const std::string all =
+        co_await ask(in.client, "GET /no HTTP/1.1\r\nHost: a\r\n\r\nGET /1 HTTP/1.1\r\nHost: a\r\n\r\n", "/1 \n");
+    EXPECT_EQ(statuses(all), "403 200") << "without a body the connection goes on";
+  });
+}
+
+TEST(HttpSession, AMalformedRequestEndsTheConnection) {
+  with_session([](world& in) -> task<> {
+    const std::string all =
+        co_await ask(in.client,
+                     "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n"
+                     "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx"
+                     "GET /3 HTTP/1.1\r\nHost: a\r\n\r\n",
+                     "");
+    EXPECT_EQ(statuses(all), "200 400");
+    EXPECT_TRUE(all.contains(R"("header":"content-length")")) << all;
+    EXPECT_EQ(in.answers.answered, std::vector<std::string>{"/1"});
+  });
+}
+
+/// The head, byte by byte: the client is never silent, and is late nevertheless.
+TEST(HttpSession, ASlowHeadHasADeadline) {
+  with_session([](world& in) -> task<> {
+    const std::string head = "GET / HTTP/1.1\r\nHost: aaaa";
+    for (std::size_t i = 0; i < 10; ++i) {
+      const bool is_written = co_await write_all(in.client, std::string_view(head).substr(i, 1));
+      EXPECT_TRUE(is_written);
+      co_await runtime::sleep(999ms);
+    }
+    const std::string all = co_await read_up_to(in.client, "");
+    EXPECT_EQ(statuses(all), "408");
+    EXPECT_TRUE(in.answers.answered.empty());
+  });
+}
+
+TEST(HttpSession, ASlowBodyHasADeadline) {
+  with_session([](world& in) -> task<> {
+    const instant begin = runtime::now();
+    const bool is_written =
+        co_await write_all(in.client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n12345678");
+    EXPECT_TRUE(is_written);
+    const std::string all = co_await read_up_to(in.client, "");
+    EXPECT_EQ(statuses(all), "408");
+    EXPECT_EQ(runtime::now() - begin, duration(30s));
+  });
+}
+
+TEST(HttpSession, AnIdleConnectionEnds) {
+  with_session([](world& in) -> task<> {
+    static_cast<void>(co_await ask(in.client, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n", "/1 \n"));
+    const instant begin = runtime::now();
+    const std::string rest = co_await read_up_to(in.client, "");
+    EXPECT_EQ(rest, "");
+    EXPECT_EQ(runtime::now() - begin, duration(120s));
+  });
+}
+
+TEST(HttpSession, AClientThatDoesNotReadIsDropped) {
+  with_session([](world& in) -> task<> {
+    const bool is_written = co_await write_all(in.client, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_TRUE(is_written);
+    co_await runtime::sleep(60s);
+    EXPECT_TRUE(in.client.peer_has_ended());
+  });
+}
+
+TEST(HttpSession, LargeBodiesGoBothWays) {
+  with_session([](world& in) -> task<> {
+    const std::string body(100'000, 'y');
+    const std::string request = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + body;
+    const std::string first = co_await ask(in.client, request, "y\n");
+    EXPECT_EQ(statuses(first), "200");
+    EXPECT_TRUE(first.ends_with(" /1 " + body + "\n")) << first.size();
+    const std::string second =
+        co_await ask(in.client, "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "");
+    EXPECT_TRUE(second.ends_with("\r\n\r\n" + std::string(200'000, 'x'))) << second.size();
+  });
+}
+
+/// A body waits for room, and its client goes away meanwhile.
+TEST(HttpSession, WithoutRoomABodyIsNotRead) {
+  virtual_clock clock;
+  world one;
+  held_memory little(4096);
+  protocol speaks(one.answers, little, request_limits{.body = 100'000});
+  const auto live = [&]() -> task<> {
+    const auto other = program::test::simulated_stream::pair();
+    memory_holder greedy(little, *other.first);
+    greedy.holds(1'000'000);
+    auto serving = runtime::spawn(speaks.serve(*one.ends.first), "session");
+    const std::string request =
+        "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n" + std::string(90'000, 'x');
+    auto writing = runtime::spawn(write_all(one.client, request), "client");
+    co_await runtime::sleep(500ms);
+    EXPECT_EQ(little.waiting(), 1u);
+    EXPECT_LE(little.bytes(), 1'100'000u);
+    one.client.close();
+    const bool is_written = co_await writing.join();
+    EXPECT_FALSE(is_written);
+    co_await serving.join();
+    EXPECT_TRUE(one.answers.answered.empty());
+  };
+  foliot::test::on_virtual_time(clock, live());
+}
+
+}  // namespace
+}  // namespace foliot::program::http

@@ -1,0 +1,230 @@
+// The requests of workers: reservations that belong to their token and not to a connection, long polls, and clients
+// that go away; and the requests of those who look.
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "server/http/api_client.hpp"
+
+namespace foliot::program::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+task<> put(http_client& by, std::string target, std::string body) {
+  const received done = co_await by.ask("POST", std::move(target), extras("", std::move(body)));
+  EXPECT_LT(done.status, 300) << done.body;
+}
+
+task<nlohmann::json> reserve(http_client& by, std::string body) {
+  const received got = co_await by.ask_json("POST", "/v1/reserve", std::move(body));
+  EXPECT_EQ(got.status, 200) << got.body;
+  auto all = got.value();
+  co_return all["jobs"];
+}
+
+std::string at(const nlohmann::json& job, std::string_view what) {
+  return "/v1/reservations/" + job["reservation"].get<std::string>() + "/" + std::string(what);
+}
+
+TEST(WorkRequests, AReservationOutlivesItsConnection) {
+  with_server([](http_server& in) -> task<> {
+    http_client other(in);
+    http_client worker(in);
+    co_await put(other, "/v1/jobs?tube=mail", "hello");
+    const auto jobs = co_await reserve(worker, R"({"tube":"mail"})");
+    EXPECT_EQ(jobs.size(), 1u);
+    EXPECT_EQ(jobs[0]["text"], "hello");
+    EXPECT_EQ(jobs[0]["state"], "reserved");
+    co_await worker.leave();
+    co_await runtime::sleep(30s);
+    const received held = co_await other.ask("GET", "/v1/jobs/1");
+    EXPECT_EQ(held.value()["state"], "reserved");
+    const received touched = co_await other.ask("POST", at(jobs[0], "touch"));
+    EXPECT_EQ(touched.value()["outcome"], "touched");
+    EXPECT_TRUE(touched.value().contains("reserved_until"));
+    const received ended = co_await other.ask("POST", at(jobs[0], "finish"));
+    EXPECT_EQ(ended.value()["outcome"], "finished");
+    const received again = co_await other.ask("POST", at(jobs[0], "finish"));
+    EXPECT_EQ(again.wrong(), "409 not_held");
+    co_await other.leave();
+  });
+}
+
+TEST(WorkRequests, AReservationEndsWithItsTtr) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    co_await put(client, "/v1/jobs?tube=mail&ttr=10s", "hello");
+    const auto first = co_await reserve(client, R"({"tube":"mail"})");
+    const auto second = co_await reserve(client, R"({"tube":"mail"})");
+    EXPECT_EQ(second.size(), 1u) << "the long poll has waited for the end of the TTR";
+    EXPECT_EQ(second[0]["timeouts"], 1);
+    EXPECT_NE(second[0]["reservation"], first[0]["reservation"]);
+    const received late = co_await client.ask("POST", at(first[0], "finish"));
+    EXPECT_EQ(late.wrong(), "409 not_held");
+    co_await client.leave();
+  });
+}
+
+TEST(WorkRequests, ALongPollWaits) {
+  with_server([](http_server& in) -> task<> {
+    http_client producer(in);
+    http_client worker(in);
+    co_await worker.send("POST", "/v1/reserve?tube=mail");
+    co_await runtime::sleep(10s);
+    EXPECT_EQ(in.jobs.counters().waiting, 1u);
+    co_await put(producer, "/v1/jobs?tube=mail", "late");
+    const received got = co_await worker.read();
+    EXPECT_EQ(got.value()["jobs"][0]["text"], "late");
+    const instant begin = runtime::now();
+    const auto none = co_await reserve(worker, R"({"tubes":["mail","other"],"timeout":"7s"})");
+    EXPECT_TRUE(none.empty());
+    EXPECT_EQ(runtime::now() - begin, duration(7s));
+    const auto at_once = co_await reserve(worker, R"({"tube":"mail","timeout":"0s"})");
+    EXPECT_TRUE(at_once.empty());
+    const received ended = co_await worker.ask("POST", at(got.value()["jobs"][0], "finish"));
+    EXPECT_EQ(ended.status, 200);
+    co_await worker.leave();
+    co_await producer.leave();
+    EXPECT_EQ(in.jobs.counters().reservations, 0u);
+  });
+}
+
+TEST(WorkRequests, ManyAtOnce) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    for (int i = 0; i < 5; ++i) co_await put(client, "/v1/jobs?tube=mail", "job");
+    const auto some = co_await reserve(client, R"({"tube":"mail","count":3})");
+    EXPECT_EQ(some.size(), 3u);
+    const auto rest = co_await reserve(client, R"({"tube":"mail","count":"100"})");
+    EXPECT_EQ(rest.size(), 2u);
+    co_await client.leave();
+  });
+}
+
+TEST(WorkRequests, AClientThatLeavesWhileItWaitsTakesNoJob) {
+  with_server([](http_server& in) -> task<> {
+    http_client producer(in);
+    http_client worker(in);
+    co_await worker.send("POST", "/v1/reserve?tube=mail");
+    co_await runtime::sleep(1s);
+    co_await worker.leave();
+    EXPECT_EQ(in.jobs.counters().waiting, 0u);
+    co_await put(producer, "/v1/jobs?tube=mail", "hello");
+    const received seen = co_await producer.ask("GET", "/v1/jobs/1");
+    EXPECT_EQ(seen.value()["state"], "ready");
+    co_await producer.leave();
+  });
+}
+
+/// The client does not read, so the answer cannot be sent; then it goes away.
+TEST(WorkRequests, AnAnswerThatIsNotSentGivesItsJobsBack) {
+  with_server([](http_server& in) -> task<> {
+    http_client producer(in);
+    http_client worker(in);
+    co_await put(producer, "/v1/jobs?tube=mail", std::string(9000, 'x'));
+    co_await worker.send("POST", "/v1/reserve?tube=mail");
+    co_await runtime::sleep(1s);
+    const received held = co_await producer.ask("GET", "/v1/jobs/1?with_body=false");
+    EXPECT_EQ(held.value()["state"], "reserved");
+    co_await worker.leave();
+    co_await runtime::sleep(1ms);  // on virtual time: the broker has executed its next batch
+    const received back = co_await producer.ask("GET", "/v1/jobs/1?with_body=false");
+    EXPECT_EQ(back.value()["state"], "ready");
+    EXPECT_EQ(back.value()["timeouts"], 0) << "no failed try is counted";
+    EXPECT_EQ(back.value()["releases"], 0);
+    co_await producer.leave();
+  });
+}
+
+TEST(WorkRequests, ReleaseBuryKickAndPause) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    co_await put(client, "/v1/jobs?tube=mail", "hello");
+    const auto first = co_await reserve(client, R"({"tube":"mail"})");
+    const received released =
+        co_await client.ask_json("POST", at(first[0], "release"), R"({"delay":"5s","priority":9})");
+    EXPECT_EQ(released.value()["outcome"], "released");
+    const auto second = co_await reserve(client, R"({"tube":"mail"})");
+    EXPECT_EQ(second[0]["priority"], 9);
+    EXPECT_EQ(second[0]["releases"], 1);
+    const received buried = co_await client.ask("POST", at(second[0], "bury"));
+    EXPECT_EQ(buried.value()["outcome"], "buried");
+    const received kicked = co_await client.ask("POST", "/v1/tubes/mail/kick?count=10");
+    EXPECT_EQ(kicked.body, "{\"kicked\":1}\n");
+    const received not_buried = co_await client.ask("POST", "/v1/jobs/1/kick");
+    EXPECT_EQ(not_buried.wrong(), "409 refused");
+    const received paused = co_await client.ask_json("POST", "/v1/tubes/mail/pause", R"({"length":"1m"})");
+    EXPECT_EQ(paused.value()["outcome"], "paused");
+    const auto none = co_await reserve(client, R"({"tube":"mail","timeout":"5s"})");
+    EXPECT_TRUE(none.empty());
+    const received tube = co_await client.ask("GET", "/v1/tubes/mail");
+    EXPECT_TRUE(tube.value().contains("paused_until")) << tube.body;
+    co_await client.leave();
+  });
+}
+
+TEST(WorkRequests, WrongInputIsNamed) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::pair<std::string, std::string> cases[] = {
+        {R"({})", "400 pointer #/tube"},
+        {R"({"tube":"a b"})", "400 pointer #/tube"},
+        {R"({"tubes":[]})", "400 pointer #/tubes"},
+        {R"({"tubes":["a",7]})", "400 pointer #/tubes/1"},
+        {R"({"tube":"a","tubes":["b"]})", "400 pointer #/tube"},
+        {R"({"tube":"a","count":0})", "400 pointer #/count"},
+        {R"({"tube":"a","timeout":"2h"})", "400 pointer #/timeout"},
+    };
+    for (const auto& [body, wrong] : cases) {
+      const received got = co_await client.ask_json("POST", "/v1/reserve", body);
+      EXPECT_EQ(got.wrong(), wrong) << body << "\n" << got.body;
+    }
+    const received token = co_await client.ask("POST", "/v1/reservations/17-05-2/finish");
+    EXPECT_EQ(token.wrong(), "400 path reservation");
+    const received unknown = co_await client.ask("POST", "/v1/reservations/17-5-2/finish");
+    EXPECT_EQ(unknown.wrong(), "409 not_held");
+    co_await client.leave();
+  });
+}
+
+TEST(LookRequests, ComeInPages) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    for (const char* const tube : {"b", "a", "c", "x"}) {
+      co_await put(client, "/v1/jobs?delay=1h&tube=" + std::string(tube), "job");
+    }
+    const received first = co_await client.ask("GET", "/v1/tubes?count=2");
+    EXPECT_EQ(first.value()["tubes"][0]["tube"], "a");
+    EXPECT_EQ(first.value()["tubes"][1]["delayed"], 1);
+    EXPECT_EQ(first.value()["next"], "b");
+    const received second = co_await client.ask("GET", "/v1/tubes?count=2&cursor=b");
+    EXPECT_EQ(second.value()["tubes"][1]["tube"], "x");
+    EXPECT_FALSE(second.value().contains("next"));
+
+    const received due = co_await client.ask("GET", "/v1/due?count=3");
+    EXPECT_EQ(due.value()["jobs"].size(), 3u);
+    EXPECT_EQ(due.value()["jobs"][0]["tube"], "b");
+    const received rest =
+        co_await client.ask("GET", "/v1/due?count=3&cursor=" + due.value()["next"].get<std::string>());
+    EXPECT_EQ(rest.value()["jobs"].size(), 1u);
+    EXPECT_EQ(rest.value()["jobs"][0]["tube"], "x");
+    EXPECT_FALSE(rest.value().contains("next"));
+    const received of_a = co_await client.ask("GET", "/v1/due?prefix=a");
+    EXPECT_EQ(of_a.value()["jobs"].size(), 1u);
+    const received wrong = co_await client.ask("GET", "/v1/due?cursor=x");
+    EXPECT_EQ(wrong.wrong(), "400 parameter cursor");
+    const received all = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(all.value()["jobs"]["delayed"], 4);
+    EXPECT_EQ(all.value()["server"]["clients"], 1);
+    const received head = co_await client.ask("POST", "/v1/tubes");
+    EXPECT_EQ(head.status, 405);
+    co_await client.leave();
+  });
+}
+
+}  // namespace
+}  // namespace foliot::program::http
