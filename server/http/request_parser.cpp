@@ -1,6 +1,8 @@
 #include "request_parser.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include <boost/beast/http/empty_body.hpp>
@@ -142,7 +144,8 @@ request_parser::event request_parser::end_head() {
 bool request_parser::read_head() {
   beast::http::request_parser<beast::http::empty_body> library;
   library.header_limit(static_cast<std::uint32_t>(limits_.head));
-  library.body_limit(boost::none);
+  // Beast 1.74 takes `none` for less than any length.
+  library.body_limit(std::numeric_limits<std::uint64_t>::max());
   beast::error_code error;
   const std::size_t used = library.put(boost::asio::const_buffer(line_.data(), line_.size()), error);
   if (error || used != line_.size() || !library.is_header_done()) return false;
