@@ -38,6 +38,17 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
+/// Whether the text is a list of tokens between commas; elements may be empty.
+bool is_token_list(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t size = std::min(text.find(','), text.size());
+    const std::string_view element = trimmed(text.substr(0, size));
+    if (!element.empty() && !is_token(element)) return false;
+    text.remove_prefix(std::min(size + 1, text.size()));
+  }
+  return true;
+}
+
 /// Takes a line and its CR LF from the front of the head.
 std::string_view take_line(std::string_view& head) noexcept {
   const std::size_t end = std::min(head.find("\r\n"), head.size());
@@ -90,6 +101,10 @@ checked note_field(body_fields& all, std::string_view name, std::string_view val
   }
   if (equal_in_any_case(name, "expect") && !equal_in_any_case(value, "100-continue")) {
     return refusal{417, "expect", "the only expectation is `100-continue`"};
+  }
+  const bool is_connection = equal_in_any_case(name, "connection") || equal_in_any_case(name, "proxy-connection");
+  if (is_connection && !is_token_list(value)) {
+    return refusal{400, "connection", "Connection must be names between commas, such as `close`"};
   }
   if (!equal_in_any_case(name, "content-length")) return std::nullopt;
   all.has_length = true;

@@ -122,6 +122,16 @@ TEST(RequestSmuggling, NamesThatAreNoTokens) {
   EXPECT_EQ(events_of(with("X: a\0b\r\n"sv)), texts{"REFUSED 400"});
 }
 
+TEST(RequestSmuggling, ConnectionsThatAreNoNames) {
+  for (const char* const value : {"close keep-alive", "cl\x80se", "close;", "\"close\"", "a, b c", "="}) {
+    EXPECT_EQ(events_of(with("Connection: "s + value + "\r\n")), texts{"REFUSED 400"}) << value;
+    EXPECT_EQ(events_of(with("Proxy-Connection: "s + value + "\r\n")), texts{"REFUSED 400"}) << value;
+  }
+  for (const char* const value : {"", ",", "close", "a , b,,\tclose ,"}) {
+    EXPECT_EQ(events_of(with("Connection: "s + value + "\r\n")).size(), 2u) << value;
+  }
+}
+
 TEST(RequestSmuggling, Hosts) {
   EXPECT_EQ(events_of("GET / HTTP/1.1\r\n\r\n"), texts{"REFUSED 400"});
   EXPECT_EQ(events_of("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), texts{"REFUSED 400"});
