@@ -44,7 +44,7 @@ void authorized_client::refuse_scope(scope wanted) const {
 }
 
 void authorized_client::expect_scope(scope wanted) const {
-  if (by_.has_ended()) throw access_refused(access_refused::reason::ended, who() + " has ended");
+  if (by_->has_ended()) throw access_refused(access_refused::reason::ended, who() + " has ended");
   if (!allowed().may(wanted)) refuse_scope(wanted);
 }
 
@@ -60,17 +60,17 @@ void authorized_client::expect_all_tubes() const {
 }
 
 void authorized_client::tell_of_tube(std::string_view operation, std::string_view tube) const {
-  by_.tell_change(fmt::format("{}, tube {}", operation, quoted(tube)));
+  by_->tell_change(fmt::format("{}, tube {}", operation, quoted(tube)));
 }
 
 void authorized_client::tell_of_job(std::string_view operation, const jobs::job_name& job,
                                     std::string_view tube) const {
   if (const auto* const id = std::get_if<jobs::job_id>(&job)) {
     const std::string of_tube = tube.empty() ? std::string() : fmt::format(" of tube {}", quoted(tube));
-    return by_.tell_change(fmt::format("{}, job {}{}", operation, *id, of_tube));
+    return by_->tell_change(fmt::format("{}, job {}{}", operation, *id, of_tube));
   }
   const jobs::job_key& named = std::get<jobs::job_key>(job);
-  by_.tell_change(fmt::format("{}, key {} of tube {}", operation, quoted(named.key), quoted(named.tube)));
+  by_->tell_change(fmt::format("{}, key {} of tube {}", operation, quoted(named.key), quoted(named.tube)));
 }
 
 void authorized_client::use(std::string_view tube) {

@@ -91,11 +91,14 @@ Answer answer_of_no_job() {
 class authorized_client {
  public:
   /// Both must outlive it. Throws broker_full, broker_closed, store_failure.
-  authorized_client(jobs::broker& with, const rights_holder& by) : by_(by), client_(with) {}
+  authorized_client(jobs::broker& with, const rights_holder& by) : by_(&by), client_(with) {}
   authorized_client(const authorized_client&) = delete;
   authorized_client& operator=(const authorized_client&) = delete;
 
-  [[nodiscard]] const rights& allowed() const noexcept { return by_.held(); }
+  [[nodiscard]] const rights& allowed() const noexcept { return by_->held(); }
+  /// From now on it acts by other rights, as where each request brings its own. They must outlive what it does then.
+  /// Precondition: no operation is in flight, and no tube is watched.
+  void act_by(const rights_holder& other) noexcept { by_ = &other; }
 
   /// Throws access_refused if the operation is refused. execute() does the same.
   template <class Operation>
@@ -210,6 +213,8 @@ class authorized_client {
   }
   [[nodiscard]] std::optional<jobs::reservation> held(jobs::job_id id) const { return client_.held(id); }
   [[nodiscard]] std::size_t reservations() const noexcept { return client_.reservations(); }
+  /// As client::part_with(): what it holds, it may part with.
+  bool part_with(const jobs::reservation& token) noexcept { return client_.part_with(token); }
 
  private:
   void expect_scope(scope wanted) const;
@@ -225,7 +230,7 @@ class authorized_client {
     if constexpr (detail::may_be_told<Operation>) {
       constexpr const jobs::operation_facts& facts = jobs::facts_of<Operation>();
       const bool is_of_operators = facts.scope == scope::administer || facts.target == jobs::operation_target::by_tube;
-      if (!by_.is_audited() || !(is_of_operators || allowed().may(scope::administer))) return;
+      if (!by_->is_audited() || !(is_of_operators || allowed().may(scope::administer))) return;
       if constexpr (requires { what.tube; }) {
         tell_of_tube(facts.name, what.tube);
       } else if constexpr (requires { what.name; }) {
@@ -299,7 +304,7 @@ class authorized_client {
   task<jobs::tubes_answer> list_within(jobs::list_tubes what);
   task<jobs::due_answer> due_within(jobs::list_due what);
 
-  const rights_holder& by_;
+  const rights_holder* by_;
   jobs::client client_;
   std::size_t watched_ = 0;  // tubes
 };

@@ -127,7 +127,7 @@ class server {
         log_(log),
         brokers_(stores.all(), limits_of(options, stores.all().size())),
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
-        http_api_(brokers_.all(), options.max_job_size) {
+        http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log) {
     beanstalk_state_.certificates = certificates;
   }
 

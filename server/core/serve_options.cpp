@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "text/address_text.hpp"
 #include "text/duration_text.hpp"
 #include "text/failure.hpp"
+#include "text/printable.hpp"
 
 namespace foliot::program {
 
@@ -53,6 +55,20 @@ std::optional<runtime::address> listen_address(const std::string& option, const 
 std::optional<runtime::address> default_http_address(const std::optional<runtime::address>& beanstalk) {
   if (!beanstalk || beanstalk->is_local() || !is_closed_to_others(*beanstalk)) return std::nullopt;
   return runtime::address::parse("127.0.0.1:11380").value();
+}
+
+std::string host_name(const std::string& text) {
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_';
+  };
+  const bool is_name = !text.empty() && text.size() <= 253 && std::ranges::all_of(text, is_part) &&
+                       !text.starts_with('.') && !text.ends_with('.');
+  if (is_name) return text;
+  throw failure(
+      fmt::format("--host '{}' is no name of a machine: write one such as timers.example, without http:// and "
+                  "without a port; addresses need no --host",
+                  printable(text)));
 }
 
 std::string node_name(const std::string& asked, const std::optional<runtime::address>& listener) {

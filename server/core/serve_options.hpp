@@ -41,6 +41,8 @@ struct serve_options {
   std::optional<runtime::address> http;
   /// Whether nobody has asked for that address: where it is in use, the server does without it.
   bool http_is_default = false;
+  /// The names by which clients of HTTP reach the server, besides those of loopback.
+  std::vector<std::string> hosts;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
   std::size_t max_tubes = 100'000;
@@ -96,6 +98,9 @@ struct locks {
 /// Where clients of HTTP connect unless the user says so: at a port of loopback, if clients of beanstalk connect to a
 /// port of loopback. Elsewhere nowhere, so that a new version opens no door to those who have had none.
 [[nodiscard]] std::optional<runtime::address> default_http_address(const std::optional<runtime::address>& beanstalk);
+
+/// A value of --host: the name of a machine, without a scheme and a port. Throws failure.
+[[nodiscard]] std::string host_name(const std::string& text);
 
 /// The name of a node: `asked`, or else that of this machine and the address of the listener, which differs from those
 /// of all other nodes as long as the names of the machines do. Throws failure if `asked` is no name, or if it is empty

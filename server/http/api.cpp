@@ -3,6 +3,7 @@
 #include <array>
 #include <exception>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -18,7 +19,13 @@
 #include "job_requests.hpp"
 #include "look_requests.hpp"
 #include "problem.hpp"
+#include "request_access.hpp"
 #include "routes.hpp"
+#include "server/access/authority.hpp"
+#include "server/access/authorized_client.hpp"
+#include "server/access/digest.hpp"
+#include "server/access/rights.hpp"
+#include "server/core/byte_stream.hpp"
 #include "work_requests.hpp"
 
 namespace foliot::program::http {
@@ -100,17 +107,67 @@ problem problem_of_unavailable(const jobs::store_unavailable& why) {
           "unknown"};
 }
 
+/// The side of a connection whose request holds rights. A wait that was ended with them is a refusal.
+class side_with_rights final : public answering_side {
+ public:
+  side_with_rights(answering_side& below, const rights_holder& by) noexcept : below_(below), by_(by) {}
+
+  [[nodiscard]] task<bool> take_room(std::size_t bytes) override { return below_.take_room(bytes); }
+  [[nodiscard]] task<bool> wait_for(task<> what) override {
+    auto waiting = below_.wait_for(std::move(what));
+    const bool is_there = co_await waiting;
+    if (by_.has_ended()) throw access_refused(access_refused::reason::ended, "the rights have ended");
+    co_return is_there;
+  }
+
+ private:
+  answering_side& below_;
+  const rights_holder& by_;
+};
+
 class talk final : public conversation {
  public:
-  explicit talk(api_state& state) : state_(state), client_(state.brokers.for_next_connection()) {}
+  talk(api_state& state, byte_stream& peer)
+      : state_(state),
+        peer_(peer),
+        who_{peer.peer_address(), parse_digest(peer.certificate_fingerprint())},
+        holder_(std::in_place, nullptr, state.access.nothing(), nullptr),
+        client_(state.for_next_connection(), *holder_) {}
 
   std::optional<response> refuse(const request& head) override {
-    const std::optional<problem> wrong = state_.browsers.check(head);
-    if (!wrong) return std::nullopt;
-    return respond(*wrong);
+    if (const std::optional<problem> wrong = state_.browsers.check(head)) return respond(*wrong);
+    std::expected<admission, response> come = state_.access.admit(head, who_);
+    if (!come) return std::move(come.error());
+    act_by(std::move(*come), [this] { peer_.end_reading(); });  // wakes the task that waits, for bytes or for a job
+    return std::nullopt;
   }
 
   task<response> answer(request& what, answering_side& side) override {
+    response made;
+    side_with_rights with(side, *holder_);
+    try {
+      auto answering = answer_within_rights(what, with);
+      made = co_await answering;
+    } catch (const access_refused& error) {
+      made = respond_to(error);
+    }
+    act_by({state_.access.nothing()}, nullptr);
+    co_return made;
+  }
+
+  void note_sent() noexcept override {
+    for (const jobs::reservation& each : reserved_) client_.part_with(each);
+    reserved_.clear();
+  }
+
+ private:
+  /// From now on the connection acts by these rights, and by no others.
+  void act_by(admission come, std::function<void()> rights_ended) {
+    holder_.emplace(come.by, std::move(come.given), std::move(rights_ended));
+    client_.act_by(*holder_);
+  }
+
+  task<response> answer_within_rights(request& what, answering_side& side) {
     response made;
     std::optional<problem> wrong;
     try {
@@ -131,17 +188,11 @@ class talk final : public conversation {
     co_return made;
   }
 
-  void note_sent() noexcept override {
-    for (const jobs::reservation& each : reserved_) client_.part_with(each);
-    reserved_.clear();
-  }
-
- private:
   task<response> execute(request& what, answering_side& side) {
     const std::expected<target, problem> asked = parse_target(what.target);
     if (!asked) throw wrong_input(asked.error());
     const auto found = find_route<handler>(std::span(routes), what.method, asked->path);
-    if (found.which == nullptr) co_return respond_to_unknown(found.allowed);
+    if (found.which == nullptr) co_return respond_to_unknown(what, found.allowed);
     const bool is_raw = has_raw_body(what);
     if (is_raw && !is_put(found.which->handler)) {
       throw wrong_input(
@@ -154,7 +205,14 @@ class talk final : public conversation {
     co_return made;
   }
 
-  static response respond_to_unknown(const std::string& allowed) {
+  static response respond_to_unknown(const request& what, const std::string& allowed) {
+    const bool asks_for_methods = what.method == "OPTIONS" && (what.target == "*" || !allowed.empty());
+    if (asks_for_methods) {
+      response made{204};
+      made.fields.push_back(
+          {"Allow", allowed.empty() ? "GET, HEAD, POST, PUT, DELETE, OPTIONS" : allowed + ", OPTIONS"});
+      return made;
+    }
     if (allowed.empty()) return respond(problem{404, "there is nothing at this path", where::path, "path"});
     response made = respond(problem{405, "this path has other methods: " + allowed});
     made.fields.push_back({"Allow", allowed});
@@ -162,13 +220,16 @@ class talk final : public conversation {
   }
 
   api_state& state_;
-  jobs::client client_;
+  byte_stream& peer_;
+  const http_peer who_;
+  std::optional<rights_holder> holder_;  // of the request that has come
+  authorized_client client_;
   std::vector<jobs::reservation> reserved_;  // for the answer that is being sent
 };
 
 }  // namespace
 
-std::unique_ptr<conversation> api::begin() { return std::make_unique<talk>(state_); }
+std::unique_ptr<conversation> api::begin(byte_stream& peer) { return std::make_unique<talk>(state_, peer); }
 
 request_limits api::limits_for(std::size_t max_job_size) noexcept { return {.body = 2 * max_job_size + 65'536}; }
 

@@ -1,11 +1,14 @@
 // The interface of the server for programs in any language: JSON over HTTP. Which request does what is in the table of
 // routes (api.cpp); docs/serve/http.md has all of them for users.
 //
-// A request is refused by its head alone if the rules for browsers say so (browser_rules.hpp). Then its values are
-// gathered from its path, query and body (inputs.hpp), and the function of its route executes it. What is wrong with
-// the request becomes a problem with the name of the value that was wrong.
+// A request is refused by its head alone if the rules for browsers say so (browser_rules.hpp), or if it has no rights
+// (request_access.hpp). Then its values are gathered from its path, query and body (inputs.hpp), and the function of
+// its route executes it, by the rights of the request. What is wrong with the request becomes a problem with the name
+// of the value that was wrong.
 //
-// Each connection is a client of one of the brokers, so that its requests are executed in their order.
+// Each connection is a client of one of the brokers, so that its requests are executed in their order. Each request
+// holds the rights that it has shown, until it is answered: if they end before, a request that waits is answered with
+// 401, and the connection ends. A connection between two requests holds none, for a proxy may share it among clients.
 //
 // Thread safety: any task.
 #pragma once
@@ -17,19 +20,23 @@
 #include <vector>
 
 #include "call.hpp"
+#include "server/access/watched_tokens.hpp"
 #include "server/core/brokers.hpp"
+#include "server/core/byte_stream.hpp"
+#include "server/core/server_log.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
 
 class api final : public service {
  public:
-  /// `hosts`: see browser_rules.
-  api(program::brokers with, std::size_t max_job_size, std::vector<std::string> hosts = {})
-      : state_(std::move(with), max_job_size, std::move(hosts)) {}
+  /// `hosts`: see browser_rules; `tokens` and `log`: see request_access.
+  api(program::brokers with, std::size_t max_job_size, std::vector<std::string> hosts = {},
+      watched_tokens* tokens = nullptr, const server_log* log = nullptr)
+      : state_(std::move(with), max_job_size, std::move(hosts), tokens, log) {}
 
   /// Throws broker_full and broker_closed.
-  [[nodiscard]] std::unique_ptr<conversation> begin() override;
+  [[nodiscard]] std::unique_ptr<conversation> begin(byte_stream& peer) override;
   /// From now on new jobs are refused.
   void drain() noexcept { state_.draining = true; }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <foliot/runtime/net/address.hpp>
-
 #include "front_check.hpp"
 
 namespace foliot::program::http {
@@ -24,11 +22,6 @@ std::optional<std::string_view> name_in(std::string_view host) noexcept {
   return host.substr(0, colon);
 }
 
-bool is_ip_address(std::string_view name) {
-  const auto parsed = runtime::address::parse(std::string(name) + ":1");
-  return parsed.has_value() && !name.starts_with("unix");
-}
-
 /// The host and port of an origin such as http://localhost:11380; empty if it has none, as `null`.
 std::string_view host_of_origin(std::string_view origin) noexcept {
   const std::size_t scheme = origin.find("://");
@@ -39,15 +32,24 @@ std::string_view host_of_origin(std::string_view origin) noexcept {
 
 bool is_safe(std::string_view method) noexcept { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
-bool browser_rules::knows(std::string_view host) const {
+bool is_of_this_machine(const runtime::address& at) {
+  if (at.is_local()) return true;
+  const std::string text = at.to_string();
+  return text.starts_with("127.") || text.starts_with("[::1]:") || text.starts_with("[::ffff:127.");
+}
+
+browser_rules::host_kind browser_rules::kind_of(std::string_view host) const {
   const std::optional<std::string_view> name = name_in(host);
-  if (!name || name->empty()) return false;
+  if (!name || name->empty()) return host_kind::unknown;
   constexpr std::string_view local = "localhost";
   const std::string_view end = name->substr(name->size() - std::min(name->size(), local.size() + 1));
-  if (equal_in_any_case(*name, local) || equal_in_any_case(end, ".localhost")) return true;
-  if (std::ranges::any_of(hosts_, [&](const std::string& known) { return equal_in_any_case(known, *name); }))
-    return true;
-  return is_ip_address(*name);
+  if (equal_in_any_case(*name, local) || equal_in_any_case(end, ".localhost")) return host_kind::loopback;
+  if (std::ranges::any_of(hosts_, [&](const std::string& known) { return equal_in_any_case(known, *name); })) {
+    return host_kind::name;
+  }
+  const auto parsed = runtime::address::parse(std::string(*name) + ":1");
+  if (!parsed || parsed->is_local()) return host_kind::unknown;
+  return is_of_this_machine(*parsed) ? host_kind::loopback : host_kind::address;
 }
 
 std::optional<problem> browser_rules::check(const request& head) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,26 +15,44 @@
 #include "browser_rules.hpp"
 #include "inputs.hpp"
 #include "message.hpp"
+#include "request_access.hpp"
+#include "server/access/authorized_client.hpp"
+#include "server/access/watched_tokens.hpp"
 #include "server/core/brokers.hpp"
+#include "server/core/server_log.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
 
-/// What all connections share. Any task may use it.
-struct api_state {
-  api_state(program::brokers with, std::size_t largest_job, std::vector<std::string> hosts)
-      : brokers(std::move(with)), max_job_size(largest_job), browsers(std::move(hosts)) {}
+/// What all connections share. It has no way to the jobs but an authorized_client. Any task may use it.
+class api_state {
+ public:
+  /// `tokens` and `log`: see request_access.
+  api_state(program::brokers with, std::size_t largest_job, std::vector<std::string> hosts,
+            watched_tokens* tokens = nullptr, const server_log* log = nullptr)
+      : max_job_size(largest_job),
+        browsers(std::move(hosts)),
+        access(browsers, tokens, log),
+        brokers_(std::move(with)) {}
 
-  const program::brokers brokers;
+  /// The broker for the next connection: for its authorized_client.
+  [[nodiscard]] jobs::broker& for_next_connection() const noexcept { return brokers_.for_next_connection(); }
+  [[nodiscard]] jobs::broker_counters counters() const noexcept { return brokers_.counters(); }
+  [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const { return brokers_.clients_of(tube); }
+
   const std::size_t max_job_size;
   const browser_rules browsers;
+  const request_access access;
   /// Whether new jobs are refused, until the server is started again. Orders nothing.
   seam::atomic<bool> draining{false};
+
+ private:
+  const program::brokers brokers_;
 };
 
 struct call {
   api_state& state;
-  jobs::client& client;
+  authorized_client& client;  ///< by the rights of this request
   request& what;
   inputs in;
   bool is_raw;  ///< the request's body is the body of a job, and not JSON that describes the request

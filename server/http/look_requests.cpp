@@ -20,6 +20,7 @@
 
 #include "job_requests.hpp"
 #include "problem.hpp"
+#include "server/access/authorized_client.hpp"
 #include "times.hpp"
 
 namespace foliot::program::http {
@@ -66,6 +67,13 @@ jobs::list_due page_behind(inputs& in) {
   return page;
 }
 
+/// A tube that is being counted.
+struct counted_tube {
+  counted_tube(authorized_client& by, const std::string& tube) : answer(by.execute(jobs::count_tube{tube})) {}
+
+  jobs::in_flight<jobs::count_tube> answer;
+};
+
 }  // namespace
 
 task<response> show_tubes(call& by) {
@@ -81,12 +89,12 @@ task<response> show_tubes(call& by) {
   std::ranges::sort(known.tubes);
   const bool has_more = known.tubes.size() > count;
   if (has_more) known.tubes.resize(count);
-  std::deque<jobs::in_flight<jobs::count_tube>> counting;
-  for (const std::string& each : known.tubes) counting.emplace_back(by.client, jobs::count_tube{each});
+  std::deque<counted_tube> counting;
+  for (const std::string& each : known.tubes) counting.emplace_back(by.client, each);
   ordered_json all;
   all["tubes"] = ordered_json::array();
   for (std::size_t i = 0; i < known.tubes.size(); ++i) {
-    jobs::in_flight<jobs::count_tube>& one = counting[i];
+    jobs::in_flight<jobs::count_tube>& one = counting[i].answer;
     const jobs::count_answer counted = co_await one;
     ordered_json shown;
     shown["tube"] = known.tubes[i];
@@ -105,7 +113,7 @@ task<response> show_tube(call& by) {
   ordered_json all;
   all["tube"] = tube;
   add_counts(all, counted);
-  const jobs::tube_clients clients = by.state.brokers.clients_of(tube);
+  const jobs::tube_clients clients = by.state.clients_of(tube);
   all["watching"] = clients.watchers;
   all["waiting"] = clients.waiting;
   co_return respond_json(200, all);
@@ -141,7 +149,7 @@ task<response> show_statistics(call& by) {
   by.in.expect_no_others();
   auto counting = by.client.execute(jobs::count_all{});
   const jobs::count_answer counted = co_await counting;
-  const jobs::broker_counters counters = by.state.brokers.counters();
+  const jobs::broker_counters counters = by.state.counters();
   ordered_json all;
   add_counts(all["jobs"], counted);
   ordered_json& server = all["server"];

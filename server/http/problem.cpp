@@ -60,6 +60,7 @@ std::string_view phrase_of(int status) noexcept {
     case 417: return "Expectation Failed";
     case 421: return "Misdirected Request";
     case 422: return "Unprocessable Content";
+    case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
     case 500: return "Internal Server Error";
     case 501: return "Not Implemented";

@@ -10,6 +10,7 @@
 #include <foliot/runtime/task.hpp>
 
 #include "message.hpp"
+#include "server/core/byte_stream.hpp"
 
 namespace foliot::program::http {
 
@@ -54,8 +55,9 @@ class service {
   service& operator=(const service&) = delete;
   virtual ~service() = default;
 
-  /// A conversation for a new connection. The service must outlive it.
-  [[nodiscard]] virtual std::unique_ptr<conversation> begin() = 0;
+  /// A conversation for a new connection. Both must outlive it. It may end the reading from the connection, and must
+  /// neither read nor write there.
+  [[nodiscard]] virtual std::unique_ptr<conversation> begin(byte_stream& peer) = 0;
 };
 
 }  // namespace foliot::program::http

@@ -66,7 +66,12 @@ std::chrono::sys_seconds seconds_now() { return std::chrono::floor<std::chrono::
 
 session::session(service& by, held_memory& memory, byte_stream& peer, const request_limits& limits,
                  const session_times& times)
-    : peer_(peer), times_(times), memory_(memory, peer), with_(by.begin()), requests_(limits), buffer_(first_buffer) {}
+    : peer_(peer),
+      times_(times),
+      memory_(memory, peer),
+      with_(by.begin(peer)),
+      requests_(limits),
+      buffer_(first_buffer) {}
 
 task<> session::run() {
   while (!ends_ && !memory_.is_closed()) {

@@ -19,6 +19,7 @@
 #include "job_requests.hpp"
 #include "problem.hpp"
 #include "reservation_text.hpp"
+#include "server/access/authorized_client.hpp"
 #include "server/beanstalk/command_line.hpp"
 #include "times.hpp"
 
@@ -74,7 +75,7 @@ wanted_jobs read_wanted(inputs& in) {
 }
 
 /// Jobs that are ready now.
-task<> claim_ready(jobs::client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
+task<> claim_ready(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
   const auto count = static_cast<std::uint32_t>(wanted.count - into.size());
   auto claiming = by.execute(jobs::claim{wanted.tubes, count, most_bytes});
   jobs::claim_answer got = co_await claiming;
@@ -84,7 +85,7 @@ task<> claim_ready(jobs::client& by, const wanted_jobs& wanted, std::vector<jobs
 /// Watches tubes while a reserve waits.
 class watching {
  public:
-  watching(jobs::client& by, const std::vector<std::string>& tubes) : by_(by), tubes_(tubes) {
+  watching(authorized_client& by, const std::vector<std::string>& tubes) : by_(by), tubes_(tubes) {
     for (const std::string& each : tubes_) by_.watch(each);
   }
   watching(const watching&) = delete;
@@ -94,14 +95,15 @@ class watching {
   }
 
  private:
-  jobs::client& by_;
+  authorized_client& by_;
   const std::vector<std::string>& tubes_;
 };
 
 /// Waits for the first job.
-task<> wait_for_job(jobs::client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
+task<> wait_for_job(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
   const watching while_it_waits(by, wanted.tubes);
-  jobs::reserve_answer got = co_await by.reserve(duration(wanted.wait));
+  auto reserving = by.reserve(duration(wanted.wait));
+  jobs::reserve_answer got = co_await reserving;
   if (got.job) into.push_back(std::move(*got.job));
 }
 

@@ -114,6 +114,7 @@ void choose_listeners(arguments& all) {
   all.options.http_is_default = all.http.empty();
   all.options.http = all.options.http_is_default ? default_http_address(all.options.beanstalk)
                                                  : listen_address("--http", all.http, locks_of(all));
+  for (std::string& each : all.options.hosts) each = host_name(each);
 }
 
 /// Completes the options of a server over a database.
@@ -144,6 +145,14 @@ void add_listeners(CLI::App& line, arguments& all) {
       ->check([](const std::string& text) {
         return text.empty() ? std::string("'' is no address: name one, or off") : std::string();
       })
+      ->group("Who may connect");
+  line.add_option("--host", all.options.hosts,
+                  "A name by which clients of HTTP reach the server, besides\n"
+                  "localhost, as where a proxy passes it on; they need access\n"
+                  "tokens then. May come several times")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group("Who may connect");
   const auto file = [&line](const char* name, std::string& path, const char* text) {
     return line.add_option(name, path, text)

@@ -58,5 +58,15 @@ TEST(ListenAddress, OthersNeedBothLocksOrTheUsersWord) {
   }
 }
 
+TEST(HostName, IsANameAlone) {
+  for (const char* const name : {"timers", "timers.example", "a-b_c.example", "192.0.2.1"}) {
+    EXPECT_EQ(host_name(name), name);
+  }
+  for (const char* const text : {"", "http://timers.example", "timers.example:80", "timers.example/", ".example",
+                                 "timers.", "a b", "a\r\nb", "*", "*.example", "[::1]"}) {
+    EXPECT_THROW(static_cast<void>(host_name(text)), failure) << text;
+  }
+}
+
 }  // namespace
 }  // namespace foliot::program

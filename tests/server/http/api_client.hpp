@@ -8,17 +8,21 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <foliot/core/virtual_clock.hpp>
+#include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
 #include "jobs/kit/broker_world.hpp"
+#include "server/access/watched_tokens.hpp"
 #include "server/core/held_memory.hpp"
+#include "server/core/server_log.hpp"
 #include "server/core/simulated_stream.hpp"
 #include "server/http/api.hpp"
 #include "server/http/protocol.hpp"
@@ -57,12 +61,16 @@ struct extras {
 
   std::string fields;  // with their line ends
   std::string body;
+  std::string host = "localhost";
 };
 
 struct http_server : foliot::test::broker_world {
   static constexpr std::size_t largest_job = 10'000;
 
-  explicit http_server(const virtual_clock& time) : broker_world(time, limits()), speaks_to(jobs, largest_job) {}
+  /// `tokens`, `log` and `hosts`: see api.
+  explicit http_server(const virtual_clock& time, watched_tokens* tokens = nullptr, const server_log* log = nullptr,
+                       std::vector<std::string> hosts = {})
+      : broker_world(time, limits()), speaks_to(jobs, largest_job, std::move(hosts), tokens, log) {}
 
   static jobs::broker_limits limits() {
     jobs::broker_limits limits;
@@ -75,22 +83,49 @@ struct http_server : foliot::test::broker_world {
   protocol speaks{speaks_to, memory_of_clients, api::limits_for(largest_job)};
 };
 
+/// The server's end of a connection whose client has an address and a certificate.
+class stream_of_known final : public byte_stream {
+ public:
+  stream_of_known(std::unique_ptr<byte_stream> below, runtime::address from, std::string certificate)
+      : below_(std::move(below)), from_(from), certificate_(std::move(certificate)) {}
+
+  task<runtime::or_error<std::size_t>> read_some(std::span<char> into) override { return below_->read_some(into); }
+  task<runtime::or_error<std::size_t>> write_some(std::string_view from) override { return below_->write_some(from); }
+  void set_read_deadline(instant deadline) override { below_->set_read_deadline(deadline); }
+  void set_read_deadline(duration from_now) override { below_->set_read_deadline(from_now); }
+  void set_write_deadline(duration from_now) override { below_->set_write_deadline(from_now); }
+  task<> close_write() override { return below_->close_write(); }
+  void end_reading() noexcept override { below_->end_reading(); }
+  void close() noexcept override { below_->close(); }
+  [[nodiscard]] bool peer_has_ended() const noexcept override { return below_->peer_has_ended(); }
+  [[nodiscard]] runtime::address peer_address() const noexcept override { return from_; }
+  [[nodiscard]] std::string certificate_fingerprint() const override { return certificate_; }
+
+ private:
+  const std::unique_ptr<byte_stream> below_;
+  const runtime::address from_;
+  const std::string certificate_;
+};
+
 /// A connection, and the session at its other end.
 class http_client {
  public:
-  explicit http_client(http_server& of) : ends_(program::test::simulated_stream::pair()) {
+  explicit http_client(http_server& of, std::string_view from = "127.0.0.1:4000", std::string certificate = {})
+      : ends_(program::test::simulated_stream::pair()) {
+    ends_.first = std::make_unique<stream_of_known>(std::move(ends_.first), runtime::address::parse(from).value(),
+                                                    std::move(certificate));
     serving_ = runtime::spawn(serve(of, *ends_.first), "session");
   }
 
   task<> send(std::string method, std::string target, extras more = extras()) {
-    std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n{}", method, target, more.fields);
+    std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n{}", method, target, more.host, more.fields);
     if (!more.body.empty()) text += fmt::format("Content-Length: {}\r\n", more.body.size());
     text += "\r\n" + more.body;
     const bool is_written = co_await write_all(*ends_.second, text);
     EXPECT_TRUE(is_written);
   }
-  /// The next response; status 0 if the connection ends before.
-  task<received> read() {
+  /// The next response; status 0 if the connection ends before. That to a HEAD has no body.
+  task<received> read(bool has_body = true) {
     received got;
     while (!got.head.ends_with("\r\n\r\n")) {
       char one = 0;
@@ -100,7 +135,7 @@ class http_client {
     }
     got.status = number_behind(got.head, "HTTP/1.1 ");
     const auto length = static_cast<std::size_t>(number_behind(got.head, "Content-Length: "));
-    while (got.body.size() < length) {
+    while (has_body && got.body.size() < length) {
       std::string piece(length - got.body.size(), '\0');
       const auto count = co_await ends_.second->read_some(std::span(piece));
       if (!count || *count == 0) co_return received();
@@ -120,6 +155,12 @@ class http_client {
     received got = co_await asking;
     co_return got;
   }
+  task<> write(std::string text) {
+    const bool is_written = co_await write_all(*ends_.second, text);
+    EXPECT_TRUE(is_written);
+  }
+  /// Whether the server has ended the connection.
+  [[nodiscard]] bool has_ended() const noexcept { return ends_.second->peer_has_ended(); }
   task<> leave() {
     ends_.second->close();
     co_await serving_.join();
@@ -151,11 +192,12 @@ task<> run_server(http_server& in, Body& body) {
   co_await running.join();
 }
 
-/// Runs `body`, whose clients must have left in the end.
+/// Runs `body`, whose clients must have left in the end. For `tokens`, `log` and `hosts` see api.
 template <class Body>
-void with_server(Body body) {
+void with_server(Body body, watched_tokens* tokens = nullptr, const server_log* log = nullptr,
+                 std::vector<std::string> hosts = {}) {
   virtual_clock clock;
-  http_server one(clock);
+  http_server one(clock, tokens, log, std::move(hosts));
   foliot::test::on_virtual_time(clock, run_server(one, body));
   const check_result broker = one.jobs.check();
   EXPECT_TRUE(broker) << broker.error();

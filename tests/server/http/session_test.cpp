@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 /// Answers with what it was asked. Refuses what begins with /no, takes room for /large, and ends behind /last.
 class echo final : public service {
  public:
-  std::unique_ptr<conversation> begin() override { return std::make_unique<talk>(*this); }
+  std::unique_ptr<conversation> begin(byte_stream& /*peer*/) override { return std::make_unique<talk>(*this); }
 
   std::vector<std::string> answered;
 

@@ -1,0 +1,132 @@
+#include "request_access.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "front_check.hpp"
+#include "problem.hpp"
+#include "server/access/access_token.hpp"
+#include "server/access/failed_attempts.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+constexpr std::string_view how_to_show = "send `Authorization: Bearer` and an access token";
+
+/// Whether a request has come by way of a proxy, which says so.
+bool is_forwarded(const request& head) noexcept {
+  return std::ranges::any_of(head.fields, [](const field& each) {
+    return each.name == "forwarded" || each.name == "via" || each.name == "x-real-ip" ||
+           each.name.starts_with("x-forwarded-");
+  });
+}
+
+/// Whether it only asks whether the server lives, or can work.
+bool is_probe(const request& head) noexcept {
+  const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
+  const bool only_looks = head.method == "GET" || head.method == "HEAD";
+  const bool has_body = head.find("content-length").has_value() || head.find("transfer-encoding").has_value();
+  return only_looks && !has_body && (path == "/health" || path == "/ready");
+}
+
+/// RFC 6750: `error` says what is wrong with what was shown.
+response respond_unauthorized(std::string_view detail, std::string_view error = "") {
+  response made = respond(problem{401, std::string(detail), where::header, "authorization"});
+  made.fields.push_back(
+      {"WWW-Authenticate", error.empty() ? std::string("Bearer") : fmt::format("Bearer error=\"{}\"", error)});
+  return made;
+}
+
+/// What comes behind `Bearer` and blanks; nothing if the field has another form.
+std::optional<std::string_view> bearer_in(std::string_view value) noexcept {
+  constexpr std::string_view scheme = "bearer ";
+  if (!equal_in_any_case(value.substr(0, scheme.size()), scheme)) return std::nullopt;
+  value.remove_prefix(scheme.size());
+  while (value.starts_with(' ')) value.remove_prefix(1);
+  return value;
+}
+
+}  // namespace
+
+bool request_access::comes_from_elsewhere(const request& head, const http_peer& from) const {
+  if (is_forwarded(head)) return true;
+  const browser_rules::host_kind at = rules_.kind_of(head.find("host").value_or("localhost"));
+  if (at == browser_rules::host_kind::name) return true;
+  return at == browser_rules::host_kind::address && is_of_this_machine(from.from);
+}
+
+std::expected<admission, response> request_access::admit(const request& head, const http_peer& from) const {
+  if (is_probe(head)) return admission{nothing_};
+  if (tokens_ == nullptr) {
+    if (!comes_from_elsewhere(head, from)) return admission{everything_};
+    return std::unexpected(respond_unauthorized(
+        "a request by way of a proxy, or to a name or an address of another machine, needs an access token, and this "
+        "server has no file of them: start it with --tokens"));
+  }
+  if (const auto shown = head.find("authorization")) return admit_by(*shown, from);
+  if (!from.certificate || is_forwarded(head)) return std::unexpected(respond_unauthorized(how_to_show));
+  if (auto given = tokens_->who().of_certificate(*from.certificate))
+    return admission{std::move(given), &tokens_->who()};
+  return std::unexpected(respond_unauthorized("the client's certificate has no entry in the file of access tokens"));
+}
+
+std::expected<admission, response> request_access::admit_by(std::string_view shown, const http_peer& from) const {
+  const std::optional<std::string_view> text = bearer_in(shown);
+  if (!text) return std::unexpected(refuse_shown(how_to_show, from));
+  if (auto given = tokens_->who().of_token(*text)) return admission{std::move(given), &tokens_->who()};
+  const auto token = access_token::parse(*text);
+  if (!token && token.error() == token_flaw::mistyped) {
+    return std::unexpected(refuse_shown("the access token has a typing error", from));
+  }
+  if (!token) return std::unexpected(refuse_shown("that is no access token: they begin with `foliot_`", from));
+  return std::unexpected(refuse_shown(
+      "the access token lets nobody in: it was revoked, or has ended", from,
+      fmt::format("an access token from {} lets nobody in: it was revoked, or has ended", from.from.to_string())));
+}
+
+response request_access::refuse_shown(std::string_view detail, const http_peer& from,
+                                      const std::string& warning) const {
+  using enum failed_attempts::verdict;
+  const failed_attempts::verdict deserved = tokens_->attempts().note_failure(from.from);
+  if (deserved == ignored) {
+    response made = respond(problem{429,
+                                    "too many requests from this address have shown no access token that lets "
+                                    "them in: those that show one are served"});
+    made.fields.push_back(
+        {"Retry-After", std::to_string(failed_attempts::window.to_chrono() / std::chrono::seconds(1))});
+    return made;
+  }
+  if (deserved == last) {
+    log_->warning("access", fmt::format("too many failed attempts to show an access token from {}: for a minute they "
+                                        "get 429",
+                                        from.from.to_string()));
+  }
+  if (!warning.empty()) log_->warning("access", warning);
+  return respond_unauthorized(detail, "invalid_token");
+}
+
+problem problem_of(const access_refused& why) {
+  using enum access_refused::reason;
+  if (why.why() == ended) {
+    return {401, "the access of this request has ended, or was revoked", where::header, "authorization", "ended"};
+  }
+  return {403, why.what(), where::nothing, "", why.why() == no_scope ? "no_scope" : "no_tube"};
+}
+
+response respond_to(const access_refused& why) {
+  using enum access_refused::reason;
+  response made = respond(problem_of(why));
+  if (why.why() == ended) {
+    made.fields.push_back({"WWW-Authenticate", "Bearer error=\"invalid_token\""});
+    made.closes = true;
+  } else if (why.why() == no_scope) {
+    made.fields.push_back({"WWW-Authenticate", "Bearer error=\"insufficient_scope\""});
+  }
+  return made;
+}
+
+}  // namespace foliot::program::http

@@ -1,0 +1,150 @@
+"""`foliot serve --tokens` as clients of HTTP see it: who comes in, whose requests end, and what the log does not say."""
+import http.client
+import json
+import signal
+import socket
+import threading
+import time
+
+from kit.beanstalk_client import PATIENCE
+from kit.program_case import ProgramCase, main
+
+
+class LocalConnection(http.client.HTTPConnection):
+    """To a socket file: no port that another process could take meanwhile."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(str(self.path))
+
+
+class HttpAccess(ProgramCase):
+    def setUp(self):
+        super().setUp()
+        self.tokens = self.here / "tokens"
+        self.path = self.here / "http"
+        self.admin = self.make("admin", "put,reserve,look,change,administer")
+
+    def make(self, name, scopes, *more):
+        return self.expect_done("token", "make", self.tokens, "--name", name, "--scopes", scopes, "--ends", "never",
+                                *more).strip()
+
+    def begin(self, *arguments):
+        self.server = self.start("serve", "--memory", "--beanstalk", f"unix:{self.here / 'beanstalk'}", "--http",
+                                 f"unix:{self.path}", "--tokens", self.tokens, *arguments)
+        self.addCleanup(self.server.stdout.close)
+        self.addCleanup(self.server.stderr.close)
+        self.addCleanup(self.server.wait)
+        self.addCleanup(self.server.kill)
+        self.wait_for_status("/ready", 200)
+
+    def wait_for_status(self, target, wanted):
+        until = time.monotonic() + PATIENCE
+        seen = None
+        while seen != wanted:
+            self.assertLess(time.monotonic(), until, seen)
+            time.sleep(0.01)
+            try:
+                seen = self.ask("GET", target)[0]
+            except OSError as why:
+                self.assertIsNone(self.server.poll())
+                seen = why
+
+    def ask(self, method, target, token=None, body=None, fields=None):
+        """The status, the value of the answer, and its fields."""
+        connection = LocalConnection(self.path)
+        try:
+            headers = dict(fields or {})
+            if token is not None:
+                headers["Authorization"] = f"Bearer {token}"
+            connection.request(method, target, body=body, headers=headers)
+            response = connection.getresponse()
+            text = response.read()
+            return response.status, json.loads(text) if text else None, response.headers
+        finally:
+            connection.close()
+
+    def waiting_poll(self, token):
+        """A reserve that waits for a job, and the list that its answer will be in."""
+        answers = []
+        poll = threading.Thread(target=lambda: answers.append(
+            self.ask("POST", "/v1/reserve?tube=mail&timeout=1h", token)))
+        poll.start()
+        self.addCleanup(poll.join)
+        self.addCleanup(self.server.kill)  # before it is waited for
+        return poll, answers
+
+    def wait_for_waiting(self, count):
+        until = time.monotonic() + PATIENCE
+        while self.ask("GET", "/v1/statistics", self.admin)[1]["server"]["waiting"] != count:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+
+    def test_each_request_shows_a_token(self):
+        self.begin()
+        for method, target in [("GET", "/v1/statistics"), ("POST", "/v1/jobs?tube=mail"), ("GET", "/nothing")]:
+            status, value, fields = self.ask(method, target)
+            self.assertEqual((status, value["status"], fields["WWW-Authenticate"]), (401, 401, "Bearer"))
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", self.admin, b"hello")[0], 201)
+        narrow = self.make("narrow", "put", "--tubes", "mail")
+        self.server.send_signal(signal.SIGHUP)
+        until = time.monotonic() + PATIENCE
+        while self.ask("POST", "/v1/jobs?tube=mail", narrow, b"hello")[0] == 401:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.2)
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=bill", narrow, b"hello")[1]["outcome"], "no_tube")
+        self.assertEqual(self.ask("DELETE", "/v1/jobs/1", narrow)[1]["outcome"], "no_scope")
+
+    def test_a_revoked_token_ends_its_long_poll_alone(self):
+        other = self.make("other", "reserve,put")
+        leaving = self.make("leaving", "reserve")
+        self.begin()
+        ends, ended = self.waiting_poll(leaving)
+        stays, got = self.waiting_poll(other)
+        self.wait_for_waiting(2)
+        self.expect_done("token", "revoke", self.tokens, leaving.split("_")[1])
+        ends.join(PATIENCE)
+        self.assertEqual(ended[0][0], 401)
+        self.assertEqual(self.ask("POST", "/v1/reserve?tube=mail", leaving)[0], 401)
+        self.wait_for_waiting(1)
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", other, b"hello")[0], 201)
+        stays.join(PATIENCE)
+        self.assertEqual(got[0][1]["jobs"][0]["text"], "hello")
+
+    def test_ready_tells_of_a_file_with_a_mistake(self):
+        self.begin()
+        right = self.tokens.read_text()
+        self.tokens.write_text(right + "[token]\n")
+        self.wait_for_status("/ready", 503)
+        self.assertEqual(self.ask("GET", "/health")[0], 200)
+        self.assertEqual(self.ask("GET", "/v1/tubes", self.admin)[0], 200)
+        self.tokens.write_text(right)
+        self.wait_for_status("/ready", 200)
+
+    def test_the_log_has_no_secret(self):
+        self.begin()
+        wrong = self.admin[:-1] + ("a" if self.admin[-1] != "a" else "b")
+        statuses = [self.ask("GET", "/v1/tubes", each)[0] for each in 6 * [wrong, self.admin + "x"]]
+        self.assertEqual(statuses, 10 * [401] + 2 * [429])
+        self.assertEqual(self.ask("GET", "/v1/tubes", self.admin)[0], 200)
+        self.server.send_signal(signal.SIGTERM)
+        _, log = self.server.communicate(timeout=PATIENCE)
+        self.assertIn(b"too many failed attempts", log)
+        self.assertNotIn(self.admin.split("_")[2].encode(), log)
+        self.assertNotIn(wrong.split("_")[2].encode(), log)
+
+    def test_the_hosts_that_it_knows(self):
+        self.begin("--host", "timers.example")
+        for host, status in [("timers.example", 401), ("evil.example", 421), ("localhost", 401)]:
+            self.assertEqual(self.ask("GET", "/v1/tubes", fields={"Host": host})[0], status, host)
+        self.assertEqual(self.ask("GET", "/v1/tubes", self.admin, fields={"Host": "timers.example"})[0], 200)
+        self.expect_error("--host 'http://a' is no name of a machine", "serve", "--memory", "--host", "http://a", code=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,410 @@
+// Who may come in over HTTP: access tokens and certificates, requests that come from elsewhere, and rights that end
+// while a request waits. On virtual time.
+#include "server/http/request_access.hpp"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <foliot/jobs/calls.hpp>
+#include <foliot/runtime/run.hpp>
+
+#include "jobs/kit/temporary_folder.hpp"
+#include "server/access/access_token.hpp"
+#include "server/http/api_client.hpp"
+
+namespace foliot::program::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+using words = std::vector<std::string>;
+
+scope_set scopes_of(std::initializer_list<scope> which) {
+  scope_set all;
+  for (const scope each : which) all.add(each);
+  return all;
+}
+
+/// A server with a file of access tokens.
+class RequestAccess : public testing::Test {
+ protected:
+  RequestAccess() { write(entry_of(token_)); }
+
+  [[nodiscard]] static access_entry entry(const std::string& token, scope_set scopes, words prefixes) {
+    access_entry made;
+    made.given = std::make_shared<const rights>(std::string(access_token::parse(token)->id()), "a test", scopes,
+                                                std::move(prefixes), instant::never(), sha256_of(token));
+    return made;
+  }
+  [[nodiscard]] static std::string entry_of(const std::string& token, scope_set scopes = scope_set::all(),
+                                            words prefixes = {""}) {
+    return text_of(entry(token, scopes, std::move(prefixes)));
+  }
+  void write(std::string_view text) const {
+    std::ofstream(path_) << text;
+    ::chmod(path_.c_str(), 0600);
+  }
+  [[nodiscard]] static extras shows(const std::string& token, std::string body = {}) {
+    return extras("Authorization: Bearer " + token + "\r\n", std::move(body));
+  }
+  /// Runs `body` with a server that has read the file.
+  void with_tokens(const std::function<task<>(http_server&, watched_tokens&)>& body, words hosts = {}) {
+    watched_tokens tokens(path_, log_);
+    const auto live = [&](http_server& in) -> task<> { return body(in, tokens); };
+    with_server(live, &tokens, &log_, std::move(hosts));
+  }
+  [[nodiscard]] std::size_t times_logged(std::string_view text) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(lines_, [&](const std::string& each) { return each.contains(text); }));
+  }
+
+  foliot_test::temporary_folder folder_;
+  const std::string path_ = folder_.path() + "/tokens";
+  const std::string token_ = access_token::make();
+  words lines_;
+  virtual_clock time_of_log_;
+  const server_log log_{false, time_of_log_, [this](std::string_view line) { lines_.emplace_back(line); }};
+};
+
+/// Asks, and returns the status and the value of WWW-Authenticate.
+task<std::string> outcome(http_client& by, std::string method, std::string target, extras more = extras()) {
+  const received got = co_await by.ask(std::move(method), std::move(target), std::move(more));
+  constexpr std::string_view name = "WWW-Authenticate: ";
+  const std::size_t at = got.head.find(name);
+  if (at == std::string::npos) co_return std::to_string(got.status);
+  const std::string rest = got.head.substr(at + name.size());
+  co_return fmt::format("{} {}", got.status, rest.substr(0, rest.find('\r')));
+}
+
+TEST_F(RequestAccess, EachRequestShowsAToken) {
+  with_tokens([this](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    for (const std::string target :
+         {"/v1/jobs?tube=mail", "/v1/nothing", "/", "/health/", "/healthy", "/v1/statistics"}) {
+      const std::string without = co_await outcome(client, "GET", target);
+      EXPECT_EQ(without, "401 Bearer") << target;
+    }
+    const std::string put = co_await outcome(client, "POST", "/v1/jobs?tube=mail", shows(token_));
+    EXPECT_EQ(put, "201");
+    const std::string next = co_await outcome(client, "POST", "/v1/jobs?tube=mail");
+    EXPECT_EQ(next, "401 Bearer") << "the token of a request is none of the next one";
+    extras other_case("authorization: BEARER  " + token_ + "\r\n");
+    const std::string again = co_await outcome(client, "GET", "/v1/jobs/1", std::move(other_case));
+    EXPECT_EQ(again, "200");
+    co_await client.leave();
+  });
+  EXPECT_EQ(times_logged(token_), 0u);
+}
+
+TEST_F(RequestAccess, WhatIsShownWronglyIsToldAndCounted) {
+  with_tokens([this](http_server& in, watched_tokens&) -> task<> {
+    std::string mistyped = token_;
+    mistyped.back() = mistyped.back() == 'a' ? 'b' : 'a';
+    const words wrong = {"Bearer " + access_token::make(),
+                         "Bearer " + mistyped,
+                         "Bearer",
+                         "Bearer x",
+                         "Basic " + token_,
+                         token_,
+                         "Bearer " + token_ + " x",
+                         "Bearer=" + token_,
+                         "",
+                         "Bearer " + token_ + "," + token_};
+    http_client client(in);
+    http_client other(in, "192.0.2.7:4000");
+    for (const std::string& each : wrong) {
+      extras more("Authorization: " + each + "\r\n");
+      const received got = co_await client.ask("GET", "/v1/jobs/1", std::move(more));
+      EXPECT_EQ(got.status, 401) << each;
+      EXPECT_TRUE(got.head.contains("WWW-Authenticate: Bearer error=\"invalid_token\"\r\n")) << got.head;
+      EXPECT_FALSE(got.body.contains(token_.substr(20))) << "no secret in an answer";
+    }
+    const received many = co_await client.ask("GET", "/v1/jobs/1", shows("x"));
+    EXPECT_EQ(many.status, 429);
+    EXPECT_TRUE(many.head.contains("Retry-After: 60\r\n")) << many.head;
+    const std::string right = co_await outcome(client, "GET", "/v1/tubes", shows(token_));
+    EXPECT_EQ(right, "200") << "others of the same address do not pay for it";
+    const std::string elsewhere = co_await outcome(other, "GET", "/v1/tubes", shows("x"));
+    EXPECT_EQ(elsewhere, "401 Bearer error=\"invalid_token\"");
+    const std::string nothing = co_await outcome(client, "GET", "/v1/tubes");
+    EXPECT_EQ(nothing, "401 Bearer") << "it has shown nothing wrong";
+    co_await client.leave();
+    co_await other.leave();
+  });
+  EXPECT_GE(times_logged("an access token from 127.0.0.1:4000 lets nobody in"), 1u);
+  EXPECT_EQ(times_logged(token_.substr(20)), 0u) << "no secret in the log";
+}
+
+/// By the head alone: the body of the request never comes.
+TEST_F(RequestAccess, IsDecidedBeforeTheBody) {
+  with_tokens([](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    co_await client.write(
+        "POST /v1/jobs?tube=mail HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\nExpect: 100-continue\r\n\r\n");
+    const received got = co_await client.read();
+    EXPECT_EQ(got.status, 401);
+    EXPECT_TRUE(got.head.contains("Connection: close\r\n")) << got.head;
+    co_await client.leave();
+  });
+}
+
+TEST_F(RequestAccess, ProbesNeedNone) {
+  with_tokens([](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    for (const std::string target : {"/health", "/ready", "/ready?"}) {
+      const received got = co_await client.ask("GET", target, extras("X-Forwarded-For: 192.0.2.1\r\n"));
+      EXPECT_EQ(got.status, 200) << got.body;
+      co_await client.send("HEAD", target);
+      const received head = co_await client.read(false);
+      EXPECT_EQ(head.status, 200);
+      co_await client.send("POST", target);
+      const received post = co_await client.read();
+      EXPECT_EQ(post.status, 401);
+    }
+    const received with_body = co_await client.ask("GET", "/ready", extras("", "x"));
+    EXPECT_EQ(with_body.status, 401) << "no body is read of a client without access";
+    co_await client.leave();
+  });
+}
+
+TEST_F(RequestAccess, IsNotReadyWhileTheFileHasAMistake) {
+  watched_tokens tokens(path_, log_);
+  const auto ask = [&](std::string target) {
+    int status = 0;
+    const auto live = [&](http_server& in) -> task<> {
+      http_client client(in);
+      const received got = co_await client.ask("GET", std::move(target));
+      status = got.status;
+      co_await client.leave();
+    };
+    with_server(live, &tokens, &log_);
+    return status;
+  };
+  const auto look_twice = [&] {
+    runtime::run([&]() -> task<> {
+      co_await tokens.look();
+      co_await tokens.look();
+    });
+  };
+  EXPECT_EQ(ask("/ready"), 200);
+  write("[token]\n");
+  look_twice();
+  EXPECT_EQ(ask("/ready"), 503);
+  EXPECT_EQ(ask("/health"), 200);
+  write(entry_of(token_));
+  look_twice();
+  EXPECT_EQ(ask("/ready"), 200);
+}
+
+TEST_F(RequestAccess, RightsAreLimitedToScopesAndTubes) {
+  const std::string narrow = access_token::make();
+  write(entry_of(token_) + entry_of(narrow, scopes_of({scope::put, scope::look, scope::reserve}), {"mail."}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const auto put = [&](std::string tube, const std::string& token) -> task<int> {
+      const received done = co_await client.ask("POST", "/v1/jobs?tube=" + tube, shows(token, "hello"));
+      co_return done.status;
+    };
+    const int hidden = co_await put("bill", token_);  // job 1
+    const int own = co_await put("mail.in", narrow);  // job 2
+    EXPECT_EQ(hidden, 201);
+    EXPECT_EQ(own, 201);
+
+    const received tube = co_await client.ask("POST", "/v1/jobs?tube=bill", shows(narrow, "hello"));
+    EXPECT_EQ(tube.wrong(), "403 no_tube");
+    EXPECT_TRUE(tube.body.contains("'bill'")) << tube.body;
+    const received scope = co_await client.ask("DELETE", "/v1/jobs/2", shows(narrow));
+    EXPECT_EQ(scope.wrong(), "403 no_scope");
+    EXPECT_TRUE(scope.body.contains("'change'")) << scope.body;
+    EXPECT_TRUE(scope.head.contains("WWW-Authenticate: Bearer error=\"insufficient_scope\"")) << scope.head;
+    const received seen = co_await client.ask("GET", "/v1/jobs/2", shows(narrow));
+    EXPECT_EQ(seen.status, 200);
+    const received tubes = co_await client.ask("GET", "/v1/tubes", shows(narrow));
+    EXPECT_EQ(tubes.value()["tubes"].size(), 1u) << tubes.body;
+    const received all = co_await client.ask("GET", "/v1/statistics", shows(narrow));
+    EXPECT_EQ(all.wrong(), "403 no_tube");
+    co_await client.leave();
+  });
+}
+
+/// Byte by byte, but for the date and the id itself.
+TEST_F(RequestAccess, WhatIsOutOfTheRightsIsAsIfItWereNotThere) {
+  const std::string narrow = access_token::make();
+  write(entry_of(token_) + entry_of(narrow, scope_set::all(), {"mail."}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const received put = co_await client.ask("POST", "/v1/jobs?tube=bill", shows(token_, "secret"));
+    EXPECT_EQ(put.status, 201);
+    for (const auto& [method, rest] : std::vector<std::pair<std::string, std::string>>{
+             {"GET", ""}, {"DELETE", ""}, {"POST", "/reschedule?delay=1s"}, {"POST", "/fire"}, {"POST", "/kick"}}) {
+      const received hidden = co_await client.ask(method, "/v1/jobs/1" + rest, shows(narrow));
+      const received none = co_await client.ask(method, "/v1/jobs/9" + rest, shows(narrow));
+      EXPECT_EQ(hidden.status, 404) << method << rest << hidden.body;
+      EXPECT_EQ(hidden.head, none.head) << method << rest;
+      EXPECT_EQ(hidden.body, none.body) << method << rest;
+    }
+    const received reserved = co_await client.ask("POST", "/v1/reserve?tube=bill", shows(token_));
+    const auto token = reserved.value()["jobs"][0]["reservation"].get<std::string>();
+    for (const char* const what : {"finish", "release", "touch", "bury"}) {
+      const received hidden = co_await client.ask("POST", "/v1/reservations/" + token + "/" + what, shows(narrow));
+      EXPECT_EQ(hidden.wrong(), "409 not_held") << what;
+    }
+    const received finished = co_await client.ask("POST", "/v1/reservations/" + token + "/finish", shows(token_));
+    EXPECT_EQ(finished.status, 200) << "none of them has changed anything";
+    co_await client.leave();
+  });
+}
+
+TEST_F(RequestAccess, ACertificateWithAnEntryIsEnough) {
+  const std::string fingerprint(64, 'a');
+  access_entry entry;
+  entry.what = access_entry::kind::certificate;
+  entry.given = std::make_shared<const rights>("workers", "a test", scope_set::all(), words{"mail"}, instant::never(),
+                                               *parse_digest(fingerprint));
+  write(entry_of(token_) + text_of(entry));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client known(in, "192.0.2.7:4000", fingerprint);
+    http_client unknown(in, "192.0.2.7:4001", std::string(64, 'b'));
+    const std::string put = co_await outcome(known, "POST", "/v1/jobs?tube=mail");
+    EXPECT_EQ(put, "201");
+    const std::string bill = co_await outcome(known, "POST", "/v1/jobs?tube=bill");
+    EXPECT_EQ(bill, "403");
+    const std::string wide = co_await outcome(known, "POST", "/v1/jobs?tube=bill", shows(token_));
+    EXPECT_EQ(wide, "201") << "the token counts where there is one";
+    const std::string wrong = co_await outcome(known, "POST", "/v1/jobs?tube=mail", shows("x"));
+    EXPECT_EQ(wrong, "401 Bearer error=\"invalid_token\"");
+    const std::string proxy = co_await outcome(known, "POST", "/v1/jobs?tube=mail", extras("Via: 1.1 proxy\r\n"));
+    EXPECT_EQ(proxy, "401 Bearer") << "the certificate is the proxy's";
+    const std::string none = co_await outcome(unknown, "POST", "/v1/jobs?tube=mail");
+    EXPECT_EQ(none, "401 Bearer");
+    co_await known.leave();
+    co_await unknown.leave();
+  });
+}
+
+TEST_F(RequestAccess, ARevokedTokenEndsItsLongPollAndNoOther) {
+  const std::string other = access_token::make();
+  write(entry_of(token_) + entry_of(other));
+  with_tokens([&](http_server& in, watched_tokens& tokens) -> task<> {
+    http_client revoked(in);
+    http_client stays(in);
+    http_client idle(in);
+    const std::string looked = co_await outcome(idle, "GET", "/v1/tubes", shows(token_));
+    EXPECT_EQ(looked, "200");
+    co_await revoked.send("POST", "/v1/reserve?tube=mail", shows(token_));
+    co_await stays.send("POST", "/v1/reserve?tube=mail", shows(other));
+    co_await runtime::sleep(1s);
+    EXPECT_EQ(in.jobs.counters().waiting, 2u);
+    const instant begin = runtime::now();
+    std::vector<access_entry> left;
+    left.push_back(entry(other, scope_set::all(), {""}));
+    EXPECT_EQ(tokens.who().replace(std::move(left)), 1u);
+    const received ended = co_await revoked.read();
+    EXPECT_EQ(ended.wrong(), "401 header authorization");
+    EXPECT_TRUE(ended.head.contains("Connection: close\r\n")) << ended.head;
+    EXPECT_LE(runtime::now() - begin, duration(1s));
+    EXPECT_EQ(in.jobs.counters().waiting, 1u);
+    const std::string again = co_await outcome(idle, "GET", "/v1/tubes", shows(token_));
+    EXPECT_EQ(again, "401 Bearer error=\"invalid_token\"");
+    const std::string right = co_await outcome(idle, "POST", "/v1/jobs?tube=mail", shows(other));
+    EXPECT_EQ(right, "201") << "a connection is nobody's between two requests";
+    const received got = co_await stays.read();
+    EXPECT_EQ(got.value()["jobs"].size(), 1u);
+    co_await revoked.leave();
+    co_await stays.leave();
+    co_await idle.leave();
+  });
+}
+
+TEST_F(RequestAccess, ARevokedTokenEndsABodyThatComes) {
+  with_tokens([&](http_server& in, watched_tokens& tokens) -> task<> {
+    http_client client(in);
+    co_await client.write(
+        fmt::format("POST /v1/jobs?tube=mail HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                    "{}\r\nContent-Length: 9000\r\n\r\n",
+                    token_));
+    co_await runtime::sleep(1s);
+    const instant begin = runtime::now();
+    EXPECT_EQ(tokens.who().replace({}), 1u);
+    const received ended = co_await client.read();
+    EXPECT_EQ(ended.status, 0) << "the connection ends";
+    EXPECT_LE(runtime::now() - begin, duration(1s));
+    co_await client.leave();
+  });
+}
+
+/// What a browser asks before a request from another site is answered without a word about other sites.
+TEST(RequestAccessWithoutTokens, OptionsNameTheMethods) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const received job = co_await client.ask(
+        "OPTIONS", "/v1/jobs/1", extras("Origin: http://evil.example\r\nAccess-Control-Request-Method: DELETE\r\n"));
+    EXPECT_EQ(job.status, 204);
+    EXPECT_TRUE(job.head.contains("Allow: GET, HEAD, DELETE, OPTIONS\r\n")) << job.head;
+    EXPECT_FALSE(job.head.contains("Access-Control")) << job.head;
+    const received server = co_await client.ask("OPTIONS", "*");
+    EXPECT_EQ(server.status, 204);
+    const received nothing = co_await client.ask("OPTIONS", "/v1/nothing");
+    EXPECT_EQ(nothing.status, 404);
+    const received other = co_await client.ask("GET", "*");
+    EXPECT_EQ(other.status, 404);
+    const received head = co_await client.ask("PATCH", "/v1/jobs/1");
+    EXPECT_EQ(head.status, 405);
+    EXPECT_TRUE(head.head.contains("Allow: GET, HEAD, DELETE\r\n")) << head.head;
+    co_await client.leave();
+  });
+}
+
+/// Without a file of tokens: everything of this machine as ever, and nothing that comes from elsewhere.
+TEST(RequestAccessWithoutTokens, IsForThisMachine) {
+  with_server(
+      [](http_server& in) -> task<> {
+        http_client local(in);
+        http_client remote(in, "192.0.2.7:4000");
+        const auto status = [](http_client& by, std::string host, std::string fields) -> task<int> {
+          extras more(std::move(fields));
+          more.host = std::move(host);
+          const received got = co_await by.ask("GET", "/v1/tubes", std::move(more));
+          co_return got.status;
+        };
+        for (const std::string host : {"localhost", "localhost:11380", "127.0.0.1:11380", "127.1.2.3", "[::1]:11380",
+                                       "a.localhost", "[0:0::1]", "[::ffff:127.0.0.1]:80"}) {
+          const int come = co_await status(local, host, "");
+          EXPECT_EQ(come, 200) << host;
+        }
+        for (const std::string fields :
+             {"Forwarded: for=192.0.2.1\r\n", "X-Forwarded-For: 127.0.0.1\r\n", "x-forwarded-proto: https\r\n",
+              "X-Forwarded-Anything:\r\n", "Via: 1.1 a\r\n", "X-Real-IP: 127.0.0.1\r\n",
+              "X-Forwarded-For: 1.2.3.4\r\nAuthorization: Bearer x\r\n"}) {
+          const int come = co_await status(local, "localhost", fields);
+          EXPECT_EQ(come, 401) << fields;
+        }
+        const int named = co_await status(local, "timers.example", "");
+        EXPECT_EQ(named, 401);
+        const int unknown = co_await status(local, "evil.example", "");
+        EXPECT_EQ(unknown, 421);
+        const int through_proxy = co_await status(local, "192.0.2.9", "");
+        EXPECT_EQ(through_proxy, 401) << "who is on this machine connects to loopback";
+        const int insecure = co_await status(remote, "192.0.2.9", "");
+        EXPECT_EQ(insecure, 200) << "a listener that others can reach, by --insecure";
+        const int ignored = co_await status(local, "localhost", "Authorization: Bearer x\r\n");
+        EXPECT_EQ(ignored, 200) << "as ever";
+        co_await local.leave();
+        co_await remote.leave();
+      },
+      nullptr, nullptr, {"timers.example"});
+}
+
+}  // namespace
+}  // namespace foliot::program::http
