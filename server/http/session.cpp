@@ -30,9 +30,6 @@ constexpr std::size_t large_body = 16'384;
 constexpr std::size_t least_rate = 16'384;
 /// How long a client must be silent before its large buffers are given back.
 constexpr duration silence = duration::nanoseconds(1'000'000'000);
-/// How much is read and dropped of a client whose request is refused, and for how long.
-constexpr std::size_t most_dropped = 1'048'576;
-constexpr duration most_time_for_dropped = std::chrono::seconds(1);
 
 /// Awaits a task, and then wakes the one that reads from the connection.
 task<> run_and_wake(task<> what, byte_stream& peer) {
@@ -93,7 +90,7 @@ task<> session::run() {
   }
   if (memory_.is_closed()) co_return;
   const bool is_written = co_await flush();
-  if (is_written && drops_) co_await drop_the_rest();
+  if (is_written && drops_) co_await drop_the_rest(peer_);
 }
 
 task<> session::on(request_parser::event what) {
@@ -278,17 +275,6 @@ task<bool> session::write(std::string_view text) {
   }
   memory_.waits_for_client(false);
   co_return text.empty();
-}
-
-task<> session::drop_the_rest() {
-  peer_.set_read_deadline(most_time_for_dropped);
-  peer_.set_write_deadline(most_time_for_dropped);
-  co_await peer_.close_write();
-  for (std::size_t dropped = 0; dropped < most_dropped;) {
-    const auto got = co_await peer_.read_some(std::span(buffer_));
-    if (!got || *got == 0) co_return;
-    dropped += *got;
-  }
 }
 
 void session::trim_buffers() {

@@ -71,7 +71,6 @@ class session final : private answering_side {
   void on_silence();
   task<bool> flush();
   task<bool> write(std::string_view text);
-  task<> drop_the_rest();
 
   task<> on(request_parser::event what);
   task<> answer_request();

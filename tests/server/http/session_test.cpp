@@ -1,7 +1,10 @@
 // The life of a connection over HTTP: requests that follow each other, the end of the connection, and slow clients. On
 // virtual time.
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -14,6 +17,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <foliot/core/seam/random.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -124,6 +128,49 @@ std::string statuses(std::string_view text) {
 }
 
 const std::string head_end = "\r\n\r\n";
+
+task<> write(byte_stream& to, std::string text) {
+  const bool is_written = co_await write_all(to, text);
+  EXPECT_TRUE(is_written);
+}
+
+/// Writes the text again and again, with pauses, until that is not possible.
+task<> drip(byte_stream& to, std::string text, duration pause) {
+  bool is_written = true;
+  while (is_written) {
+    is_written = co_await write_all(to, text);
+    co_await runtime::sleep(pause);
+  }
+}
+
+/// Writes the text in random pieces, with random pauses.
+task<> write_in_pieces(byte_stream& to, std::string text, random_stream& random) {
+  std::string_view left = text;
+  while (!left.empty()) {
+    const std::string_view piece = left.substr(0, static_cast<std::size_t>(1 + random.below(20)));
+    const bool is_written = co_await write_all(to, piece);
+    EXPECT_TRUE(is_written);
+    left.remove_prefix(piece.size());
+    if (random.below(4) == 0) co_await runtime::sleep(std::chrono::milliseconds(random.below(20)));
+  }
+}
+
+/// The bodies of the responses in the text, one behind the other.
+std::string bodies(std::string_view text) {
+  std::string all;
+  while (!text.empty()) {
+    constexpr std::string_view name = "Content-Length: ";
+    const std::size_t at = text.find(name);
+    const std::size_t begin = text.find(head_end);
+    if (at == std::string_view::npos || begin == std::string_view::npos) break;
+    std::size_t length = 0;
+    std::from_chars(text.data() + at + name.size(), text.data() + text.size(), length);
+    text.remove_prefix(begin + head_end.size());
+    all += text.substr(0, length);
+    text.remove_prefix(std::min(length, text.size()));
+  }
+  return all;
+}
 
 TEST(HttpSession, AnswersInOrderAndGoesOn) {
   with_session([](world& in) -> task<> {
@@ -255,6 +302,106 @@ TEST(HttpSession, LargeBodiesGoBothWays) {
         co_await ask(in.client, "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "");
     EXPECT_TRUE(second.ends_with("\r\n\r\n" + std::string(200'000, 'x'))) << second.size();
   });
+}
+
+TEST(HttpSession, HeadsThatAreTooLongAreRefused) {
+  const auto refusal = [](std::string sent) {
+    std::string got;
+    with_session([&](world& in) -> task<> {
+      const std::string all = co_await ask(in.client, sent, "");
+      got = statuses(all);
+      EXPECT_TRUE(all.contains("Connection: close\r\n")) << all;
+      EXPECT_TRUE(in.answers.answered.empty());
+    });
+    return got;
+  };
+  EXPECT_EQ(refusal("GET /" + std::string(8192, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n"), "414");
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(32'768, 'a') + "\r\n\r\n"), "431");
+  std::string many = "GET / HTTP/1.1\r\nHost: a\r\n";
+  for (int i = 0; i < 100; ++i) many += "a: b\r\n";
+  EXPECT_EQ(refusal(many + "\r\n"), "431");
+  EXPECT_EQ(refusal("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100001\r\n\r\n"), "413");
+}
+
+/// Its client sends a byte now and then, for as long as the server takes it.
+TEST(HttpSession, ABodyThatNeverEndsHasADeadline) {
+  with_session([](world& in) -> task<> {
+    const instant begin = runtime::now();
+    co_await write(in.client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    auto dripping = runtime::spawn(drip(in.client, "x", 999ms), "client");
+    const std::string all = co_await read_up_to(in.client, "");
+    EXPECT_EQ(statuses(all), "408");
+    EXPECT_GE(runtime::now() - begin, duration(30s));
+    EXPECT_LE(runtime::now() - begin, duration(32s));
+    in.client.close();
+    co_await dripping.join();
+    EXPECT_TRUE(in.answers.answered.empty());
+  });
+}
+
+TEST(HttpSession, ChunksThatNeverEndAreTooMany) {
+  const std::string plain = "64\r\n" + std::string(100, 'x') + "\r\n";
+  const std::string extended = "1;extension\r\nx\r\n";
+  for (const std::string& chunk : {plain, extended}) {
+    with_session([chunk](world& in) -> task<> {
+      co_await write(in.client, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+      std::string many;
+      while (many.size() < 10'000) many += chunk;
+      auto dripping = runtime::spawn(drip(in.client, many, 100ms), "client");
+      const std::string all = co_await read_up_to(in.client, "");
+      EXPECT_EQ(statuses(all), chunk.contains(';') ? "400" : "413");
+      in.client.close();
+      co_await dripping.join();
+      EXPECT_TRUE(in.answers.answered.empty());
+    });
+  }
+}
+
+/// What follows a refused request is never taken for one, wherever the bytes are split.
+TEST(HttpSession, NothingBehindASmuggledRequestIsAnswered) {
+  for (const std::string sent :
+       {"POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nContent-Length: 6\r\n\r\nabcdef",
+        "POST /1 HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a\nX\r\nhello\r\n0\r\n\r\n",
+        "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n",
+        "GET /1 HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n", "GET /1 HTTP/1.1\r\nHost: a\nX: b\r\n\r\n"}) {
+    with_session([sent](world& in) -> task<> {
+      const std::string all = co_await ask(in.client, sent + "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n", "");
+      EXPECT_TRUE(all.starts_with("HTTP/1.1 400 ") || all.starts_with("HTTP/1.1 501 ")) << all << " for " << sent;
+      EXPECT_TRUE(in.answers.answered.empty()) << sent;
+    });
+  }
+}
+
+/// Requests one behind the other, in random pieces with random pauses: the responses are those of one write.
+TEST(HttpSession, PiecesMakeNoDifference) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    with_session([seed](world& in) -> task<> {
+      random_stream random(seed);
+      std::string sent;
+      std::string expected;
+      for (int i = 0; i < 10; ++i) {
+        const std::string body(static_cast<std::size_t>(random.below(300)), 'b');
+        const std::string target = fmt::format("/{}", i);
+        if (random.below(2) == 0) {
+          sent += fmt::format("POST {} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{}", target, body.size(), body);
+        } else {
+          sent += fmt::format("POST {} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", target);
+          if (!body.empty()) sent += fmt::format("{:x}\r\n{}\r\n", body.size(), body);
+          sent += "0\r\n\r\n";
+        }
+        expected += fmt::format("POST {} {}\n", target, body);
+      }
+      sent += "GET /last HTTP/1.1\r\nHost: a\r\n\r\n";
+      expected += "GET /last \n";
+      auto writing = runtime::spawn(write_in_pieces(in.client, sent, random), "client");
+      const std::string all = co_await read_up_to(in.client, "");
+      co_await writing.join();
+      EXPECT_EQ(bodies(all), expected);
+    });
+  }
 }
 
 /// A body waits for room, and its client goes away meanwhile.
