@@ -178,6 +178,7 @@ void add_listeners(CLI::App& line, arguments& all) {
                 "Allow addresses that other machines can reach, although TLS\n"
                 "or access tokens are missing")
       ->group("Who may connect");
+  line.get_option("--host")->needs("--tokens");
 }
 
 void add_limits(CLI::App& line, serve_options& options) {

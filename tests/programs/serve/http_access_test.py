@@ -143,7 +143,9 @@ class HttpAccess(ProgramCase):
         for host, status in [("timers.example", 401), ("evil.example", 421), ("localhost", 401)]:
             self.assertEqual(self.ask("GET", "/v1/tubes", fields={"Host": host})[0], status, host)
         self.assertEqual(self.ask("GET", "/v1/tubes", self.admin, fields={"Host": "timers.example"})[0], 200)
-        self.expect_error("--host 'http://a' is no name of a machine", "serve", "--memory", "--host", "http://a", code=2)
+        self.expect_error("--host 'http://a' is no name of a machine", "serve", "--memory", "--tokens", self.tokens,
+                          "--host", "http://a")
+        self.expect_error("--host requires --tokens", "serve", "--memory", "--host", "a")
 
 
 if __name__ == "__main__":

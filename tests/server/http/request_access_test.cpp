@@ -4,9 +4,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -234,6 +237,88 @@ TEST_F(RequestAccess, RightsAreLimitedToScopesAndTubes) {
     EXPECT_EQ(tubes.value()["tubes"].size(), 1u) << tubes.body;
     const received all = co_await client.ask("GET", "/v1/statistics", shows(narrow));
     EXPECT_EQ(all.wrong(), "403 no_tube");
+    co_await client.leave();
+  });
+}
+
+/// A request, and the scope of its operation.
+struct example {
+  std::string method;
+  std::string target;
+  scope needs;
+};
+
+std::vector<example> all_routes() {
+  return {
+      {"POST", "/v1/jobs?tube=mail", scope::put},
+      {"POST", "/v1/tubes/mail/jobs", scope::put},
+      {"PUT", "/v1/tubes/mail/jobs/key", scope::put},
+      {"PUT", "/v1/job?tube=mail&key=key", scope::put},
+      {"GET", "/v1/jobs/1", scope::look},
+      {"HEAD", "/v1/jobs/1", scope::look},
+      {"GET", "/v1/tubes/mail/jobs/key", scope::look},
+      {"GET", "/v1/job?id=1", scope::look},
+      {"DELETE", "/v1/jobs/9", scope::change},
+      {"DELETE", "/v1/tubes/mail/jobs/none", scope::change},
+      {"DELETE", "/v1/job?id=9", scope::change},
+      {"POST", "/v1/jobs/1/reschedule?delay=1s", scope::change},
+      {"POST", "/v1/tubes/mail/jobs/key/reschedule?delay=1s", scope::change},
+      {"POST", "/v1/job/reschedule?id=1&delay=1s", scope::change},
+      {"POST", "/v1/jobs/1/fire", scope::change},
+      {"POST", "/v1/tubes/mail/jobs/key/fire", scope::change},
+      {"POST", "/v1/job/fire?id=1", scope::change},
+      {"POST", "/v1/jobs/1/kick", scope::change},
+      {"POST", "/v1/tubes/mail/kick", scope::change},
+      {"POST", "/v1/tube/kick?tube=mail", scope::change},
+      {"POST", "/v1/reserve?tube=none&timeout=0s", scope::reserve},
+      {"POST", "/v1/reserve?tube=none&timeout=5s", scope::reserve},
+      {"POST", "/v1/reservations/17-5-2/finish", scope::reserve},
+      {"POST", "/v1/reservations/17-5-2/release", scope::reserve},
+      {"POST", "/v1/reservations/17-5-2/touch", scope::reserve},
+      {"POST", "/v1/reservations/17-5-2/bury", scope::reserve},
+      {"POST", "/v1/tubes/mail/pause?length=0s", scope::administer},
+      {"POST", "/v1/tube/pause?tube=mail&length=0s", scope::administer},
+      {"GET", "/v1/tubes", scope::look},
+      {"GET", "/v1/tubes/mail", scope::look},
+      {"GET", "/v1/tube?tube=mail", scope::look},
+      {"GET", "/v1/due", scope::look},
+      {"GET", "/v1/statistics", scope::look},
+  };
+}
+
+/// With all scopes but one each route that needs it is refused, and with this one alone it is not.
+TEST_F(RequestAccess, EachRouteHasItsScope) {
+  std::string file = entry_of(token_);
+  std::map<scope, std::string> alone;
+  std::map<scope, std::string> all_others;
+  for (const named_scope& each : all_scopes) {
+    scope_set others;
+    for (const named_scope& other : all_scopes) {
+      if (other.what != each.what) others.add(other.what);
+    }
+    alone[each.what] = access_token::make();
+    all_others[each.what] = access_token::make();
+    file += entry_of(alone[each.what], scopes_of({each.what})) + entry_of(all_others[each.what], others);
+  }
+  write(file);
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const received put = co_await client.ask("POST", "/v1/jobs?tube=mail&key=key&delay=1h", shows(token_));
+    EXPECT_EQ(put.status, 201);
+    const std::vector<example> examples = all_routes();
+    for (const example& each : examples) {
+      const std::string what = each.method + " " + each.target;
+      co_await client.send(each.method, each.target, shows(all_others.at(each.needs)));
+      const received refused = co_await client.read(each.method != "HEAD");
+      EXPECT_EQ(refused.status, 403) << what << refused.body;
+      if (each.method != "HEAD") {
+        EXPECT_EQ(refused.wrong(), "403 no_scope") << what;
+      }
+      co_await client.send(each.method, each.target, shows(alone.at(each.needs)));
+      const received done = co_await client.read(each.method != "HEAD");
+      EXPECT_TRUE(done.status == 200 || done.status == 201 || done.status == 404 || done.status == 409)
+          << what << " " << done.status << done.body;
+    }
     co_await client.leave();
   });
 }
