@@ -23,7 +23,7 @@ struct field {
 struct request {
   std::string method;
   std::string target;         ///< as it came: `*`, or a path and perhaps a query
-  std::vector<field> fields;  ///< in the order in which they came, with names in lower case
+  std::vector<field> fields;  ///< in order, but those with one name together; names in lower case
   std::string body;
   bool is_http_1_0 = false;
   bool keeps_connection = true;   ///< whether the client wants to go on

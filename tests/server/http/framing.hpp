@@ -147,13 +147,23 @@ class framing_model {
     return head(first, fields);
   }
 
+  static bool has(const std::vector<field>& fields, std::string_view name) {
+    return std::ranges::find(fields, name, &field::name) != fields.end();
+  }
+  /// Behind those with the same name, if there are any.
+  static void add(std::vector<field>& fields, const field& added) {
+    auto at = std::ranges::find(fields, added.name, &field::name);
+    while (at != fields.end() && at->name == added.name) ++at;
+    fields.insert(at, added);
+  }
+
   bool head(const std::string& first, const std::vector<std::string>& lines) {
     static const std::array<std::string, 10> single = {
         "host",   "content-length", "transfer-encoding", "authorization",   "content-type",
         "expect", "origin",         "sec-fetch-site",    "idempotency-key", "if-none-match"};
     const bool is_old = first.ends_with("1.0");
+    std::vector<field> fields;
     std::string text = "HEAD " + first.substr(0, first.size() - 9) + (is_old ? " 1.0" : " 1.1");
-    std::string names;
     std::string length;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (i == limits_.fields) return refuse(431);
@@ -161,10 +171,8 @@ class framing_model {
       const std::size_t colon = lines[i].find(':');
       const std::string name = lower(lines[i].substr(0, colon));
       const std::string value = trimmed(lines[i].substr(colon + 1));
-      const bool comes_again = names.find("|" + name + "|") != std::string::npos;
-      if (comes_again && std::ranges::find(single, name) != single.end()) return refuse(400);
-      names += "|" + name + "|";
-      text += fmt::format("|{}={}", name, value);
+      if (has(fields, name) && std::ranges::find(single, name) != single.end()) return refuse(400);
+      add(fields, {name, value});
       if (name == "transfer-encoding" && lower(value) != "chunked") return refuse(501);
       if (name == "expect" && lower(value) != "100-continue") return refuse(417);
       const bool is_connection = name == "connection" || name == "proxy-connection";
@@ -174,11 +182,12 @@ class framing_model {
       if (value.size() > 19) return refuse(413);
       length = value;
     }
-    const bool is_chunked = names.find("|transfer-encoding|") != std::string::npos;
+    const bool is_chunked = has(fields, "transfer-encoding");
     if (is_chunked && (!length.empty() || is_old)) return refuse(400);
-    if (!is_old && names.find("|host|") == std::string::npos) return refuse(400);
+    if (!is_old && !has(fields, "host")) return refuse(400);
     const std::uint64_t bytes = length.empty() ? 0 : std::stoull(length);
     if (bytes > limits_.body) return refuse(413);
+    for (const field& each : fields) text += fmt::format("|{}={}", each.name, each.value);
     all_.push_back(text);
     return is_chunked ? chunks() : body(bytes);
   }

@@ -1,6 +1,8 @@
 // The parser of requests: the published cases of request smuggling one by one, and the same events however the bytes
 // are split.
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <string_view>
@@ -44,6 +46,11 @@ TEST(RequestParser, FindsRequestsThatFollowEachOther) {
   EXPECT_EQ(found, (texts{"HEAD GET /a?b=c 1.1|host=a|x-one=two", "DONE ", "HEAD POST / 1.1|host=a|content-length=5",
                           "DONE hello", "HEAD PUT /x 1.1|host=a|transfer-encoding=Chunked", "DONE abc0123456789",
                           "HEAD GET / 1.0", "DONE "}));
+}
+
+TEST(RequestParser, FieldsWithTheSameNameFollowEachOther) {
+  EXPECT_EQ(events_of("GET / HTTP/1.0\r\nA: 1\r\nB: 2\r\na: 3\r\nC: 4\r\nA: 5\r\n\r\n").front(),
+            "HEAD GET / 1.0|a=1|a=3|a=5|b=2|c=4");
 }
 
 TEST(RequestParser, TellsWhatTheClientWants) {
@@ -273,6 +280,24 @@ TEST(RequestParserAtRandom, FindsWhatTheModelFinds) {
   }
   EXPECT_GT(refused, 500u);
   EXPECT_GT(complete, 500u);
+}
+
+TEST(RequestParserAtRandom, FindsInAnyBytesWhatTheModelFinds) {
+  constexpr std::string_view bytes = "\r\n\r\n\r\n  ::\t0125aAfF;,/GETHTTP/1.1\0\x7f\x80\xff"sv;
+  const std::vector<std::string_view> beginnings = {"", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n",
+                                                    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+                                                    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"};
+  for (std::uint64_t seed = 1; seed <= 5000; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string input(beginnings[random() % beginnings.size()]);
+    for (std::uint64_t left = random() % 60; left > 0; --left) input += bytes[random() % bytes.size()];
+    const texts expected = events_by_model(input, small_limits);
+    ASSERT_EQ(all_at_once(input, small_limits), expected) << "seed " << seed << ": " << testing::PrintToString(input);
+    const auto next_piece = [&](std::size_t left) {
+      return std::min(left, 1 + static_cast<std::size_t>(random() % 5));
+    };
+    ASSERT_EQ(events_in_pieces(input, small_limits, next_piece), expected) << "seed " << seed;
+  }
 }
 
 }  // namespace
