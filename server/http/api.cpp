@@ -1,19 +1,19 @@
 #include "api.hpp"
 
+#include <algorithm>
 #include <array>
-#include <exception>
 #include <expected>
 #include <functional>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <foliot/jobs/broker.hpp>
-#include <foliot/jobs/job_store.hpp>
 
+#include "batch_requests.hpp"
+#include "failures.hpp"
 #include "front_check.hpp"
 #include "health_requests.hpp"
 #include "job_requests.hpp"
@@ -41,6 +41,7 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"POST", "/v1/jobs", put_job},
     {"POST", "/v1/tubes/{tube}/jobs", put_job},
     {"PUT", "/v1/tubes/{tube}/jobs/{key}", put_or_replace_job},
+    {"POST", "/v1/batch", put_jobs},
 
     // One job, by its id, by its names in the path, or by names in the query or the body.
     {"GET", "/v1/jobs/{id}", show_job},
@@ -51,6 +52,9 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"DELETE", "/v1/tubes/{tube}/jobs/{key}", cancel_job},
     {"POST", "/v1/tubes/{tube}/jobs/{key}/reschedule", reschedule_job},
     {"POST", "/v1/tubes/{tube}/jobs/{key}/fire", fire_job},
+    {"GET", "/v1/jobs/{id}/why", explain_job},
+    {"GET", "/v1/tubes/{tube}/jobs/{key}/why", explain_job},
+    {"GET", "/v1/job/why", explain_job},
     {"GET", "/v1/job", show_job},
     {"PUT", "/v1/job", put_or_replace_job},
     {"DELETE", "/v1/job", cancel_job},
@@ -65,8 +69,10 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"POST", "/v1/jobs/{id}/kick", kick_one_job},
     {"POST", "/v1/tubes/{tube}/kick", kick_tube},
     {"POST", "/v1/tubes/{tube}/pause", pause_tube},
+    {"POST", "/v1/tubes/{tube}/clear", clear_tube},
     {"POST", "/v1/tube/kick", kick_tube},
     {"POST", "/v1/tube/pause", pause_tube},
+    {"POST", "/v1/tube/clear", clear_tube},
 
     {"GET", "/v1/tubes", show_tubes},
     {"GET", "/v1/tubes/{tube}", show_tube},
@@ -99,12 +105,6 @@ json json_of(const request& what, bool is_raw) {
   if (!read) throw wrong_input(read.error());
   if (!read->is_object()) throw wrong_input(problem{400, "the body must be an object of JSON", where::body, ""});
   return std::move(*read);
-}
-
-problem problem_of_unavailable(const jobs::store_unavailable& why) {
-  if (!why.is_in_doubt()) return {503, "the store does not answer at present, and nothing has changed: try again"};
-  return {500, "the store does not answer, and it is not known whether the request was executed", where::nothing, "",
-          "unknown"};
 }
 
 /// The side of a connection whose request holds rights. A wait that was ended with them is a refusal.
@@ -173,16 +173,8 @@ class talk final : public conversation {
     try {
       auto answering = execute(what, side);
       made = co_await answering;
-    } catch (const wrong_input& error) {
-      wrong = error.why();
-    } catch (const jobs::broker_full& error) {
-      wrong = problem{503, error.what()};
-    } catch (const jobs::broker_closed&) {
-      wrong = problem{503, "the server ends"};
-    } catch (const jobs::store_unavailable& error) {
-      wrong = problem_of_unavailable(error);
-    } catch (const std::invalid_argument& error) {
-      wrong = problem{400, error.what()};
+    } catch (...) {
+      wrong = problem_of_exception();
     }
     if (wrong) made = respond(*wrong);
     co_return made;
@@ -231,6 +223,9 @@ class talk final : public conversation {
 
 std::unique_ptr<conversation> api::begin(byte_stream& peer) { return std::make_unique<talk>(state_, peer); }
 
-request_limits api::limits_for(std::size_t max_job_size) noexcept { return {.body = 2 * max_job_size + 65'536}; }
+request_limits api::limits_for(std::size_t max_job_size) noexcept {
+  constexpr std::size_t size_of_a_batch = std::size_t{1} << 20;
+  return {.body = std::max(2 * max_job_size + 65'536, size_of_a_batch)};
+}
 
 }  // namespace foliot::program::http

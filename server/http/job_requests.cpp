@@ -23,21 +23,29 @@ namespace foliot::program::http {
 namespace {
 
 constexpr std::string_view field_of_header = "foliot-header-";
+/// What curl and other programs say of each body unless they are told its type: it says nothing of the job.
+constexpr std::string_view form_type = "application/x-www-form-urlencoded";
 
 /// A key that can be shown, and named in every place where a request may have it.
 bool is_key(std::string_view key) noexcept { return is_utf8(key) && is_field_value(key) && !key.contains('\t'); }
 
+bool is_type(std::string_view type, std::string_view wanted) noexcept {
+  return equal_in_any_case(type.substr(0, std::min(type.find(';'), type.size())), wanted);
+}
+
 /// What the request itself says of a body that is not JSON.
-void read_raw_body(call& by, jobs::put& into) {
-  into.body = std::move(by.what.body);
+void read_raw_body(request& from, jobs::put& into) {
+  into.body = std::move(from.body);
   job_headers headers;
-  for (const field& each : by.what.fields) {
+  for (const field& each : from.fields) {
     if (!each.name.starts_with(field_of_header)) continue;
     if (!headers.emplace(each.name.substr(field_of_header.size()), each.value).second) {
       throw wrong_input(problem{400, "the header comes twice", where::header, each.name});
     }
   }
-  const auto set = set_headers(into.fields, by.what.find("content-type").value_or(""), headers);
+  std::string_view type = from.find("content-type").value_or("");
+  if (is_type(type, form_type)) type = "";
+  const auto set = set_headers(into.fields, type, headers);
   if (!set) throw wrong_input(problem{400, set.error(), where::header, std::string(field_of_header)});
 }
 
@@ -82,82 +90,33 @@ void read_json_body(inputs& in, jobs::put& into) {
 }
 
 /// What a put does where its key is taken: as the request says, else `otherwise`.
-jobs::on_existing existing_of(call& by, jobs::on_existing otherwise, bool has_key) {
+jobs::on_existing existing_of(inputs& in, const request& head, jobs::on_existing otherwise, bool has_key) {
   using enum jobs::on_existing;
-  const std::optional<std::size_t> asked = by.in.choice("existing", {"keep", "replace", "refuse"});
-  const auto only_if_absent = by.what.find("if-none-match");
+  const std::optional<std::size_t> asked = in.choice("existing", {"keep", "replace", "refuse"});
+  const auto only_if_absent = head.find("if-none-match");
   if (only_if_absent && *only_if_absent != "*") {
     throw wrong_input(problem{400, "If-None-Match must be `*`", where::header, "if-none-match"});
   }
   if (only_if_absent && !has_key) {
     throw wrong_input(problem{400, "If-None-Match needs a job with a key", where::header, "if-none-match"});
   }
-  if (only_if_absent && asked) by.in.refuse("existing", "`existing` and If-None-Match exclude each other");
+  if (only_if_absent && asked) in.refuse("existing", "`existing` and If-None-Match exclude each other");
   if (only_if_absent) return refuse;
   if (!asked) return otherwise;
   return *asked == 0 ? keep : *asked == 1 ? replace : refuse;
 }
 
-jobs::put read_put(call& by, jobs::on_existing otherwise) {
-  if (by.state.draining)
-    throw wrong_input(problem{503, "the server drains: it takes no new jobs until its next start"});
-  jobs::put what;
-  inputs& in = by.in;
-  what.tube = tube_of(in);
-  what.key = in.text("key").value_or("");
-  if (!is_key(what.key)) in.refuse("key", "`key` must be UTF-8 without control characters");
-  what.existing = existing_of(by, otherwise, !what.key.empty());
-  what.due = due_of(in).value_or(jobs::milliseconds(0));
-  constexpr std::uint64_t lowest = std::numeric_limits<jobs::priority>::max();
-  what.priority = static_cast<jobs::priority>(in.number("priority", 0, lowest).value_or(0));
-  if (const std::optional<jobs::milliseconds> ttr = in.length("ttr")) what.ttr = *ttr;
-  if (by.is_raw) {
-    read_raw_body(by, what);
-  } else {
-    read_json_body(in, what);
-  }
-  in.expect_no_others();
-  if (what.body.size() > by.state.max_job_size) {
-    throw wrong_input(problem{413, fmt::format("the body of a job has at most {} bytes", by.state.max_job_size)});
-  }
-  if (const auto wrong = jobs::validate(what, {by.state.max_job_size})) throw wrong_input(problem{400, *wrong});
-  return what;
-}
-
-struct put_result {
-  int status;
-  std::string_view outcome;
-  std::string_view detail;  // of a problem
-};
-
-put_result result_of(const jobs::put_answer& done, bool only_if_absent) noexcept {
-  using kind = jobs::put_answer::kind;
-  switch (done.what) {
-    case kind::inserted: return {201, "inserted", ""};
-    case kind::kept: return {200, "kept", ""};
-    case kind::replaced: return {200, "replaced", ""};
-    case kind::exists: return {only_if_absent ? 412 : 409, "exists", "a job with this key is there: nothing was put"};
-    case kind::reserved: return {409, "reserved", "a worker has the job with this key: it was not replaced"};
-    case kind::other_version: break;  // no put here expects a version
-    case kind::no_space: break;
-  }
-  return {507, "no_space", "the store has no room for more jobs: nothing was put"};
-}
-
 task<response> put_with(call& by, jobs::on_existing otherwise) {
-  jobs::put what = read_put(by, otherwise);
+  jobs::put what = read_put(by.state, by.in, by.what, by.is_raw, otherwise);
   auto putting = by.client.execute(std::move(what));
   const jobs::put_answer done = co_await putting;
-  const put_result result = result_of(done, by.what.find("if-none-match").has_value());
-  if (!result.detail.empty()) {
-    co_return respond(
-        problem{result.status, std::string(result.detail), where::nothing, "", std::string(result.outcome)});
-  }
+  const put_outcome outcome = outcome_of(done, by.what.find("if-none-match").has_value());
+  if (outcome.is_refused()) co_return respond(problem_of(outcome));
   ordered_json shown;
   shown["id"] = std::to_string(done.id);
-  shown["outcome"] = result.outcome;
-  response made = respond_json(result.status, shown);
-  if (result.status == 201) made.fields.push_back({"Location", fmt::format("/v1/jobs/{}", done.id)});
+  shown["outcome"] = outcome.word;
+  response made = respond_json(outcome.status, shown);
+  if (outcome.status == 201) made.fields.push_back({"Location", fmt::format("/v1/jobs/{}", done.id)});
   co_return made;
 }
 
@@ -168,24 +127,9 @@ void refuse_conditions(const call& by) {
       problem{501, "If-Match is not supported: the stores keep no version of a job", where::header, "if-match"});
 }
 
-std::string_view text_of(jobs::job_state state) noexcept {
-  switch (state) {
-    case jobs::job_state::delayed: return "delayed";
-    case jobs::job_state::ready: return "ready";
-    case jobs::job_state::reserved: return "reserved";
-    case jobs::job_state::buried: break;
-  }
-  return "buried";
-}
-
-bool is_json_type(std::string_view type) noexcept {
-  const std::string_view name = type.substr(0, std::min(type.find(';'), type.size()));
-  return equal_in_any_case(name, "application/json");
-}
-
 /// The body in the form that loses nothing and that is easiest to read.
 void show_body(ordered_json& into, const jobs::job& what) {
-  if (is_json_type(content_type_of(what.fields))) {
+  if (is_type(content_type_of(what.fields), "application/json")) {
     if (const std::expected<json, problem> value = parse_json(what.body)) {
       into["body"] = ordered_json(*value);
       return;
@@ -200,6 +144,20 @@ void show_body(ordered_json& into, const jobs::job& what) {
 
 }  // namespace
 
+std::string_view text_of(jobs::job_state state) noexcept {
+  switch (state) {
+    case jobs::job_state::delayed: return "delayed";
+    case jobs::job_state::ready: return "ready";
+    case jobs::job_state::reserved: return "reserved";
+    case jobs::job_state::buried: break;
+  }
+  return "buried";
+}
+
+response respond_to_missing() {
+  return respond(problem{404, "there is no such job: it has ended, or never was", where::nothing, "", "gone"});
+}
+
 response respond_to_change(const jobs::change_answer& done, std::string_view outcome) {
   using kind = jobs::change_answer::kind;
   const auto failed = [](int status, std::string_view word, std::string_view detail) {
@@ -210,7 +168,7 @@ response respond_to_change(const jobs::change_answer& done, std::string_view out
     case kind::reserved: return failed(409, "reserved", "a worker has the job: nothing has changed");
     case kind::refused: return failed(409, "refused", "the job is in a state to which this does not apply");
     case kind::other_version: return failed(412, "other_version", "the job has another version: nothing has changed");
-    case kind::gone: return failed(404, "gone", "there is no such job: it has ended, or never was");
+    case kind::gone: return respond_to_missing();
     case kind::no_space:
       return failed(507, "no_space", "the store has no room to write that down: nothing has changed");
   }
@@ -239,6 +197,48 @@ std::optional<jobs::due_at> due_of(inputs& in) {
   if (time) return *time;
   if (delay) return *delay;
   return std::nullopt;
+}
+
+jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_raw, jobs::on_existing otherwise) {
+  if (state.draining) throw wrong_input(problem{503, "the server drains: it takes no new jobs until its next start"});
+  jobs::put what;
+  what.tube = tube_of(in);
+  what.key = in.text("key").value_or("");
+  if (!is_key(what.key)) in.refuse("key", "`key` must be UTF-8 without control characters");
+  what.existing = existing_of(in, from, otherwise, !what.key.empty());
+  what.due = due_of(in).value_or(jobs::milliseconds(0));
+  constexpr std::uint64_t lowest = std::numeric_limits<jobs::priority>::max();
+  what.priority = static_cast<jobs::priority>(in.number("priority", 0, lowest).value_or(0));
+  if (const std::optional<jobs::milliseconds> ttr = in.length("ttr")) what.ttr = *ttr;
+  if (is_raw) {
+    read_raw_body(from, what);
+  } else {
+    read_json_body(in, what);
+  }
+  in.expect_no_others();
+  if (what.body.size() > state.max_job_size) {
+    throw wrong_input(problem{413, fmt::format("the body of a job has at most {} bytes", state.max_job_size)});
+  }
+  if (const auto wrong = jobs::validate(what, {state.max_job_size})) throw wrong_input(problem{400, *wrong});
+  return what;
+}
+
+put_outcome outcome_of(const jobs::put_answer& done, bool only_if_absent) noexcept {
+  using kind = jobs::put_answer::kind;
+  switch (done.what) {
+    case kind::inserted: return {201, "inserted", ""};
+    case kind::kept: return {200, "kept", ""};
+    case kind::replaced: return {200, "replaced", ""};
+    case kind::exists: return {only_if_absent ? 412 : 409, "exists", "a job with this key is there: nothing was put"};
+    case kind::reserved: return {409, "reserved", "a worker has the job with this key: it was not replaced"};
+    case kind::other_version: break;  // no put here expects a version
+    case kind::no_space: break;
+  }
+  return {507, "no_space", "the store has no room for more jobs: nothing was put"};
+}
+
+problem problem_of(const put_outcome& refused) {
+  return {refused.status, std::string(refused.detail), where::nothing, "", std::string(refused.word)};
 }
 
 std::string tube_of(inputs& in) {
@@ -287,8 +287,7 @@ task<response> show_job(call& by) {
   if (!has_room) co_return respond(problem{503, "the server has no memory for the answer at present: try again"});
   auto looking = by.client.execute(jobs::peek{std::move(name), with_body});
   const jobs::peek_answer seen = co_await looking;
-  if (!seen.job)
-    co_return respond(problem{404, "there is no such job: it has ended, or never was", where::nothing, "", "gone"});
+  if (!seen.job) co_return respond_to_missing();
   co_return respond_json(200, shown(*seen.job, seen.now, with_body));
 }
 

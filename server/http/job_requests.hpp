@@ -17,6 +17,7 @@
 
 #include "call.hpp"
 #include "message.hpp"
+#include "problem.hpp"
 
 namespace foliot::program::http {
 
@@ -29,6 +30,25 @@ namespace foliot::program::http {
 [[nodiscard]] task<response> reschedule_job(call& by);
 [[nodiscard]] task<response> fire_job(call& by);
 
+/// The job that a request, or an entry of a batch, wants to put. `from` is the request; if it is raw, its body is moved
+/// into the job. `otherwise`: what happens where the key is taken, unless the request says so.
+[[nodiscard]] jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_raw,
+                                 jobs::on_existing otherwise);
+
+/// What has become of a put, for clients.
+struct put_outcome {
+  int status;
+  std::string_view word;
+  std::string_view detail;  ///< of a problem: why nothing was put
+
+  [[nodiscard]] bool is_refused() const noexcept { return !detail.empty(); }
+};
+[[nodiscard]] put_outcome outcome_of(const jobs::put_answer& done, bool only_if_absent) noexcept;
+/// Precondition: it is refused.
+[[nodiscard]] problem problem_of(const put_outcome& refused);
+
+/// The response to a request about a job that is not there.
+[[nodiscard]] response respond_to_missing();
 /// The response to an operation that changes a job, with a word for what has happened if it is done.
 [[nodiscard]] response respond_to_change(const jobs::change_answer& done, std::string_view outcome);
 /// The name of the job that the call is about.
@@ -37,6 +57,7 @@ namespace foliot::program::http {
 [[nodiscard]] std::optional<jobs::due_at> due_of(inputs& in);
 /// A tube that the call names, which clients of all protocols can name.
 [[nodiscard]] std::string tube_of(inputs& in);
+[[nodiscard]] std::string_view text_of(jobs::job_state state) noexcept;
 /// A job as JSON, with its body or without. `now`: the store's time, of the same clock as the job's times.
 [[nodiscard]] ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body);
 /// The memory that a job as JSON takes, if its body is of this size: an escape of JSON has up to six bytes.

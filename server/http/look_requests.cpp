@@ -34,6 +34,13 @@ constexpr std::size_t memory_of_entry = 2048;
 
 const problem no_room{503, "the server has no memory for the answer at present: try again"};
 
+/// When a moment of the monotonic clock will be. Rounded up.
+std::string time_text_of(instant when) {
+  const duration left = when - runtime::now();
+  const auto now = std::chrono::floor<jobs::milliseconds>(runtime::wall_now());
+  return time_text(now + std::chrono::ceil<jobs::milliseconds>(left.to_chrono()));
+}
+
 void add_counts(ordered_json& to, const jobs::count_answer& counted) {
   to["ready"] = counted.counts.ready;
   to["urgent"] = counted.counts.urgent;
@@ -41,10 +48,42 @@ void add_counts(ordered_json& to, const jobs::count_answer& counted) {
   to["delayed"] = counted.counts.delayed;
   to["buried"] = counted.counts.buried;
   if (counted.what == jobs::count_answer::kind::cut_short) to["at_least"] = true;
-  if (counted.paused_until == instant::never()) return;
-  const duration left = counted.paused_until - runtime::now();
-  const auto now = std::chrono::floor<jobs::milliseconds>(runtime::wall_now());
-  to["paused_until"] = time_text(now + std::chrono::ceil<jobs::milliseconds>(left.to_chrono()));
+  if (counted.paused_until != instant::never()) to["paused_until"] = time_text_of(counted.paused_until);
+}
+
+/// Adds why a job that is ready is still there.
+void explain_ready(ordered_json& to, const jobs::count_answer& of_tube, const jobs::tube_clients& here) {
+  if (of_tube.paused_until != instant::never()) {
+    to["waits"] = "paused";
+    to["until"] = time_text_of(of_tube.paused_until);
+  } else if (here.watchers == 0) {
+    to["waits"] = "nobody_watches";
+  } else if (of_tube.counts.ready > 1) {
+    to["waits"] = "others_first";
+  } else {
+    to["waits"] = "next";
+  }
+  if (of_tube.what == jobs::count_answer::kind::done && of_tube.counts.ready > 0) {
+    to["ahead_at_most"] = of_tube.counts.ready - 1;
+  }
+}
+
+/// Adds why no worker has the job, or until when one has it.
+void explain(ordered_json& to, const jobs::peek_answer& seen, const jobs::count_answer& of_tube,
+             const jobs::tube_clients& here) {
+  const jobs::job& what = *seen.job;
+  switch (what.state) {
+    case jobs::job_state::delayed:
+      to["waits"] = "due_later";
+      to["until"] = time_text(what.due);
+      break;
+    case jobs::job_state::ready: explain_ready(to, of_tube, here); break;
+    case jobs::job_state::reserved:
+      to["waits"] = "reserved";
+      if (what.expires != instant::never()) to["until"] = time_text_of(what.expires);
+      break;
+    case jobs::job_state::buried: to["waits"] = "buried"; break;
+  }
 }
 
 std::uint64_t page_size(inputs& in) { return in.number("count", 1, largest_page).value_or(usual_page); }
@@ -116,6 +155,22 @@ task<response> show_tube(call& by) {
   const jobs::tube_clients clients = by.state.clients_of(tube);
   all["watching"] = clients.watchers;
   all["waiting"] = clients.waiting;
+  co_return respond_json(200, all);
+}
+
+task<response> explain_job(call& by) {
+  jobs::job_name name = job_name_of(by.in);
+  by.in.expect_no_others();
+  auto looking = by.client.execute(jobs::peek{std::move(name), false});
+  const jobs::peek_answer seen = co_await looking;
+  if (!seen.job) co_return respond_to_missing();
+  auto counting = by.client.execute(jobs::count_tube{seen.job->tube});
+  const jobs::count_answer counted = co_await counting;
+  ordered_json all;
+  all["id"] = std::to_string(seen.job->id);
+  all["tube"] = seen.job->tube;
+  all["state"] = text_of(seen.job->state);
+  explain(all, seen, counted, by.state.clients_of(seen.job->tube));
   co_return respond_json(200, all);
 }
 

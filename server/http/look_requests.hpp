@@ -1,4 +1,4 @@
-// The requests of people who look: tubes, what is due next, statistics.
+// The requests of people who look: tubes, what is due next, why a job waits, statistics.
 //
 // Each function answers one call, which must outlive the task, or throws: wrong_input for a request that is wrong, and
 // what the broker throws.
@@ -16,6 +16,8 @@ namespace foliot::program::http {
 /// A page of the tubes that have jobs, by name, with their counts. The store lists all of them for each page: O(tubes).
 [[nodiscard]] task<response> show_tubes(call& by);
 [[nodiscard]] task<response> show_tube(call& by);
+/// Why no worker has a job at present, or until when one has it.
+[[nodiscard]] task<response> explain_job(call& by);
 /// A page of the delayed jobs, the soonest first.
 [[nodiscard]] task<response> show_due(call& by);
 /// The counts of the store, and the counters of this server.

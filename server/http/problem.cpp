@@ -21,7 +21,7 @@ ordered_json entry_of(const problem& what) {
 
 }  // namespace
 
-response respond(const problem& what) {
+ordered_json value_of(const problem& what) {
   ordered_json body;
   body["type"] = "about:blank";
   body["title"] = phrase_of(what.status);
@@ -29,8 +29,12 @@ response respond(const problem& what) {
   body["detail"] = what.detail;
   if (!what.outcome.empty()) body["outcome"] = what.outcome;
   if (what.place != where::nothing) body["errors"] = ordered_json::array({entry_of(what)});
+  return body;
+}
+
+response respond(const problem& what) {
   response made{what.status, "application/problem+json"};
-  made.body = json_text(body) + "\n";
+  made.body = json_text(value_of(what)) + "\n";
   if (what.status == 503) made.fields.push_back({"Retry-After", "1"});
   return made;
 }
@@ -46,6 +50,7 @@ std::string_view phrase_of(int status) noexcept {
     case 200: return "OK";
     case 201: return "Created";
     case 204: return "No Content";
+    case 207: return "Multi-Status";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";

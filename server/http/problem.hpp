@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "message.hpp"
 
 namespace foliot::program::http {
@@ -33,6 +35,8 @@ struct problem {
 /// The response that says so. A request that failed because the server is busy may be tried again after a second, and
 /// the response says that as well. Its `errors` have one entry, if the problem names a value.
 [[nodiscard]] response respond(const problem& what);
+/// The body of that response.
+[[nodiscard]] nlohmann::ordered_json value_of(const problem& what);
 /// The problem of a refusal.
 [[nodiscard]] problem problem_of(const refusal& what);
 

@@ -31,7 +31,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t most_tubes = 1000;
 constexpr std::uint64_t most_jobs = 1000;
-constexpr std::uint64_t most_kicked = 10'000;
+/// The jobs that one request kicks or cancels.
+constexpr std::uint64_t most_changed = 10'000;
 /// How long a reserve waits unless it says so, and at the most.
 constexpr jobs::milliseconds usual_wait = 30s;
 constexpr jobs::milliseconds longest_wait = 1h;
@@ -219,7 +220,7 @@ task<response> bury_job(call& by) {
 task<response> kick_tube(call& by) {
   jobs::kick what;
   what.tube = tube_of(by.in);
-  what.count = by.in.number("count", 1, most_kicked).value_or(1);
+  what.count = by.in.number("count", 1, most_changed).value_or(1);
   by.in.expect_no_others();
   auto kicking = by.client.execute(std::move(what));
   const jobs::bulk_answer done = co_await kicking;
@@ -253,6 +254,18 @@ task<response> pause_tube(call& by) {
   static_cast<void>(done);
   ordered_json all;
   all["outcome"] = *length > 0ms ? "paused" : "going on";
+  co_return respond_json(200, all);
+}
+
+task<response> clear_tube(call& by) {
+  jobs::clear_tube what;
+  what.tube = tube_of(by.in);
+  what.count = by.in.number("count", 1, most_changed).value_or(most_changed);
+  by.in.expect_no_others();
+  auto clearing = by.client.execute(std::move(what));
+  const jobs::bulk_answer done = co_await clearing;
+  ordered_json all;
+  all["cancelled"] = done.changed;
   co_return respond_json(200, all);
 }
 

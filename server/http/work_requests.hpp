@@ -1,4 +1,4 @@
-// The requests of workers: reserve, and what the holder of a reservation does with it; kick, and pause.
+// The requests of workers: reserve, and what the holder of a reservation does with it; kick, pause and clear.
 //
 // Any connection may use a reservation, by its token, until its TTR ends. Until the answer to a reserve
 // has been sent it belongs to the connection: if the client goes away before that, its jobs are given back, and no
@@ -27,5 +27,7 @@ namespace foliot::program::http {
 [[nodiscard]] task<response> kick_tube(call& by);
 [[nodiscard]] task<response> kick_one_job(call& by);
 [[nodiscard]] task<response> pause_tube(call& by);
+/// Cancels jobs of a tube, but none that a worker has.
+[[nodiscard]] task<response> clear_tube(call& by);
 
 }  // namespace foliot::program::http

@@ -28,7 +28,7 @@ TEST(JobRequests, PutShowAndCancel) {
     EXPECT_EQ(job["state"], "delayed");
     EXPECT_EQ(job["text"], "hello");
     EXPECT_EQ(job["content_type"], "text/plain; charset=utf-8");
-    EXPECT_EQ(job["ttr"], "1m0s") << job;
+    EXPECT_EQ(job["ttr"], "1m") << job;
     EXPECT_FALSE(job.contains("key"));
     const received light = co_await client.ask("GET", "/v1/jobs/1?with_body=false");
     EXPECT_FALSE(light.value().contains("text"));
@@ -201,6 +201,76 @@ TEST(JobRequests, ADrainedServerTakesNoJobs) {
     EXPECT_EQ(not_ready.status, 503);
     const received alive = co_await client.ask("GET", "/health");
     EXPECT_EQ(alive.body, "{\"status\":\"ok\"}\n");
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, ABatchHasItsOutcomesInOrder) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const received done = co_await client.ask_json(
+        "POST", "/v1/batch", R"({"jobs":[{"tube":"a","text":"one"},{"tube":"b","key":"k","delay":"1h"}]})");
+    EXPECT_EQ(done.status, 200) << done.body;
+    EXPECT_EQ(
+        done.body,
+        R"({"results":[{"status":201,"id":"1","outcome":"inserted"},{"status":201,"id":"2","outcome":"inserted"}]})"
+        "\n");
+    const std::uint64_t batches = in.jobs.counters().batches;
+    const received some = co_await client.ask_json(
+        "POST", "/v1/batch",
+        R"({"jobs":[{"tube":"b","key":"k","existing":"refuse"},{"tube":"b","delay":"soon"},{"tube":"b","key":"k"},7,)"
+        R"({"tube":"b","body":[1]}]})");
+    EXPECT_EQ(some.status, 207) << some.body;
+    EXPECT_EQ(in.jobs.counters().batches - batches, 1u);
+    const auto results = some.value()["results"];
+    EXPECT_EQ(results.size(), 5u);
+    EXPECT_EQ(results[0]["outcome"], "exists");
+    EXPECT_EQ(results[0]["status"], 409);
+    EXPECT_EQ(results[1]["errors"][0]["pointer"], "#/jobs/1/delay");
+    EXPECT_EQ(results[2], nlohmann::json::parse(R"({"status":200,"id":"2","outcome":"kept"})"));
+    EXPECT_EQ(results[3]["errors"][0]["pointer"], "#/jobs/3");
+    EXPECT_EQ(results[4]["status"], 201);
+    const received none = co_await client.ask_json("POST", "/v1/batch", R"({"jobs":[{}]})");
+    EXPECT_EQ(none.status, 207);
+    EXPECT_EQ(none.value()["results"][0]["errors"][0]["pointer"], "#/jobs/0/tube");
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, AWrongBatchPutsNothing) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    std::string many = R"({"jobs":[{"tube":"t"})";
+    for (int i = 0; i < 1000; ++i) many += R"(,{"tube":"t"})";
+    many += "]}";
+    const std::pair<std::string, std::string> cases[] = {
+        {R"({})", "400 pointer #/jobs"},
+        {R"({"jobs":[]})", "400 pointer #/jobs"},
+        {R"({"jobs":{"tube":"t"}})", "400 pointer #/jobs"},
+        {R"({"jobs":[{"tube":"t"}],"atomic":true})", "501 pointer #/atomic"},
+        {R"({"jobs":[{"tube":"t"}],"tube":"t"})", "400 pointer #/tube"},
+        {many, "400 pointer #/jobs"},
+    };
+    for (const auto& [body, wrong] : cases) {
+      const received got = co_await client.ask_json("POST", "/v1/batch", body);
+      EXPECT_EQ(got.wrong(), wrong) << got.body;
+    }
+    const received raw = co_await client.ask("POST", "/v1/batch", extras("", "x"));
+    EXPECT_EQ(raw.wrong(), "415 header content-type");
+    const received all = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(all.value()["jobs"]["ready"], 0);
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, AFormsTypeIsNotKept) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const extras as_curl_sends_it("Content-Type: application/x-www-form-urlencoded\r\n", "hello");
+    static_cast<void>(co_await client.ask("POST", "/v1/jobs?tube=t", as_curl_sends_it));
+    const received seen = co_await client.ask("GET", "/v1/jobs/1");
+    EXPECT_EQ(seen.value()["text"], "hello");
+    EXPECT_FALSE(seen.value().contains("content_type")) << seen.body;
     co_await client.leave();
   });
 }

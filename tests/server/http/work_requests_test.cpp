@@ -191,6 +191,69 @@ TEST(WorkRequests, WrongInputIsNamed) {
   });
 }
 
+TEST(LookRequests, SayWhyAJobWaits) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    http_client worker(in);
+    const auto why = [&client](std::string path) -> task<std::string> {
+      const received got = co_await client.ask("GET", path);
+      EXPECT_EQ(got.status, 200) << got.body;
+      const auto all = got.value();
+      std::string text = all.value("waits", "");
+      if (all.contains("until")) text += " until";
+      if (all.contains("ahead_at_most")) text += " " + all["ahead_at_most"].dump();
+      co_return text;
+    };
+    co_await put(client, "/v1/jobs?tube=mail&key=k&delay=1h", "hello");
+    const std::string later = co_await why("/v1/tubes/mail/jobs/k/why");
+    EXPECT_EQ(later, "due_later until");
+    static_cast<void>(co_await client.ask("POST", "/v1/jobs/1/fire"));
+    const std::string alone = co_await why("/v1/job/why?id=1");
+    EXPECT_EQ(alone, "nobody_watches 0");
+    static_cast<void>(co_await client.ask("POST", "/v1/tubes/mail/pause?length=1m"));
+    const std::string paused = co_await why("/v1/jobs/1/why");
+    EXPECT_EQ(paused, "paused until 0");
+    co_await put(client, "/v1/jobs?tube=mail", "second");
+    co_await worker.send("POST", "/v1/reserve?tube=mail&timeout=50s");
+    co_await runtime::sleep(1s);
+    const std::string still = co_await why("/v1/jobs/2/why");
+    EXPECT_EQ(still, "paused until 1");
+    const received none = co_await worker.read();
+    EXPECT_TRUE(none.value()["jobs"].empty());
+    co_await runtime::sleep(20s);
+    const auto first = co_await reserve(worker, R"({"tube":"mail"})");
+    const std::string held = co_await why("/v1/jobs/1/why");
+    EXPECT_EQ(held, "reserved until");
+    static_cast<void>(co_await client.ask("POST", at(first[0], "bury")));
+    const std::string buried = co_await why("/v1/jobs/1/why");
+    EXPECT_EQ(buried, "buried");
+    const received gone = co_await client.ask("GET", "/v1/jobs/7/why");
+    EXPECT_EQ(gone.wrong(), "404 gone");
+    co_await worker.leave();
+    co_await client.leave();
+  });
+}
+
+TEST(WorkRequests, ClearCancelsAllButWhatIsReserved) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    for (const char* const delay : {"0s", "0s", "1h"}) {
+      co_await put(client, "/v1/jobs?tube=a/b&delay=" + std::string(delay), "job");
+    }
+    co_await put(client, "/v1/jobs?tube=other", "job");
+    static_cast<void>(co_await reserve(client, R"({"tube":"a/b"})"));
+    const received one = co_await client.ask_json("POST", "/v1/tube/clear", R"({"tube":"a/b","count":1})");
+    EXPECT_EQ(one.body, "{\"cancelled\":1}\n");
+    const received rest = co_await client.ask("POST", "/v1/tubes/a%2Fb/clear");
+    EXPECT_EQ(rest.body, "{\"cancelled\":1}\n");
+    const received seen = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(seen.value()["jobs"]["reserved"], 1);
+    EXPECT_EQ(seen.value()["jobs"]["ready"], 1);
+    EXPECT_EQ(seen.value()["jobs"]["delayed"], 0);
+    co_await client.leave();
+  });
+}
+
 TEST(LookRequests, ComeInPages) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
