@@ -18,6 +18,7 @@
 #include "health_requests.hpp"
 #include "job_requests.hpp"
 #include "look_requests.hpp"
+#include "openapi.hpp"
 #include "problem.hpp"
 #include "request_access.hpp"
 #include "routes.hpp"
@@ -37,6 +38,7 @@ using handler = task<response> (*)(call&);
 constexpr auto routes = std::to_array<route<handler>>({
     {"GET", "/health", tell_health},
     {"GET", "/ready", tell_readiness},
+    {"GET", "/openapi.json", show_openapi},
 
     {"POST", "/v1/jobs", put_job},
     {"POST", "/v1/tubes/{tube}/jobs", put_job},
@@ -222,6 +224,12 @@ class talk final : public conversation {
 }  // namespace
 
 std::unique_ptr<conversation> api::begin(byte_stream& peer) { return std::make_unique<talk>(state_, peer); }
+
+std::vector<api::named_route> api::all_routes() {
+  std::vector<named_route> all;
+  for (const route<handler>& each : routes) all.push_back({each.method, each.pattern});
+  return all;
+}
 
 request_limits api::limits_for(std::size_t max_job_size) noexcept {
   constexpr std::size_t size_of_a_batch = std::size_t{1} << 20;

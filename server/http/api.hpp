@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,13 @@ class api final : public service {
 
   /// The bounds of requests, for jobs with bodies up to this size: base64 and the escapes of JSON are longer.
   [[nodiscard]] static request_limits limits_for(std::size_t max_job_size) noexcept;
+
+  struct named_route {
+    std::string_view method;
+    std::string_view pattern;  ///< of the path
+  };
+  /// The rows of the table of routes.
+  [[nodiscard]] static std::vector<named_route> all_routes();
 
  private:
   api_state state_;
