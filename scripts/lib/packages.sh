@@ -24,6 +24,7 @@ test_packages=(
     "${site_packages[@]}"
     chromium spin python3-prometheus-client
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
+    curl python3-jsonschema # its HTTP interface, and the description of that
     postgresql-15 python3-sqlalchemy python3-psycopg2 # servers of the tests' own, and an application
     patroni python3-etcd etcd-server # a manager of such servers; without a configuration its service does not start
 )

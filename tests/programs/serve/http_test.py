@@ -1,58 +1,16 @@
 """The server as clients of HTTP see it: Python's http.client, and sockets for what no library sends."""
+import base64
+import errno
 import http.client
-import json
 import socket
 import time
 
-from kit.program_case import main
-from kit.serve_case import ServeCase, put
-
-PATIENCE = 60  # seconds
-
-
-class LocalConnection(http.client.HTTPConnection):
-    """To a socket file: no port that another process could take meanwhile."""
-
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(str(self.path))
-
-
-class HttpCase(ServeCase):
-    def begin(self, *arguments):
-        self.path = self.here / "http"
-        self.server = self.serve("--http", f"unix:{self.path}", *(arguments or ["--memory"]))
-        self.client = self.connect_http()
-
-    def connect_http(self):
-        connection = LocalConnection(self.path)
-        self.addCleanup(connection.close)
-        return connection
-
-    def raw(self):
-        connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(PATIENCE)
-        connection.connect(str(self.path))
-        self.addCleanup(connection.close)
-        return connection
-
-    def ask(self, method, target, value=None, client=None, headers=None):
-        """The status, and the value of the answer."""
-        client = client or self.client
-        headers = dict(headers or {})
-        if value is not None and not isinstance(value, bytes):
-            value = json.dumps(value)
-            headers["Content-Type"] = "application/json"
-        client.request(method, target, body=value, headers=headers)
-        response = client.getresponse()
-        body = response.read()
-        self.assertEqual(response.getheader("X-Content-Type-Options"), "nosniff")
-        return response.status, json.loads(body) if body else None
+from kit import beanstalk_client
+from kit.beanstalk_client import PATIENCE
+from kit.http_case import HttpCase
+from kit.program_case import FOLIOT, main
+from kit.serve_case import put
+from nodes_test import NodesCase
 
 
 def all_of(connection):
@@ -107,6 +65,87 @@ class Jobs(HttpCase):
         status, problem = self.ask("POST", f"/v1/reservations/{token}/finish")
         self.assertEqual((status, problem["outcome"]), (409, "not_held"))
 
+    def test_bodies_come_back_as_they_were(self):
+        self.begin()
+        forms = [({"body": {"n": [1, None, "\u00e9"]}}, "body", {"n": [1, None, "\u00e9"]}, "application/json"),
+                 ({"text": "a \u20ac \r\n"}, "text", "a \u20ac \r\n", "text/plain; charset=utf-8"),
+                 ({"base64": "AP8="}, "base64", "AP8=", "application/octet-stream"),
+                 ({"base64": base64.b64encode(bytes(range(256)) * 200).decode()}, "base64",
+                  base64.b64encode(bytes(range(256)) * 200).decode(), "application/octet-stream"),
+                 ({}, "text", "", None)]
+        for number, (given, form, wanted, content_type) in enumerate(forms, 1):
+            with self.subTest(form=form, number=number):
+                self.assertEqual(self.ask("POST", "/v1/tubes/t/jobs", given | {"headers": {"trace": "a b"}})[0], 201)
+                job = self.ask("POST", "/v1/reserve", {"tube": "t"})[1]["jobs"][0]
+                self.assertEqual((job[form], job.get("content_type")), (wanted, content_type))
+                self.assertEqual((job["id"], job["headers"]), (str(number), {"trace": "a b"}))
+
+    def test_a_key_is_put_once(self):
+        self.begin()
+        path = "/v1/tubes/orders/jobs/17"
+        self.assertEqual(self.ask("PUT", path, {"body": 1, "delay": "1h"})[1], {"id": "1", "outcome": "inserted"})
+        self.assertEqual(self.ask("PUT", path, {"body": 2, "delay": "1h"}), (200, {"id": "2", "outcome": "replaced"}))
+        self.assertEqual(self.ask("POST", "/v1/jobs", {"tube": "orders", "key": "17"}), (200, {"id": "2", "outcome": "kept"}))
+        self.assertEqual(self.ask("PUT", path, {"existing": "refuse"})[0], 409)
+        self.assertEqual(self.ask("PUT", path, {}, headers={"If-None-Match": "*"})[0], 412)
+        self.assertEqual(self.ask("GET", path)[1]["body"], 2)
+        self.ask("POST", path + "/fire")
+        self.ask("POST", "/v1/reserve", {"tube": "orders"})
+        status, problem = self.ask("PUT", path, {"body": 3})
+        self.assertEqual((status, problem["outcome"]), (409, "reserved"))
+        for method, target in [("DELETE", path), ("POST", path + "/fire"), ("POST", path + "/reschedule?delay=1s")]:
+            status, problem = self.ask(method, target)
+            self.assertEqual((status, problem["outcome"]), (409, "reserved"), target)
+
+    def test_a_job_moves_in_time(self):
+        self.begin()
+        self.ask("POST", "/v1/jobs", {"tube": "t", "due": "2100-01-01T00:00:00.5+01:00"})
+        self.assertEqual(self.ask("GET", "/v1/jobs/1")[1]["due"], "2099-12-31T23:00:00.500Z")
+        moved = self.ask("POST", "/v1/jobs/1/reschedule", {"due": "2100-01-02T00:00:00Z"})
+        self.assertEqual(moved, (200, {"id": "1", "outcome": "rescheduled"}))
+        self.assertEqual(self.ask("GET", "/v1/due")[1]["jobs"],
+                         [{"id": "1", "tube": "t", "due": "2100-01-02T00:00:00.000Z"}])
+        self.assertEqual(self.ask("GET", "/v1/jobs/1/why")[1],
+                         {"id": "1", "tube": "t", "state": "delayed", "waits": "due_later", "until": "2100-01-02T00:00:00.000Z"})
+        self.assertEqual(self.ask("POST", "/v1/job/reschedule?id=1&delay=0s")[0], 200)
+        self.assertEqual(self.ask("GET", "/v1/job/why?id=1")[1]["waits"], "nobody_watches")
+
+    def test_a_batch_has_its_outcomes_in_order(self):
+        self.begin()
+        status, answer = self.ask("POST", "/v1/batch", {"jobs": [{"tube": "t", "body": i} for i in range(1000)]})
+        self.assertEqual(status, 200)
+        self.assertEqual(answer["results"], [{"status": 201, "id": str(i), "outcome": "inserted"} for i in range(1, 1001)])
+        job = {"tube": "t", "key": "k"}
+        status, answer = self.ask("POST", "/v1/batch", {"jobs": [job, job | {"delay": "soon"}, job, {"text": "no tube"}]})
+        self.assertEqual((status, [each["status"] for each in answer["results"]]), (207, [201, 400, 200, 400]))
+        self.assertEqual([each["errors"][0]["pointer"] for each in answer["results"] if "errors" in each],
+                         ["#/jobs/1/delay", "#/jobs/3/tube"])
+        self.expect_problem(501, {"pointer": "#/atomic"}, "POST", "/v1/batch", {"jobs": [job], "atomic": True})
+        self.assertEqual(self.ask("GET", "/v1/tubes/t")[1]["ready"], 1001)
+
+    def test_wrong_values_are_named(self):
+        self.begin()
+        wrong = [("POST", "/v1/jobs", {"text": "x"}, {"pointer": "#/tube"}),
+                 ("POST", "/v1/jobs?tube=t", {"delay": "soon"}, {"pointer": "#/delay"}),
+                 ("POST", "/v1/jobs?tube=t&delay=soon", None, {"parameter": "delay"}),
+                 ("POST", "/v1/jobs?tube=t", {"due": "tomorrow"}, {"pointer": "#/due"}),
+                 ("POST", "/v1/jobs?tube=t", {"priority": -1}, {"pointer": "#/priority"}),
+                 ("POST", "/v1/jobs?tube=t", {"colour": "red"}, {"pointer": "#/colour"}),
+                 ("POST", "/v1/jobs?tube=t", {"headers": {"a": "b\r\nc: d"}}, {"pointer": "#/headers"}),
+                 ("GET", "/v1/jobs/x", None, {"path": "id"}),
+                 ("GET", "/v1/jobs/18446744073709551616", None, {"path": "id"}),
+                 ("POST", "/v1/jobs/1/reschedule", None, {"pointer": "#/due"}),
+                 ("POST", "/v1/reserve", {"tubes": ["a", 1]}, {"pointer": "#/tubes/1"}),
+                 ("POST", "/v1/reservations/x/finish", None, {"path": "reservation"}),
+                 ("POST", "/v1/tubes/t/pause", None, {"pointer": "#/length"}),
+                 ("GET", "/v1/tubes?count=0", None, {"parameter": "count"}),
+                 ("GET", "/v1/due?cursor=x", None, {"parameter": "cursor"})]
+        for method, target, value, where in wrong:
+            with self.subTest(target=target, value=value):
+                self.expect_problem(400, where, method, target, value)
+        self.expect_problem(415, {"header": "content-type"}, "POST", "/v1/reserve", b"tube=t")
+        self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 0)
+
 
 class Work(HttpCase):
     def test_a_reservation_over_another_connection(self):
@@ -119,19 +158,14 @@ class Work(HttpCase):
         self.assertEqual(self.ask("POST", f"/v1/reservations/{token}/touch", client=other)[0], 200)
         self.assertEqual(self.ask("POST", f"/v1/reservations/{token}/finish", client=other)[1]["outcome"], "finished")
 
-    def wait_for_waiting(self, count):
-        until = time.monotonic() + PATIENCE
-        while self.ask("GET", "/v1/statistics")[1]["server"]["waiting"] != count:
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.002)
-
     def test_a_long_poll_gets_the_job(self):
         self.begin()
         worker = self.connect_http()
         worker.request("POST", "/v1/reserve?tube=mail&timeout=1h")
         self.wait_for_waiting(1)
         self.ask("POST", "/v1/jobs?tube=mail", b"late")
-        self.assertEqual(json.loads(worker.getresponse().read())["jobs"][0]["text"], "late")
+        status, answer = self.answer(worker, "POST", "/v1/reserve")
+        self.assertEqual((status, answer["jobs"][0]["text"]), (200, "late"))
 
     def test_a_client_that_goes_away_while_it_waits(self):
         self.begin()
@@ -152,6 +186,68 @@ class Work(HttpCase):
         code, _ = self.server.stop()
         self.assertEqual(code, 0)
         self.assertLess(time.monotonic() - began, PATIENCE)
+
+    def test_what_a_holder_does(self):
+        self.begin()
+        self.ask("POST", "/v1/batch", {"jobs": [{"tube": "t", "body": i, "ttr": "1h"} for i in range(5)]})
+        jobs = self.ask("POST", "/v1/reserve", {"tube": "t", "count": 10})[1]["jobs"]
+        self.assertEqual([each["body"] for each in jobs], list(range(5)))
+        ways = [("finish", {}, "finished", None), ("release", {"delay": "1h", "priority": 7}, "released", "delayed"),
+                ("touch", None, "touched", "reserved"), ("bury", {"priority": 9}, "buried", "buried"),
+                ("release", None, "released", "ready")]
+        for job, (what, value, outcome, state) in zip(jobs, ways):
+            with self.subTest(what=what):
+                path = f"/v1/reservations/{job['reservation']}"
+                self.assertEqual(self.ask("POST", f"{path}/{what}", value)[1]["outcome"], outcome)
+                self.assertEqual(self.ask("GET", f"/v1/jobs/{job['id']}")[1].get("state"), state)
+                if what != "touch":
+                    status, problem = self.ask("POST", f"{path}/finish")
+                    self.assertEqual((status, problem["outcome"]), (409, "not_held"))
+        self.assertEqual(self.ask("GET", "/v1/jobs/4/why")[1]["waits"], "buried")
+        self.assertEqual(self.ask("POST", "/v1/tubes/t/kick", {"count": 10}), (200, {"kicked": 1}))
+        self.assertEqual(self.ask("POST", "/v1/jobs/2/kick")[1], {"id": "2", "outcome": "ready"})
+        self.assertEqual(self.ask("POST", "/v1/jobs/2/kick")[1]["outcome"], "refused")
+        self.assertEqual(self.ask("GET", "/v1/jobs/3/why")[1]["waits"], "reserved")
+
+    def test_a_job_of_a_client_that_does_not_read(self):
+        self.begin()
+        worker = self.raw()
+        worker.sendall(b"POST /v1/reserve?tube=t HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.wait_for_waiting(1)
+        worker.shutdown(socket.SHUT_WR)  # it can no more say that it is there
+        self.wait_for_waiting(0)
+        self.ask("POST", "/v1/jobs?tube=t", b"hi")
+        job = self.ask("POST", "/v1/reserve", {"tube": "t"})[1]["jobs"][0]
+        self.assertEqual((job["reserves"], job["timeouts"]), (1, 0))
+
+    def test_tubes_are_paused_counted_and_cleared(self):
+        self.begin()
+        self.ask("POST", "/v1/batch", {"jobs": [{"tube": f"t{i:03}", "text": "x"} for i in range(250)]})
+        seen, cursor = [], ""
+        while cursor is not None:
+            page = self.ask("GET", f"/v1/tubes?prefix=t&count=100&cursor={cursor}")[1]
+            seen += [each["tube"] for each in page["tubes"]]
+            cursor = page.get("next")
+        self.assertEqual(seen, [f"t{i:03}" for i in range(250)])
+        self.assertEqual(self.ask("POST", "/v1/tubes/t001/pause", {"length": "1h"})[1]["outcome"], "paused")
+        self.assertEqual(self.ask("POST", "/v1/reserve", {"tube": "t001", "timeout": "0s"})[1], {"jobs": []})
+        self.assertIn("paused_until", self.ask("GET", "/v1/tubes/t001")[1])
+        self.assertEqual(self.ask("GET", "/v1/jobs/2/why")[1]["waits"], "paused")
+        self.assertEqual(self.ask("POST", "/v1/tubes/t001/pause", {"length": "0s"})[1]["outcome"], "going on")
+        self.assertEqual(len(self.ask("POST", "/v1/reserve", {"tube": "t001", "timeout": "0s"})[1]["jobs"]), 1)
+        self.assertEqual(self.ask("POST", "/v1/tubes/t002/clear")[1], {"cancelled": 1})
+        self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 248)
+
+    def test_what_is_due_comes_in_pages(self):
+        self.begin()
+        self.ask("POST", "/v1/batch", {"jobs": [{"tube": f"t{i % 3}", "delay": "1h"} for i in range(250)]})
+        seen, cursor = [], ""
+        while cursor is not None:
+            page = self.ask("GET", f"/v1/due?count=100{cursor and '&cursor='}{cursor}")[1]
+            seen += [each["id"] for each in page["jobs"]]
+            cursor = page.get("next")
+        self.assertEqual(sorted(seen, key=int), [str(i) for i in range(1, 251)])
+        self.assertEqual(len(self.ask("GET", "/v1/due?prefix=t2")[1]["jobs"]), 83)
 
 
 class Connections(HttpCase):
@@ -191,8 +287,9 @@ class Connections(HttpCase):
     def test_a_client_of_beanstalk_is_told_so(self):
         self.begin()
         connection = self.raw()
-        connection.sendall(put(b"hi"))
+        connection.sendall(put(b"hi") + b"\r\n")  # which would end a head
         self.assertTrue(all_of(connection).startswith(b"HTTP/1.1 400 "))
+        self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 0)
 
     def test_a_page_of_another_site_is_a_stranger(self):
         self.begin()
@@ -217,6 +314,39 @@ class Connections(HttpCase):
         self.assertEqual(self.ask("GET", "/health")[0], 200)
         self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 0)
 
+    def test_a_client_of_http_at_the_port_of_beanstalk(self):
+        self.begin()
+        connection = self.connect(self.server)
+        connection.send(b"POST /v1/jobs?tube=t HTTP/1.1\r\nHost: localhost\r\nContent-Length: 12\r\n\r\nput 0 0 1 1\r\n")
+        self.assertNotIn(b"INSERTED", connection.rest())
+        self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 0)
+
+    def test_without_beanstalk(self):
+        path = self.here / "http"
+        process = self.start("serve", "--memory", "--beanstalk", "off", "--http", f"unix:{path}")
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        until = time.monotonic() + PATIENCE
+        client = self.connect_http(path)
+        while True:
+            try:
+                client.connect()
+                break
+            except OSError:
+                self.assertIsNone(process.poll())
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.01)
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=t", b"x", client=client)[0], 201)
+
+    def test_an_address_that_is_taken(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = "127.0.0.1:%d" % taken.getsockname()[1]
+            code, _, log = self.run_foliot("serve", "--memory", "--beanstalk", f"unix:{self.here}/jobs", "--http", address)
+            self.assertEqual(code, 2)
+            self.assertIn(f"foliot: cannot listen at {address}: Address already in use", log)
+
     def test_addresses(self):
         wrong = [(["--http", ""], "is no address"),
                  (["--memory", "--beanstalk", "off", "--http", "off"], "no way to reach the jobs"),
@@ -224,6 +354,99 @@ class Connections(HttpCase):
         for arguments, message in wrong:
             with self.subTest(arguments=arguments):
                 self.expect_error(message, "serve", *arguments)
+
+
+DEFAULT = ("127.0.0.1", 11380)
+
+
+class DefaultPort(HttpCase):
+    """Others may have the port at any time: the log says whether it was free."""
+
+    def start_server(self):
+        server = beanstalk_client.Server(lambda port: [FOLIOT, "serve", "--memory", "--beanstalk", f"127.0.0.1:{port}"])
+        self.addCleanup(self.end, server)
+        return server
+
+    def test_a_port_that_is_taken(self):
+        until = time.monotonic() + PATIENCE
+        with socket.socket() as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of before do not hold it
+            while True:
+                try:
+                    taken.bind(DEFAULT)
+                    break
+                except OSError as error:  # by another test
+                    self.assertEqual(error.errno, errno.EADDRINUSE)
+                    self.assertLess(time.monotonic(), until)
+                    time.sleep(0.1)
+            taken.listen()
+            server = self.start_server()
+            self.expect_work(self.connect(server))
+            _, log = server.stop()
+            self.assertRegex(log, r"warning no client of HTTP is served: .*127\.0\.0\.1:11380.*--http off")
+            self.assertNotIn("HTTP clients connect", log)
+
+    def test_a_port_that_is_free(self):
+        until = time.monotonic() + PATIENCE
+        while True:
+            server = self.start_server()
+            client = http.client.HTTPConnection(*DEFAULT, timeout=PATIENCE)
+            self.addCleanup(client.close)
+            self.connect(server).ask(put(b"over beanstalk"))
+            try:
+                seen = self.ask("GET", "/v1/jobs/1", client=client)
+            except OSError as error:
+                seen = error
+            _, log = server.stop()
+            if "HTTP clients connect to 127.0.0.1:11380\n" in log:
+                break
+            self.assertIn("no client of HTTP is served", log)
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.1)
+        self.assertEqual((seen[0], seen[1]["text"]), (200, "over beanstalk"))
+
+
+class Nodes(NodesCase, HttpCase):
+    """Two servers over one database."""
+
+    def begin_node(self, name):
+        self.start_node(name, "--http", f"unix:{self.here / name}")
+        return self.connect_http(self.here / name)
+
+    def test_a_job_put_at_one_is_worked_on_at_the_other(self):
+        shop, worker = self.begin_node("n0"), self.begin_node("n1")
+        worker.request("POST", "/v1/reserve?tube=mail&timeout=1h")
+        self.assertEqual(self.ask("PUT", "/v1/tubes/mail/jobs/k", {"body": {"to": "a"}, "headers": {"trace": "b"}}, shop)[0], 201)
+        status, answer = self.answer(worker, "POST", "/v1/reserve")
+        self.assertEqual(status, 200)
+        job = answer["jobs"][0]
+        self.assertEqual((job["body"], job["headers"], job["key"]), ({"to": "a"}, {"trace": "b"}, "k"))
+        status, seen = self.ask("GET", "/v1/jobs/%s/why" % job["id"], client=shop)
+        self.assertEqual((status, seen["waits"]), (200, "reserved"))
+        path = f"/v1/reservations/{job['reservation']}"
+        self.assertEqual(self.ask("POST", f"{path}/touch", client=shop)[1]["outcome"], "touched")
+        self.assertEqual(self.ask("POST", f"{path}/finish", client=shop)[1]["outcome"], "finished")
+        self.assertEqual(self.ask("POST", f"{path}/finish", client=worker)[0], 409)
+
+    def test_a_reservation_outlives_its_node(self):
+        shop, worker = self.begin_node("n0"), self.begin_node("n1")
+        self.ask("POST", "/v1/batch", {"jobs": [{"tube": "mail", "body": i, "ttr": "1h"} for i in range(10)]}, shop)
+        jobs = self.ask("POST", "/v1/reserve", {"tube": "mail", "count": 10}, worker)[1]["jobs"]
+        self.assertEqual([each["body"] for each in jobs], list(range(10)))
+        self.kill_node("n1")
+        for job in jobs:
+            status, answer = self.ask("POST", f"/v1/reservations/{job['reservation']}/finish", client=shop)
+            self.assertEqual((status, answer["outcome"]), (200, "finished"))
+
+    def test_ready_says_that_the_database_is_away(self):
+        client = self.begin_node("n0")
+        self.assertEqual(self.ask("GET", "/ready", client=client)[0], 200)
+        self.database.stop_at_once()
+        until = time.monotonic() + PATIENCE
+        while self.ask("GET", "/ready", client=client)[0] != 503:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+        self.assertEqual(self.ask("GET", "/health", client=client)[0], 200)
 
 
 if __name__ == "__main__":
