@@ -5,7 +5,7 @@ import http.client
 import socket
 import time
 
-from kit import beanstalk_client
+from kit import beanstalk_client, openapi
 from kit.beanstalk_client import PATIENCE
 from kit.http_case import HttpCase
 from kit.program_case import FOLIOT, main
@@ -404,6 +404,26 @@ class DefaultPort(HttpCase):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.1)
         self.assertEqual((seen[0], seen[1]["text"]), (200, "over beanstalk"))
+
+
+class Description(HttpCase):
+    def test_the_server_shows_it(self):
+        self.begin()
+        status, document = self.ask("GET", "/openapi.json")
+        self.assertEqual((status, document), (200, self.interface.document))
+
+    def test_what_answers_are_compared_with(self):
+        if openapi.jsonschema is None:
+            self.skipTest("python3-jsonschema is not installed")
+        for schema in self.interface.document["components"]["schemas"].values():
+            openapi.jsonschema.Draft202012Validator.check_schema(schema)
+        done = {"id": "1", "outcome": "inserted"}
+        right = ("POST", "/v1/jobs?tube=t", 201, "application/json", done)
+        self.assertIsNone(self.interface.wrong_with(*right))
+        for wrong in [{"id": 1, "outcome": "inserted"}, {"id": "1"}, {**done, "more": 1}, {**done, "outcome": "maybe"}, []]:
+            self.assertIsNotNone(self.interface.wrong_with(*right[:4], wrong), wrong)
+        self.assertIsNotNone(self.interface.wrong_with(*right[:3], "text/html", done))
+        self.assertIsNotNone(self.interface.wrong_with("POST", "/v1/jobs", 400, "application/problem+json", done))
 
 
 class Nodes(NodesCase, HttpCase):
