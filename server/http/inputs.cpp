@@ -25,7 +25,7 @@ std::string field_name(std::string_view name) {
 
 std::string shown_name(where place, std::string_view name) {
   switch (place) {
-    case where::body: return "/" + std::string(name);
+    case where::body: return "/" + pointer_name(name);
     case where::header: return field_name(name);
     case where::nothing:
     case where::path:

@@ -80,7 +80,8 @@ void read_json_body(inputs& in, jobs::put& into) {
     if (!given->is_object()) in.refuse("headers", "`headers` must be an object of strings");
     for (const auto& each : given->items()) {
       if (!each.value().is_string()) {
-        throw wrong_input(problem{400, "a header must be a string", where::body, "/headers/" + each.key()});
+        throw wrong_input(
+            problem{400, "a header must be a string", where::body, "/headers/" + pointer_name(each.key())});
       }
       headers.emplace(each.key(), each.value().get<std::string>());
     }

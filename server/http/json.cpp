@@ -35,14 +35,10 @@ class builder {
   bool key(std::string& name) {
     name_ = std::move(name);
     if (!open_.back()->contains(name_)) return true;
-    return refuse("the member comes twice", pointer() + "/" + escaped(name_));
+    return refuse("the member comes twice", pointer() + "/" + pointer_name(name_));
   }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) {
-    const std::string_view text = error.what();
-    const std::size_t reason = text.find(": ", text.find("parse error"));
-    return refuse(fmt::format("the body is not JSON at byte {}: {}", at,
-                              reason == std::string_view::npos ? text : text.substr(reason + 2)),
-                  pointer());
+    return refuse(fmt::format("the body is not JSON at byte {}: {}", at, error.what()), pointer());
   }
 
   [[nodiscard]] std::expected<json, problem> result(bool is_read) && {
@@ -51,19 +47,6 @@ class builder {
   }
 
  private:
-  static std::string escaped(const std::string& name) {
-    std::string all;
-    for (const char c : name) {
-      if (c == '~') {
-        all += "~0";
-      } else if (c == '/') {
-        all += "~1";
-      } else {
-        all += c;
-      }
-    }
-    return all;
-  }
   /// Of the innermost array or object.
   [[nodiscard]] std::string pointer() const {
     std::string all;
@@ -79,7 +62,7 @@ class builder {
                   open_.empty() ? std::string() : pointer() + "/" + next_name());
   }
   [[nodiscard]] std::string next_name() const {
-    return open_.back()->is_array() ? std::to_string(open_.back()->size()) : escaped(name_);
+    return open_.back()->is_array() ? std::to_string(open_.back()->size()) : pointer_name(name_);
   }
 
   json* place(json value) {
@@ -155,6 +138,20 @@ std::expected<json, problem> parse_json(std::string_view text, const json_limits
 
 std::string json_text(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string pointer_name(std::string_view name) {
+  std::string all;
+  for (const char c : name) {
+    if (c == '~') {
+      all += "~0";
+    } else if (c == '/') {
+      all += "~1";
+    } else {
+      all += c;
+    }
+  }
+  return all;
 }
 
 bool is_utf8(std::string_view text) noexcept {

@@ -36,6 +36,9 @@ struct json_limits {
 /// The text of a value, on one line. Bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string json_text(const ordered_json& value);
 
+/// The name of a member as JSON pointers have it.
+[[nodiscard]] std::string pointer_name(std::string_view name);
+
 /// Whether the text is UTF-8, without surrogates and longer forms than needed.
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 /// The text in base64, with padding.

@@ -1,10 +1,27 @@
 #include "problem.hpp"
 
+#include <fmt/format.h>
+
 #include "json.hpp"
 
 namespace foliot::program::http {
 
 namespace {
+
+/// A JSON pointer as the fragment of a URI.
+std::string fragment_of(std::string_view pointer) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?";
+  std::string all = "#";
+  for (const char c : pointer) {
+    if (plain.contains(c)) {
+      all += c;
+    } else {
+      all += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return all;
+}
 
 ordered_json entry_of(const problem& what) {
   ordered_json entry;
@@ -14,7 +31,7 @@ ordered_json entry_of(const problem& what) {
     case where::header: entry["header"] = what.name; break;
     case where::path: entry["path"] = what.name; break;
     case where::query: entry["parameter"] = what.name; break;
-    case where::body: entry["pointer"] = "#" + what.name; break;
+    case where::body: entry["pointer"] = fragment_of(what.name); break;
   }
   return entry;
 }
