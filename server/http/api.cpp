@@ -85,6 +85,11 @@ constexpr auto routes = std::to_array<route<handler>>({
 
 bool is_put(handler which) noexcept { return which == put_job || which == put_or_replace_job; }
 
+/// Whether a change of this kind can expect a version of its job.
+bool takes_version(handler which) noexcept {
+  return is_put(which) || which == cancel_job || which == reschedule_job || which == fire_job || which == kick_one_job;
+}
+
 bool has_json(const request& what) {
   const std::string_view type = what.find("content-type").value_or("");
   std::string_view name = type.substr(0, std::min(type.find(';'), type.size()));
@@ -191,6 +196,9 @@ class talk final : public conversation {
     if (is_raw && !is_put(found.which->handler)) {
       throw wrong_input(
           problem{415, "the body must be JSON: send Content-Type: application/json", where::header, "content-type"});
+    }
+    if (what.find("if-match") && !takes_version(found.which->handler)) {
+      throw wrong_input(problem{400, "If-Match is for changes of one job", where::header, "if-match"});
     }
     const json body = json_of(what, is_raw);
     call by{state_, client_, what, inputs(found.names, asked->query, body, what), is_raw, side, reserved_};

@@ -1,12 +1,15 @@
 #include "job_requests.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <expected>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -107,10 +110,23 @@ jobs::on_existing existing_of(inputs& in, const request& head, jobs::on_existing
   return *asked == 0 ? keep : *asked == 1 ? replace : refuse;
 }
 
+std::string etag_of(jobs::job_version version) { return fmt::format("\"{}\"", version); }
+
+/// A refusal by If-Match, with the version that the job has; 0: there is none.
+response respond_to_other_version(jobs::job_version present) {
+  response made = respond(problem{412,
+                                  present == 0 ? "no job has this key: nothing was put"
+                                               : "the job has changed: it does not have the version of If-Match",
+                                  where::header, "if-match", "other_version"});
+  if (present != 0) made.fields.push_back({"ETag", etag_of(present)});
+  return made;
+}
+
 task<response> put_with(call& by, jobs::on_existing otherwise) {
   jobs::put what = read_put(by.state, by.in, by.what, by.is_raw, otherwise);
   auto putting = by.client.execute(std::move(what));
   const jobs::put_answer done = co_await putting;
+  if (done.what == jobs::put_answer::kind::other_version) co_return respond_to_other_version(done.version);
   const put_outcome outcome = outcome_of(done, by.what.find("if-none-match").has_value());
   if (outcome.is_refused()) co_return respond(problem_of(outcome));
   ordered_json shown;
@@ -119,13 +135,6 @@ task<response> put_with(call& by, jobs::on_existing otherwise) {
   response made = respond_json(outcome.status, shown);
   if (outcome.status == 201) made.fields.push_back({"Location", fmt::format("/v1/jobs/{}", done.id)});
   co_return made;
-}
-
-/// Throws wrong_input where the request has a condition that no store can check in the same step as the change.
-void refuse_conditions(const call& by) {
-  if (!by.what.find("if-match")) return;
-  throw wrong_input(
-      problem{501, "If-Match is not supported: the stores keep no version of a job", where::header, "if-match"});
 }
 
 /// The body in the form that loses nothing and that is easiest to read.
@@ -144,6 +153,20 @@ void show_body(ordered_json& into, const jobs::job& what) {
 }
 
 }  // namespace
+
+jobs::job_version expected_version(const request& head) {
+  const auto given = head.find("if-match");
+  if (!given) return 0;
+  jobs::job_version version = 0;
+  const std::string_view tag = *given;
+  const bool is_quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
+  const char* const end = tag.data() + tag.size() - 1;
+  const auto read = is_quoted ? std::from_chars(tag.data() + 1, end, version) : std::from_chars_result{};
+  if (!is_quoted || read.ec != std::errc{} || read.ptr != end || version == 0) {
+    throw wrong_input(problem{400, "If-Match must be one ETag of the job, in its quotes", where::header, "if-match"});
+  }
+  return version;
+}
 
 std::string_view text_of(jobs::job_state state) noexcept {
   switch (state) {
@@ -168,8 +191,8 @@ response respond_to_change(const jobs::change_answer& done, std::string_view out
     case kind::done: break;
     case kind::reserved: return failed(409, "reserved", "a worker has the job: nothing has changed");
     case kind::refused: return failed(409, "refused", "the job is in a state to which this does not apply");
-    case kind::other_version: return failed(412, "other_version", "the job has another version: nothing has changed");
     case kind::gone: return respond_to_missing();
+    case kind::other_version: return respond_to_other_version(done.version);
     case kind::no_space:
       return failed(507, "no_space", "the store has no room to write that down: nothing has changed");
   }
@@ -207,6 +230,11 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   what.key = in.text("key").value_or("");
   if (!is_key(what.key)) in.refuse("key", "`key` must be UTF-8 without control characters");
   what.existing = existing_of(in, from, otherwise, !what.key.empty());
+  what.expected = expected_version(from);
+  if (what.expected != 0 && (what.key.empty() || what.existing != jobs::on_existing::replace)) {
+    throw wrong_input(
+        problem{400, "If-Match needs a put that replaces the job with its key", where::header, "if-match"});
+  }
   what.due = due_of(in).value_or(jobs::milliseconds(0));
   constexpr std::uint64_t lowest = std::numeric_limits<jobs::priority>::max();
   what.priority = static_cast<jobs::priority>(in.number("priority", 0, lowest).value_or(0));
@@ -232,7 +260,7 @@ put_outcome outcome_of(const jobs::put_answer& done, bool only_if_absent) noexce
     case kind::replaced: return {200, "replaced", ""};
     case kind::exists: return {only_if_absent ? 412 : 409, "exists", "a job with this key is there: nothing was put"};
     case kind::reserved: return {409, "reserved", "a worker has the job with this key: it was not replaced"};
-    case kind::other_version: break;  // no put here expects a version
+    case kind::other_version: return {412, "other_version", "the job with this key has another version"};
     case kind::no_space: break;
   }
   return {507, "no_space", "the store has no room for more jobs: nothing was put"};
@@ -289,34 +317,35 @@ task<response> show_job(call& by) {
   auto looking = by.client.execute(jobs::peek{std::move(name), with_body});
   const jobs::peek_answer seen = co_await looking;
   if (!seen.job) co_return respond_to_missing();
-  co_return respond_json(200, shown(*seen.job, seen.now, with_body));
+  ordered_json all = shown(*seen.job, seen.now, with_body);
+  all["version"] = std::to_string(seen.version);
+  response made = respond_json(200, all);
+  made.fields.push_back({"ETag", etag_of(seen.version)});
+  co_return made;
 }
 
 task<response> cancel_job(call& by) {
-  refuse_conditions(by);
   jobs::job_name name = job_name_of(by.in);
   by.in.expect_no_others();
-  auto changing = by.client.execute(jobs::cancel{std::move(name)});
+  auto changing = by.client.execute(jobs::cancel{std::move(name), expected_version(by.what)});
   const jobs::change_answer done = co_await changing;
   co_return respond_to_change(done, "cancelled");
 }
 
 task<response> reschedule_job(call& by) {
-  refuse_conditions(by);
   jobs::job_name name = job_name_of(by.in);
   const std::optional<jobs::due_at> due = due_of(by.in);
   if (!due) by.in.refuse("due", "`due` or `delay` is missing: when shall the job be due?");
   by.in.expect_no_others();
-  auto changing = by.client.execute(jobs::reschedule{std::move(name), *due});
+  auto changing = by.client.execute(jobs::reschedule{std::move(name), *due, expected_version(by.what)});
   const jobs::change_answer done = co_await changing;
   co_return respond_to_change(done, "rescheduled");
 }
 
 task<response> fire_job(call& by) {
-  refuse_conditions(by);
   jobs::job_name name = job_name_of(by.in);
   by.in.expect_no_others();
-  auto changing = by.client.execute(jobs::fire_now{std::move(name)});
+  auto changing = by.client.execute(jobs::fire_now{std::move(name), expected_version(by.what)});
   const jobs::change_answer done = co_await changing;
   co_return respond_to_change(done, "ready");
 }

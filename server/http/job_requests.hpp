@@ -47,6 +47,8 @@ struct put_outcome {
 /// Precondition: it is refused.
 [[nodiscard]] problem problem_of(const put_outcome& refused);
 
+/// The version that a change expects of its job, by If-Match; 0: the request has no such condition. Throws wrong_input.
+[[nodiscard]] jobs::job_version expected_version(const request& head);
 /// The response to a request about a job that is not there.
 [[nodiscard]] response respond_to_missing();
 /// The response to an operation that changes a job, with a word for what has happened if it is done.

@@ -237,7 +237,7 @@ task<response> kick_one_job(call& by) {
   const std::optional<std::uint64_t> id = by.in.number("id", 1, std::numeric_limits<jobs::job_id>::max());
   if (!id) by.in.refuse("id", "`id` is missing");
   by.in.expect_no_others();
-  auto kicking = by.client.execute(jobs::kick_job{*id});
+  auto kicking = by.client.execute(jobs::kick_job{*id, expected_version(by.what)});
   const jobs::change_answer done = co_await kicking;
   co_return respond_to_change(done, "ready");
 }

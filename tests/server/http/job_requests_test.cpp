@@ -3,7 +3,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "server/http/api_client.hpp"
@@ -38,6 +40,58 @@ TEST(JobRequests, PutShowAndCancel) {
     EXPECT_EQ(again.wrong(), "404 gone");
     const received gone = co_await client.ask("GET", "/v1/jobs/1");
     EXPECT_EQ(gone.wrong(), "404 gone");
+    co_await client.leave();
+  });
+}
+
+extras if_match(const std::string& tag, const std::string& body = {}) {
+  return extras("If-Match: " + tag + "\r\n", body);
+}
+
+/// The ETag of a job, which its JSON repeats as the version.
+task<std::string> tag_of(http_client& client, std::string target) {
+  const received seen = co_await client.ask("GET", target);
+  EXPECT_EQ(seen.status, 200) << seen.body;
+  std::string tag = "\"" + seen.value().value("version", "") + "\"";
+  EXPECT_TRUE(seen.head.contains("ETag: " + tag + "\r\n")) << seen.head << tag;
+  co_return tag;
+}
+
+TEST(JobRequests, AChangeHappensToTheVersionThatWasSeen) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::string at = "/v1/tubes/mail/jobs/a";
+    const received put = co_await client.ask("PUT", at + "?delay=1h", extras("", "one"));
+    EXPECT_EQ(put.status, 201);
+    const std::string first = co_await tag_of(client, at);
+    const received moved = co_await client.ask("POST", at + "/reschedule?delay=2h", if_match(first));
+    EXPECT_EQ(moved.status, 200) << moved.body;
+    const std::string second = co_await tag_of(client, at);
+    EXPECT_NE(first, second);
+    for (const auto& [method, rest] : std::vector<std::pair<const char*, const char*>>{
+             {"DELETE", ""}, {"POST", "/reschedule?delay=3h"}, {"POST", "/fire"}, {"PUT", ""}}) {
+      const received late = co_await client.ask(method, at + rest, if_match(first));
+      EXPECT_EQ(late.status, 412) << method << rest << late.body;
+      EXPECT_EQ(late.value().value("outcome", ""), "other_version");
+      EXPECT_TRUE(late.head.contains("ETag: " + second + "\r\n")) << late.head;
+    }
+    const received kicked = co_await client.ask("POST", "/v1/jobs/1/kick", if_match(first));
+    EXPECT_EQ(kicked.status, 412) << kicked.body;
+    const std::string same = co_await tag_of(client, at);
+    EXPECT_EQ(same, second) << "nothing has changed";
+    const received fired = co_await client.ask("POST", at + "/fire", if_match(second));
+    EXPECT_EQ(fired.status, 200) << fired.body;
+    const std::string third = co_await tag_of(client, at);
+    const received replaced = co_await client.ask("PUT", at, if_match(third, "two"));
+    EXPECT_EQ(replaced.value().value("outcome", ""), "replaced");
+    const std::string fourth = co_await tag_of(client, at);
+    const received ended = co_await client.ask("DELETE", at, if_match(fourth));
+    EXPECT_EQ(ended.status, 200) << ended.body;
+    const received gone = co_await client.ask("DELETE", at, if_match(third));
+    EXPECT_EQ(gone.wrong(), "404 gone");
+    const received nobody = co_await client.ask("PUT", at, if_match(third, "three"));
+    EXPECT_EQ(nobody.status, 412) << "there is no job to replace";
+    EXPECT_FALSE(nobody.head.contains("ETag")) << nobody.head;
     co_await client.leave();
   });
 }
@@ -175,8 +229,20 @@ TEST(JobRequests, WrongInputIsNamed) {
     EXPECT_EQ(no_name.wrong(), "400 parameter colour");
     const received bad_id = co_await client.ask("GET", "/v1/jobs/0");
     EXPECT_EQ(bad_id.wrong(), "400 path id");
-    const received condition = co_await client.ask("DELETE", "/v1/jobs/1", extras("If-Match: \"1\"\r\n"));
-    EXPECT_EQ(condition.wrong(), "501 header if-match");
+    for (const char* const tag :
+         {"*", "1", "\"\"", "\"0\"", "\"-1\"", "\"1\", \"2\"", "W/\"1\"", "\"99999999999999999999\""}) {
+      const received tagged = co_await client.ask("DELETE", "/v1/jobs/1", extras(fmt::format("If-Match: {}\r\n", tag)));
+      EXPECT_EQ(tagged.wrong(), "400 header if-match") << tag;
+    }
+    for (const auto& [method, target] :
+         std::vector<std::pair<const char*, const char*>>{{"GET", "/v1/jobs/1"},
+                                                          {"POST", "/v1/jobs?tube=t&key=k"},
+                                                          {"PUT", "/v1/job?tube=t&key=k&existing=keep"},
+                                                          {"POST", "/v1/reserve?tube=t"},
+                                                          {"POST", "/v1/tube/kick?tube=t"}}) {
+      const received misplaced = co_await client.ask(method, target, extras("If-Match: \"1\"\r\n"));
+      EXPECT_EQ(misplaced.wrong(), "400 header if-match") << method << " " << target;
+    }
     const received large = co_await client.ask("POST", "/v1/jobs?tube=t", extras("", std::string(10'001, 'x')));
     EXPECT_EQ(large.status, 413);
     const received form = co_await client.ask("POST", "/v1/job/fire", extras("Content-Type: text/plain\r\n", "x"));

@@ -25,6 +25,8 @@
 #include "jobs/kit/temporary_folder.hpp"
 #include "server/access/access_token.hpp"
 #include "server/http/api_client.hpp"
+#include "server/http/routes.hpp"
+#include "server/http/target.hpp"
 
 namespace foliot::program::http {
 namespace {
@@ -60,6 +62,11 @@ class RequestAccess : public testing::Test {
   }
   [[nodiscard]] static extras shows(const std::string& token, std::string body = {}) {
     return extras("Authorization: Bearer " + token + "\r\n", std::move(body));
+  }
+  [[nodiscard]] static extras shows_with_json(const std::string& token, std::string body) {
+    extras all = shows(token, std::move(body));
+    if (!all.body.empty()) all.fields += "Content-Type: application/json\r\n";
+    return all;
   }
   /// Runs `body` with a server that has read the file.
   void with_tokens(const std::function<task<>(http_server&, watched_tokens&)>& body, words hosts = {}) {
@@ -246,18 +253,23 @@ struct example {
   std::string method;
   std::string target;
   scope needs;
+  std::string body{};  // JSON
 };
 
-std::vector<example> all_routes() {
+std::vector<example> examples_of_all() {
   return {
       {"POST", "/v1/jobs?tube=mail", scope::put},
       {"POST", "/v1/tubes/mail/jobs", scope::put},
       {"PUT", "/v1/tubes/mail/jobs/key", scope::put},
       {"PUT", "/v1/job?tube=mail&key=key", scope::put},
+      {"POST", "/v1/batch", scope::put, R"({"jobs":[{"tube":"mail","text":"a"}]})"},
       {"GET", "/v1/jobs/1", scope::look},
       {"HEAD", "/v1/jobs/1", scope::look},
       {"GET", "/v1/tubes/mail/jobs/key", scope::look},
       {"GET", "/v1/job?id=1", scope::look},
+      {"GET", "/v1/jobs/1/why", scope::look},
+      {"GET", "/v1/tubes/mail/jobs/key/why", scope::look},
+      {"GET", "/v1/job/why?id=1", scope::look},
       {"DELETE", "/v1/jobs/9", scope::change},
       {"DELETE", "/v1/tubes/mail/jobs/none", scope::change},
       {"DELETE", "/v1/job?id=9", scope::change},
@@ -278,12 +290,28 @@ std::vector<example> all_routes() {
       {"POST", "/v1/reservations/17-5-2/bury", scope::reserve},
       {"POST", "/v1/tubes/mail/pause?length=0s", scope::administer},
       {"POST", "/v1/tube/pause?tube=mail&length=0s", scope::administer},
+      {"POST", "/v1/tubes/none/clear", scope::administer},
+      {"POST", "/v1/tube/clear?tube=none", scope::administer},
       {"GET", "/v1/tubes", scope::look},
       {"GET", "/v1/tubes/mail", scope::look},
       {"GET", "/v1/tube?tube=mail", scope::look},
       {"GET", "/v1/due", scope::look},
       {"GET", "/v1/statistics", scope::look},
   };
+}
+
+/// A new route needs an example here.
+TEST_F(RequestAccess, EachRouteHasAnExample) {
+  const std::vector<example> examples = examples_of_all();
+  for (const auto& [method, pattern] : api::all_routes()) {
+    if (!pattern.starts_with("/v1/")) continue;  // they need no scope
+    const bool has_example = std::ranges::any_of(examples, [&](const example& each) {
+      std::vector<parameter> names;
+      const auto asked = parse_target(each.target);
+      return each.method == method && asked && matches(pattern, asked->path, names);
+    });
+    EXPECT_TRUE(has_example) << method << " " << pattern;
+  }
 }
 
 /// With all scopes but one each route that needs it is refused, and with this one alone it is not.
@@ -305,16 +333,16 @@ TEST_F(RequestAccess, EachRouteHasItsScope) {
     http_client client(in);
     const received put = co_await client.ask("POST", "/v1/jobs?tube=mail&key=key&delay=1h", shows(token_));
     EXPECT_EQ(put.status, 201);
-    const std::vector<example> examples = all_routes();
+    const std::vector<example> examples = examples_of_all();
     for (const example& each : examples) {
       const std::string what = each.method + " " + each.target;
-      co_await client.send(each.method, each.target, shows(all_others.at(each.needs)));
+      co_await client.send(each.method, each.target, shows_with_json(all_others.at(each.needs), each.body));
       const received refused = co_await client.read(each.method != "HEAD");
       EXPECT_EQ(refused.status, 403) << what << refused.body;
       if (each.method != "HEAD") {
         EXPECT_EQ(refused.wrong(), "403 no_scope") << what;
       }
-      co_await client.send(each.method, each.target, shows(alone.at(each.needs)));
+      co_await client.send(each.method, each.target, shows_with_json(alone.at(each.needs), each.body));
       const received done = co_await client.read(each.method != "HEAD");
       EXPECT_TRUE(done.status == 200 || done.status == 201 || done.status == 404 || done.status == 409)
           << what << " " << done.status << done.body;
