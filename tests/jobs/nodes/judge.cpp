@@ -107,6 +107,14 @@ class history {
     }
   }
 
+  /// A change that expects a version gives the job another one.
+  void expect_one_edit() {
+    if (in_.loses_commits) return;
+    for (const auto& [version, times] : in_.done_edits) {
+      if (times > 1) breach("version: one of the job " + std::to_string(version.first) + " was changed twice");
+    }
+  }
+
   /// A process uses no server that it knows to be replaced.
   void expect_no_old_primary() {
     for (const auto& each : in_.databases) {
@@ -192,6 +200,7 @@ void judge(world& in) {
   all.expect_held();
   all.expect_not_early();
   all.expect_order();
+  all.expect_one_edit();
   all.expect_no_old_primary();
   all.expect_nothing_left();
 }

@@ -43,18 +43,24 @@ TEST(SimulatedNodes, HaveTroubles) {
   std::map<request::fate, std::size_t> fates;
   std::size_t lost = 0;
   std::size_t confirmed_by_old = 0;
+  std::size_t done_edits = 0;
+  std::size_t refused_edits = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     outcome left;
     EXPECT_FALSE(simulation::run(seed, quiet, [&] { left = live(flaw::none); }));
     for (const request& each : left.requests) ++fates[each.became];
     lost += left.lost_effects;
     confirmed_by_old += left.confirmed_by_old;
+    done_edits += left.done_edits;
+    refused_edits += left.refused_edits;
   }
   EXPECT_GT(fates[request::fate::done], 300U);
   EXPECT_GT(fates[request::fate::refused], 5U);
   EXPECT_GT(fates[request::fate::in_doubt], 0U);
   EXPECT_GT(lost, 0U);
   EXPECT_GT(confirmed_by_old, 0U);
+  EXPECT_GT(done_edits, 50U);
+  EXPECT_GT(refused_edits, 5U);
 }
 
 /// Whether a world over such a database breaks this rule of the judge.
@@ -79,6 +85,7 @@ TEST(NodesCanary, FinishesAbandoned) { EXPECT_TRUE(shows(flaw::finishes_abandone
 TEST(NodesCanary, GivesBackAll) { EXPECT_TRUE(shows(flaw::gives_back_all, "held")); }
 TEST(NodesCanary, EndsById) { EXPECT_TRUE(shows(flaw::ends_by_id, "held")); }
 TEST(NodesCanary, IgnoresPriorities) { EXPECT_TRUE(shows(flaw::ignores_priorities, "order")); }
+TEST(NodesCanary, IgnoresVersions) { EXPECT_TRUE(shows(flaw::ignores_versions, "version")); }
 TEST(NodesCanary, ForgetsTimelines) { EXPECT_TRUE(shows(flaw::forgets_timelines, "replaced")); }
 TEST(NodesCanary, AnswersBeforeTheCommit) { EXPECT_TRUE(shows(flaw::answers_before_commit, "once")); }
 TEST(NodesCanary, TrustsNotifications) { EXPECT_TRUE(shows(flaw::trusts_notifications, "late")); }

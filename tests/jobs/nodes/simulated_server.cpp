@@ -246,6 +246,9 @@ operation simulated_server::alter(operation what, content& data) const {
       released != nullptr && wrong_ == flaw::is_early_after_release) {
     released->due = std::get<milliseconds>(released->due) / 2;
   }
+  if (auto* const edit = std::get_if<reschedule>(&what); edit != nullptr && wrong_ == flaw::ignores_versions) {
+    edit->expected = 0;
+  }
   if (auto* const done = std::get_if<finish>(&what); done != nullptr && wrong_ == flaw::ends_by_id) {
     const conformance::oracle::entry* const it = data.jobs.find(done->token.id);
     const bool is_reserved = it != nullptr && it->job.state == job_state::reserved;

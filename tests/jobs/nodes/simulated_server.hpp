@@ -48,6 +48,7 @@ enum class flaw : std::uint8_t {
   gives_back_all,           ///< an abandon ends all reservations of its registration
   ends_by_id,               ///< a finish ends the reservation of another client
   ignores_priorities,       ///< all jobs have one priority
+  ignores_versions,         ///< a change is executed whatever version it expects
   forgets_timelines,        ///< a process forgets the timelines that its connections have reached
 };
 

@@ -27,6 +27,7 @@ constexpr milliseconds node_timeout = 2s;
 constexpr milliseconds scan_every = 500ms;
 /// Of a job that clients may hold for too long.
 constexpr milliseconds longest_ttr = 3s;
+constexpr milliseconds longest_delay = 500ms;
 /// After this time without troubles each reservation that nobody has is over, and each dead registration has ended.
 constexpr duration quiet_time = 10s;
 
@@ -80,7 +81,7 @@ task<> put_job(world& in, broker& on) {
   what.body = (one_in(40) ? "poison " : "job ") + std::to_string(++in.bodies);
   what.priority = static_cast<priority>(choose(3));
   what.ttr = milliseconds(300 + choose(static_cast<std::uint64_t>(longest_ttr.count()) - 300));
-  const milliseconds delay(one_in(3) ? choose(500) : 0);
+  const milliseconds delay(one_in(3) ? choose(static_cast<std::uint64_t>(longest_delay.count())) : 0);
   what.due = delay;
   request& asked = add_request(in, request::kind::put, what.body, {});
   asked.due += duration(delay);
@@ -89,6 +90,7 @@ task<> put_job(world& in, broker& on) {
     auto putting = on.execute(std::move(what));
     const put_answer got = co_await putting;
     asked.became = got.what == put_answer::kind::inserted ? request::fate::done : request::fate::refused;
+    if (got.what == put_answer::kind::inserted) in.ids.push_back(got.id);
   } catch (const store_unavailable& why) {
     refuse(asked, why);
   }
@@ -99,6 +101,33 @@ task<> put_jobs(world& in, broker& on) {
     co_await put_job(in, on);
     const duration pause = up_to(one_in(4) ? in.trouble_length / 4 : duration(20ms));
     co_await runtime::sleep(pause);
+  }
+}
+
+/// Looks at a job, and gives it another due time if it has not changed meanwhile: never an earlier one than its put
+/// did, and with a delay that no other job has, so that no version comes twice.
+task<> edit_job(world& in, broker& on) {
+  const job_id id = in.ids[in.ids.size() - 1 - choose(std::min<std::size_t>(in.ids.size(), 2))];
+  try {
+    auto looking = on.execute(peek{id, false});
+    const peek_answer seen = co_await looking;
+    if (!seen.job) co_return;
+    const duration pause = up_to(duration(10ms));
+    co_await runtime::sleep(pause);
+    const milliseconds delay = longest_delay + milliseconds(++in.edits);
+    auto editing = on.execute(reschedule{id, delay, seen.version});
+    const change_answer got = co_await editing;
+    if (got.what == change_answer::kind::done) ++in.done_edits[{id, seen.version}];
+    if (got.what == change_answer::kind::other_version) ++in.refused_edits;
+  } catch (const store_unavailable&) {
+  }
+}
+
+task<> edit_jobs(world& in, broker& on) {
+  for (std::uint64_t left = 3 + choose(5); left > 0; --left) {
+    const duration pause = up_to(one_in(4) ? in.trouble_length / 4 : duration(20ms));
+    co_await runtime::sleep(pause);
+    if (!in.ids.empty()) co_await edit_job(in, on);
   }
 }
 
@@ -234,6 +263,8 @@ task<> live_in(world& in) {
       clients.push_back(runtime::spawn(put_jobs(in, each->broker), "puts"));
     for (std::uint64_t i = 1 + choose(2); i > 0; --i)
       clients.push_back(runtime::spawn(work(in, each->broker), "works"));
+    for (std::uint64_t i = 1 + choose(2); i > 0; --i)
+      clients.push_back(runtime::spawn(edit_jobs(in, each->broker), "edits"));
   }
   for (auto& each : clients) co_await each.join();
   while (in.threads > 0) co_await runtime::sleep(duration(50ms));
@@ -295,6 +326,10 @@ void change(simulated_database& in, const Change& what) {
       simulated_server& server = in.primary();
       const auto by = server.connect();
       backend::transaction& open = server.acquire(*by, instant::never());
+      if (&server != &in.primary()) {  // it was replaced while this waited: nobody would confirm the commit
+        server.lose(*by, duration::zero());
+        continue;
+      }
       what(open.after);
       open.changes = true;
       server.commit(*by);
@@ -412,7 +447,11 @@ outcome live(flaw wrong) {
     }
   }
   judge(in);
-  outcome left{std::move(in.requests), std::move(in.receipts), 0, 0, std::move(in.breaches)};
+  outcome left{.requests = std::move(in.requests),
+               .receipts = std::move(in.receipts),
+               .refused_edits = in.refused_edits,
+               .breaches = std::move(in.breaches)};
+  for (const auto& [version, times] : in.done_edits) left.done_edits += times;
   for (const auto& each : in.databases) {
     left.lost_effects += each->lost.size();
     left.confirmed_by_old += each->confirmed_by_old;

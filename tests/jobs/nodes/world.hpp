@@ -12,19 +12,23 @@
 //   - replaced: no process is told that a change is done by a primary that it knows to be replaced;
 //   - left: once all is well again, each job that is there comes to a client, and no registration stays; and no
 //     reservation is committed for a registration that is over;
-//   - late: news that are lost delay a job by the time of a scan only.
+//   - late: news that are lost delay a job by the time of a scan only;
+//   - version: of the changes that expect the same version of a job, at most one is answered by `done`, unless a
+//     failover loses commits.
 //
 // It does not see: the order of jobs by priority while several clients work, and over several databases; keys, turns,
-// passing over; touch, pause, cancel, reschedule, kick_job, peek, counts, list_due. Its databases do not refuse for
-// want of rights or of their schema, and their rotation does not fail. No standby is away for a while, and no listener
-// has an outage. It accepts a claim that nobody received, and a reserve() that answers late.
+// passing over; touch, pause, cancel, kick_job, counts, list_due; what else a peek and a reschedule do. Its databases
+// do not refuse for want of rights or of their schema, and their rotation does not fail. No standby is away for a
+// while, and no listener has an outage. It accepts a claim that nobody received, and a reserve() that answers late.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/instant.hpp>
@@ -93,6 +97,10 @@ struct world {
   std::deque<request> requests;
   std::deque<receipt> receipts;
   std::vector<std::string> breaches;
+  std::vector<job_id> ids;  ///< of the jobs whose puts were answered
+  std::size_t edits = 0;
+  std::map<std::pair<job_id, job_version>, std::size_t> done_edits;  ///< changes that expected this version, by answers
+  std::size_t refused_edits = 0;                                     ///< by `other_version`
   std::size_t bodies = 0;
   std::uint64_t moments = 0;
   std::size_t threads = 0;  ///< of troubles and moves, that run
@@ -104,6 +112,8 @@ struct outcome {
   std::deque<receipt> receipts;
   std::size_t lost_effects = 0;      ///< by failovers
   std::size_t confirmed_by_old = 0;  ///< changes, by primaries that were replaced
+  std::size_t done_edits = 0;
+  std::size_t refused_edits = 0;
   std::vector<std::string> breaches;
 };
 
