@@ -1,10 +1,22 @@
 #include "protocol.hpp"
 
+#include <chrono>
+
+#include "server/core/access.hpp"
+#include "server/core/keyed_places.hpp"
 #include "session.hpp"
 #include "sign_in.hpp"
 #include "writer.hpp"
 
 namespace foliot::program::beanstalk {
+
+namespace {
+
+constexpr duration time_for_refusal = std::chrono::seconds(1);
+/// The time between two lines of the log about the limit.
+constexpr duration between_refusals = std::chrono::minutes(1);
+
+}  // namespace
 
 task<> protocol::serve(byte_stream& peer) {
   if (tokens_ != nullptr) {
@@ -19,9 +31,26 @@ task<> protocol::serve_signed_in(byte_stream& peer) {
   auto signing_in = sign_in(peer, *tokens_, *log_);
   const signed_in client = co_await signing_in;
   if (client.given == nullptr) co_return;
+  keyed_places::place mine;
+  if (state_.door != nullptr) {
+    mine = state_.door->enter_as(client.given->id());
+    if (!mine) {
+      auto refusing = refuse(peer, client.given->id());
+      co_await refusing;
+      co_return;
+    }
+  }
   const rights_holder holder(&tokens_->who(), client.given, [&peer] { peer.close(); });
   session with(state_, peer, holder, client.unread);
   co_await with.run();
+}
+
+task<> protocol::refuse(byte_stream& peer, std::string_view id) {
+  log_->warning("an access token has too many connections",
+                state_.door->why_refused(access_limit::of_token, peer.peer_address(), id), between_refusals);
+  peer.set_write_deadline(time_for_refusal);
+  const bool written = co_await write_all(peer, refusal());
+  if (written) co_await drop_the_rest(peer);
 }
 
 std::string_view protocol::refusal() const noexcept { return reply::out_of_memory; }

@@ -1,5 +1,6 @@
 // The beanstalk protocol on the connections of a listener: a session for each of them. Where access tokens are asked
-// for, a client signs in before (sign_in.hpp), and its connection is closed when its rights end.
+// for, a client signs in before (sign_in.hpp), and its connection is closed when its rights end. One whose access token
+// has as many connections as it may is then refused as one that may not come in.
 //
 // Thread safety: any task.
 #pragma once
@@ -28,6 +29,8 @@ class protocol final : public program::protocol {
 
  private:
   task<> serve_signed_in(byte_stream& peer);
+  /// Ends the connection of a client whose access token has as many as it may.
+  task<> refuse(byte_stream& peer, std::string_view id);
 
   server_state& state_;
   watched_tokens* const tokens_ = nullptr;  // null: nobody is asked for one

@@ -12,6 +12,7 @@
 #include <foliot/core/seam/random.hpp>
 #include <foliot/version.hpp>
 
+#include "server/core/access.hpp"
 #include "server/core/tls_certificates.hpp"
 
 namespace foliot::program::beanstalk {
@@ -85,6 +86,13 @@ server_statistics server_state::statistics() const {
   all.buffered_bytes = memory.bytes();
   all.buffered_waiting = memory.waiting();
   all.buffered_closed = memory.closed();
+  if (door != nullptr) {
+    const access_refusals refused = door->refusals();
+    all.refused_connections = refused.by_all;
+    all.refused_of_address = refused.by_address;
+    all.refused_of_token = refused.by_token;
+  }
+  all.slow_clients = slow_clients;
   if (certificates != nullptr) all.tls = of_tls(certificates->figures());
   return all;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/task_mutex.hpp>
@@ -22,6 +23,8 @@
 #include "tube_records.hpp"
 
 namespace foliot::program {
+class access;
+class server_log;
 class tls_certificates;
 }  // namespace foliot::program
 
@@ -69,8 +72,19 @@ class server_state {
   seam::atomic<std::uint64_t> workers{0};
   /// Whether new jobs are refused. Once set by the signal SIGUSR1, it stays set until the server is started again.
   seam::atomic<bool> draining{false};
-  /// What the connections are opened with; null: they are in plain. Set before there are any.
+  /// Connections that were closed because their clients did not go on for `patience`.
+  seam::atomic<std::uint64_t> slow_clients{0};
+
+  // Set before there are connections.
+
+  /// What the connections are opened with; null: they are in plain.
   const tls_certificates* certificates = nullptr;
+  /// By which the connections have come in; null: by none.
+  access* door = nullptr;
+  /// Null: nothing is logged.
+  const server_log* log = nullptr;
+  /// For so long a client may send nothing more of a command that it has begun, and take nothing of its answers.
+  duration patience = duration::forever();
 
   void count(verb which) noexcept { ++commands[static_cast<std::size_t>(which)]; }
   /// What `stats` shows, except the counts of jobs, which the store has.

@@ -16,10 +16,15 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task_mutex.hpp>
+
+#include "server/core/client_source.hpp"
+#include "server/core/server_log.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -42,6 +47,9 @@ constexpr std::size_t part_of_one_body = 16;
 constexpr std::size_t room_of_reserve = 16'384;
 /// How long a client must be silent before its large buffers are given back.
 constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
+
+/// The time between two lines of the log about clients that do not go on.
+constexpr duration between_slow_clients = duration::nanoseconds(60'000'000'000);
 
 constexpr std::size_t many_ended_reservations = 64;
 /// The largest number of tubes that a client may watch: with more, each search for a job would be slow.
@@ -217,18 +225,27 @@ task<session::reading> session::read_more(bool trims) {
     }
   }
   const std::span<char> space = std::span(buffer_).subspan(end_);
-  const bool is_timed = trims && buffers() > held_memory::allowance;
-  if (is_timed) peer_.set_read_deadline(idle_time);
+  const bool may_trim = trims && buffers() > held_memory::allowance;
+  const instant patience_ends = trims ? end_of_patience() : instant::never();
+  const instant looks_at = may_trim ? std::min(patience_ends, runtime::now() + idle_time) : patience_ends;
+  const bool is_timed = looks_at != instant::never();
+  if (is_timed) peer_.set_read_deadline(looks_at);
   memory_.waits_for_client(true);
   const auto got = co_await peer_.read_some(space);
   memory_.waits_for_client(false);
   if (is_timed) peer_.set_read_deadline(instant::never());
   if (!got && got.error() == runtime::io_errc::deadline_exceeded) {
-    if (is_timed) trim_buffers();
+    if (runtime::now() >= patience_ends) {
+      close_slow("has begun a command and sent nothing more of it");
+      client_has_closed_ = true;
+      co_return reading::ended;
+    }
+    if (may_trim) trim_buffers();
     co_return reading::woken;
   }
   client_has_closed_ = !got || *got == 0;
   if (client_has_closed_) co_return reading::ended;
+  silent_since_ = instant::never();
   end_ += *got;
   memory_.moved(*got);
   // A client that sends much at once gets a larger buffer.
@@ -238,13 +255,41 @@ task<session::reading> session::read_more(bool trims) {
   co_return reading::data;
 }
 
+instant session::end_of_patience() {
+  const bool has_begun = begin_ != end_ || !commands_.between_commands();
+  if (!has_begun || server_.patience == duration::forever()) return instant::never();
+  if (silent_since_ == instant::never()) silent_since_ = runtime::now();
+  return silent_since_ + server_.patience;
+}
+
+void session::close_slow(std::string_view what) {
+  ++server_.slow_clients;
+  const std::string from = shown_address(peer_.peer_address());
+  peer_.close();  // so that nothing waits for this client once more
+  if (server_.log == nullptr) return;
+  server_.log->warning("slow clients",
+                       fmt::format("close the connection from {}: its client {} for {}, the limit of --client-timeout",
+                                   from, what, to_string(server_.patience)),
+                       between_slow_clients);
+}
+
+task<runtime::or_error<std::size_t>> session::write_some(std::string_view text) {
+  const bool is_timed = server_.patience != duration::forever();
+  if (is_timed) peer_.set_write_deadline(server_.patience);
+  memory_.waits_for_client(true);
+  const auto sent = co_await peer_.write_some(text);
+  memory_.waits_for_client(false);
+  if (sent) memory_.moved(*sent);
+  if (is_timed && !sent && sent.error() == runtime::io_errc::deadline_exceeded) {
+    close_slow("has taken nothing of its answers");
+  }
+  co_return sent;
+}
+
 task<bool> session::write_answers() {
   if (out_.empty()) co_return true;
-  memory_.waits_for_client(true);
-  const auto sent = co_await peer_.write_some(out_);
-  memory_.waits_for_client(false);
+  const auto sent = co_await write_some(out_);
   bool written = sent && *sent == out_.size();
-  if (sent) memory_.moved(*sent);
   if (sent && !written) written = co_await write_text(std::string_view(out_).substr(*sent));
   out_.clear();
   if (out_.capacity() > 2 * many_answers) out_.shrink_to_fit();
@@ -252,14 +297,11 @@ task<bool> session::write_answers() {
 }
 
 task<bool> session::write_text(std::string_view text) {
-  memory_.waits_for_client(true);
   while (!text.empty()) {
-    const auto sent = co_await peer_.write_some(text);
+    const auto sent = co_await write_some(text);
     if (!sent) break;
-    memory_.moved(*sent);
     text.remove_prefix(*sent);
   }
-  memory_.waits_for_client(false);
   co_return text.empty();
 }
 

@@ -24,6 +24,10 @@
 // A client that speaks HTTP is told what listens here, and its connection ends at once: nothing that it has sent behind
 // its first line runs as a command. The same holds for one that speaks TLS, which gets UNKNOWN_COMMAND in plain text.
 //
+// A client that has begun a command and sends nothing more of it, or takes nothing of its answers, for as long as
+// server_state::patience, loses its connection. One that has sent whole commands may be silent for ever, as a worker is
+// that waits in a reserve.
+//
 // What the rights of the client do not allow is answered with FORBIDDEN; a job in a tube that they do not include is
 // NOT_FOUND. When they end, the owner of the session closes the connection.
 //
@@ -42,7 +46,9 @@
 #include <utility>
 #include <vector>
 
+#include <foliot/core/instant.hpp>
 #include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "commands.hpp"
@@ -108,7 +114,13 @@ class session {
   /// Waits for bytes of the client. With `trims`, gives back large buffers if nothing comes for a second, and returns
   /// `woken`.
   task<reading> read_more(bool trims);
+  /// Until when the client has to go on with the command that it has begun; never: it has begun none, or has any time.
+  [[nodiscard]] instant end_of_patience();
+  /// Closes the connection of a client that has not gone on: it has done this.
+  void close_slow(std::string_view what);
   task<bool> write_answers();
+  /// Writes as much as there is room for. Closes the connection if there is none for too long.
+  task<runtime::or_error<std::size_t>> write_some(std::string_view text);
   task<bool> write_text(std::string_view text);
   /// Writes the answer to a list, whose text all its readers share.
   task<> send_list(std::shared_ptr<const shared_text> list);
@@ -224,6 +236,7 @@ class session {
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // of the unread bytes in buffer_
   std::size_t end_ = 0;
+  instant silent_since_ = instant::never();  // a command has begun, and no byte has come since; never: one has come
   bool client_has_closed_ = false;
   bool quits_ = false;
   bool is_foreign_ = false;  // the client speaks another protocol

@@ -59,6 +59,10 @@ struct server_statistics {
   std::uint64_t buffered_bytes = 0;            ///< that wait to be sent or executed
   std::uint64_t buffered_waiting = 0;          ///< connections that wait for room for more of them
   std::uint64_t buffered_closed = 0;           ///< connections that were closed because they held most
+  std::uint64_t refused_connections = 0;       ///< because there were as many as there may be
+  std::uint64_t refused_of_address = 0;        ///< because there were as many from their address
+  std::uint64_t refused_of_token = 0;          ///< because there were as many by their access token
+  std::uint64_t slow_clients = 0;              ///< connections that were closed because their clients did not go on
   std::optional<tls_statistics> tls;           ///< without TLS there is nothing to tell
 };
 

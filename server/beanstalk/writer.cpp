@@ -296,6 +296,10 @@ void write_statistics(std::string& out, const server_statistics& what) {
   lines.add("foliot-buffered-bytes", what.buffered_bytes);
   lines.add("foliot-buffered-waiting", what.buffered_waiting);
   lines.add("foliot-buffered-closed", what.buffered_closed);
+  lines.add("foliot-refused-connections", what.refused_connections);
+  lines.add("foliot-refused-of-address", what.refused_of_address);
+  lines.add("foliot-refused-of-token", what.refused_of_token);
+  lines.add("foliot-slow-clients", what.slow_clients);
   lines.add("foliot-field-bytes", jobs::most_field_bytes);
   if (what.tls) {
     lines.add("foliot-tls-ends", what.tls->ends);

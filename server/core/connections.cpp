@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 
 /// How long a client may take to read why it is refused, or that no more comes.
 constexpr duration time_for_last_words = 1s;
+/// The time between two lines of the log about one limit.
+constexpr duration between_refusals = 60s;
 /// How long a handshake may take. The client has a place meanwhile.
 constexpr duration time_for_opening = 10s;
 
@@ -85,12 +87,13 @@ task<std::unique_ptr<byte_stream>> connections::open(const listener& gate, runti
 task<bool> connections::accept_one(const listener& gate, duration round) {
   auto peer = co_await gate.accept(round);
   if (peer) {
-    access::place place = access_.enter();
+    const runtime::address from = peer->peer_address().value_or(runtime::address());
+    access::place place = access_.enter(from);
     if (place) {
       auto serving = serve_one(gate, std::move(*peer), std::move(place), sessions_.enter());
       static_cast<void>(runtime::spawn(std::move(serving), "serves a connection"));
     } else {
-      log_.warning("accept", access_.why_refused());
+      say_refused(place.refused_by(), from);
       access::place last_words = refused_.enter();
       if (!last_words) co_return true;
       auto refusing = refuse(gate, std::move(*peer), std::move(last_words), refusals_.enter());
@@ -139,6 +142,11 @@ task<> connections::serve_one(const listener& gate, runtime::stream accepted, ac
   } catch (const std::exception& other) {
     say_closed(other.what());
   }
+}
+
+void connections::say_refused(access_limit by, const runtime::address& from) const {
+  if (by == access_limit::all) return log_.warning("accept", access_.why_refused(by, from));
+  log_.warning("an address has too many connections", access_.why_refused(by, from), between_refusals);
 }
 
 void connections::say_closed(const char* why) const noexcept {

@@ -64,6 +64,7 @@ class connections {
   task<> refuse(const listener& gate, runtime::stream accepted, access::place place, runtime::wait_group::member ends);
   /// Takes the next connection. Returns false if the listener is closed.
   task<bool> accept_one(const listener& gate, duration round);
+  void say_refused(access_limit by, const runtime::address& from) const;
   void say_closed(const char* why) const noexcept;
   [[nodiscard]] std::vector<shared_stream> all();
 

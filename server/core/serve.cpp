@@ -129,6 +129,8 @@ class server {
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
         http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log) {
     beanstalk_state_.certificates = certificates;
+    beanstalk_state_.log = &log;
+    beanstalk_state_.patience = options.client_timeout;
   }
 
   /// Until a signal or a failure ends it. The main task of the runtime.
@@ -271,7 +273,11 @@ void server::begin_accepting(const listener& gate, connections& clients, std::st
 
 task<> server::serve_clients(listener& gate, listener& http_gate) {
   co_await learn_tubes();
-  access_.emplace(connections_that_fit(options_.max_connections, log_));
+  access_limits most;
+  most.all = connections_that_fit(options_.max_connections, log_);
+  most.of_address = options_.max_connections_per_address;
+  most.of_token = options_.max_connections_per_token;
+  beanstalk_state_.door = &access_.emplace(most);
   connections& clients = clients_.emplace(beanstalk_, *access_, log_);
   connections& http_clients = http_clients_.emplace(http_, *access_, log_);
   way_out ending;

@@ -96,6 +96,17 @@ duration node_timeout(const std::string& text) {
   return *length;
 }
 
+duration client_timeout(const std::string& text) {
+  if (text == "off") return duration::forever();
+  const auto length = parse_duration(text);
+  if (!length) throw failure("--client-timeout: " + length.error() + "; or write 'off'");
+  if (*length < least_client_timeout) {
+    throw failure(
+        fmt::format("--client-timeout {} is too short: the least is {}", text, to_string(least_client_timeout)));
+  }
+  return *length;
+}
+
 std::optional<duration> sync_period(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"always"}) return std::nullopt;
   const bool has_every = words.size() == 2 && words[0] == "every";

@@ -45,6 +45,11 @@ struct serve_options {
   std::vector<std::string> hosts;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
+  /// From one address, and by one access token; 0: as many as there may be at all.
+  std::size_t max_connections_per_address = 0;
+  std::size_t max_connections_per_token = 0;
+  /// For so long a client may send nothing more of a command that it has begun, and take nothing of its answers.
+  duration client_timeout = std::chrono::minutes(10);
   std::size_t max_tubes = 100'000;
   /// Bytes that wait to be sent to clients or to be executed, of all connections; 0: default_max_buffered().
   std::uint64_t max_buffered = 0;
@@ -70,6 +75,9 @@ inline constexpr std::size_t most_sessions = 32;
 /// The shortest and the longest --node-timeout.
 inline constexpr duration least_node_timeout = std::chrono::seconds(1);
 inline constexpr duration longest_node_timeout = std::chrono::hours(24);
+
+/// The shortest --client-timeout.
+inline constexpr duration least_client_timeout = std::chrono::seconds(1);
 
 /// Serves until a signal ends it. Throws failure.
 void serve(const serve_options& options);
@@ -109,6 +117,9 @@ struct locks {
 
 /// The value of --node-timeout. Throws failure.
 [[nodiscard]] duration node_timeout(const std::string& text);
+
+/// The value of --client-timeout: a duration, or `off`, for which it is forever(). Throws failure.
+[[nodiscard]] duration client_timeout(const std::string& text);
 
 /// The value of --sync: `always`, or a duration, alone or after `every`. Throws failure.
 [[nodiscard]] std::optional<duration> sync_period(const std::vector<std::string>& words);

@@ -51,7 +51,7 @@ server_log::~server_log() {
   }
 }
 
-std::optional<std::uint64_t> server_log::note(log_level level, std::string_view kind) const {
+std::optional<std::uint64_t> server_log::note(log_level level, std::string_view kind, duration between) const {
   const lock held(lock_);
   auto found = kinds_.find(kind);
   if (found == kinds_.end()) found = kinds_.emplace(kind, repeated()).first;
@@ -62,13 +62,14 @@ std::optional<std::uint64_t> server_log::note(log_level level, std::string_view 
     ++of_kind.left_out;
     return std::nullopt;
   }
-  of_kind.quiet_until = now + between_warnings;
+  of_kind.quiet_until = now + between;
   return std::exchange(of_kind.left_out, 0);
 }
 
-void server_log::write_some(log_level level, std::string_view kind, std::string_view line) const noexcept {
+void server_log::write_some(log_level level, std::string_view kind, std::string_view line,
+                            duration between) const noexcept {
   try {
-    const std::optional<std::uint64_t> left_out = note(level, kind);
+    const std::optional<std::uint64_t> left_out = note(level, kind, between);
     if (!left_out) return;
     if (*left_out == 0) return write(level, line);
     write(level, fmt::format("{} ({} more like it since the last such line)", line, *left_out));

@@ -1,8 +1,8 @@
 // The log of the server: one line on standard error for each thing that an operator should know, none for each request.
 //
 // Warnings and failures that clients can cause any number of times have a kind. Of each kind there is one line in
-// `between_warnings`; the next line of the kind, or the last one of the log, has the number of those that were left
-// out.
+// `between_warnings`, or the time that is given; the next line of the kind, or the last one of the log, has the number
+// of those that were left out.
 #pragma once
 
 #include <cstdint>
@@ -50,12 +50,12 @@ class server_log {
   void audit(std::string_view line) const noexcept { write(log_level::audit, line); }
   void warning(std::string_view line) const noexcept { write(log_level::warning, line); }
   void failure(std::string_view line) const noexcept { write(log_level::failure, line); }
-  /// A warning of this kind, of which there may be many: all texts of a kind share the one line in between_warnings.
-  void warning(std::string_view kind, std::string_view line) const noexcept {
-    write_some(log_level::warning, kind, line);
+  /// A warning of this kind, of which there may be many: all texts of a kind share the one line in that time.
+  void warning(std::string_view kind, std::string_view line, duration between = between_warnings) const noexcept {
+    write_some(log_level::warning, kind, line, between);
   }
   void failure(std::string_view kind, std::string_view line) const noexcept {
-    write_some(log_level::failure, kind, line);
+    write_some(log_level::failure, kind, line, between_warnings);
   }
 
  private:
@@ -67,10 +67,10 @@ class server_log {
   };
 
   void write(log_level level, std::string_view line) const noexcept;
-  void write_some(log_level level, std::string_view kind, std::string_view line) const noexcept;
+  void write_some(log_level level, std::string_view kind, std::string_view line, duration between) const noexcept;
   /// Counts a line of this kind. Returns how many were left out before it; nothing if this one is, too. Throws
   /// std::bad_alloc.
-  [[nodiscard]] std::optional<std::uint64_t> note(log_level level, std::string_view kind) const;
+  [[nodiscard]] std::optional<std::uint64_t> note(log_level level, std::string_view kind, duration between) const;
 
   const bool quiet_;
   const clock& time_;

@@ -24,6 +24,7 @@ struct arguments {
   std::string checked;
   bool migrates = false;
   std::string node_timeout = "10s";
+  std::string client_timeout = "10m";
 };
 
 void add_store(CLI::App& line, arguments& all) {
@@ -181,7 +182,8 @@ void add_listeners(CLI::App& line, arguments& all) {
   line.get_option("--host")->needs("--tokens");
 }
 
-void add_limits(CLI::App& line, serve_options& options) {
+void add_limits(CLI::App& line, arguments& all) {
+  serve_options& options = all.options;
   const auto limit = [&line](const char* name, auto& value, const char* text, auto least, auto most) {
     return line.add_option(name, value, text)
         ->type_name("N")
@@ -191,6 +193,18 @@ void add_limits(CLI::App& line, serve_options& options) {
   };
   limit("--max-job-size", options.max_job_size, "Bytes of a job's body; at most 1 GiB", std::size_t{0}, most_job_size);
   limit("--max-connections", options.max_connections, "Connections at once", std::size_t{1}, std::size_t{1'000'000});
+  limit("--max-connections-per-address", options.max_connections_per_address,
+        "The same from one address (of IPv6, from a network of 64\nbits); 0: no limit", std::size_t{0},
+        std::size_t{1'000'000});
+  limit("--max-connections-per-token", options.max_connections_per_token,
+        "The same by one access token or certificate; 0: no limit", std::size_t{0}, std::size_t{1'000'000});
+  line.add_option("--client-timeout", all.client_timeout,
+                  "Close connections whose clients have sent half a command, or\n"
+                  "do not read their answers, and do not go on for so long; or\n"
+                  "off. Clients that wait for jobs may wait for ever")
+      ->type_name("DURATION")
+      ->capture_default_str()
+      ->group("Limits");
   limit("--max-tubes", options.max_tubes, "Tubes at once that a connection uses or watches", std::size_t{1},
         std::size_t{100'000'000});
   limit("--max-jobs", options.max_jobs, "Jobs at once; 0: as many as there is room for", std::uint64_t{0},
@@ -218,7 +232,7 @@ void add_serve(CLI::App& program, command& chosen) {
   CLI::App* line = program.add_subcommand("serve", "Keep jobs until they are due, for clients of beanstalkd and HTTP");
   add_store(*line, *all);
   add_listeners(*line, *all);
-  add_limits(*line, all->options);
+  add_limits(*line, *all);
   add_database(*line, *all);
   const CLI::Option* const database = line->get_option("--store");
   CLI::Option* checking = line->add_option("--check", all->checked,
@@ -260,6 +274,7 @@ void add_serve(CLI::App& program, command& chosen) {
       if (tokens->count() > 0 && all->options.tokens.empty()) {  // nobody must have access by mistake
         throw failure("--tokens '' is no file: name one, or leave it out");
       }
+      all->options.client_timeout = client_timeout(all->client_timeout);
       if (checks) return check(*all, has_database);
       if (all->migrates) return migrate_database(all->options.database);
       if (has_database) {

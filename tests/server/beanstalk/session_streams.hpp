@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -190,6 +191,101 @@ task<> live_over(shop& in, Make make) {
   auto making_five = make();
   ends five = co_await making_five;
   co_await end_early(in, *four.server, *four.client, *five.server, *five.client);
+}
+
+// ---------------------------------------------------------------- clients that do not go on
+
+constexpr duration test_patience = std::chrono::seconds(60);
+constexpr duration just_less = std::chrono::seconds(59);
+constexpr duration the_rest = std::chrono::seconds(2);
+
+/// Each byte of a command gives the client its time anew; then it has too little.
+template <class Make>
+task<> begin_commands(shop& in, Make make) {
+  for (const std::string_view half : {"pu", "use a\r\npu", "put 0 0 60 5\r\n", "put 0 0 60 5\r\nhel",
+                                      "put 0 0 60 5\r\nhello\r", "put 0 0 60 2000000\r\ntoo large"}) {
+    const std::uint64_t before = in.state.slow_clients;
+    auto making = make();
+    ends one = co_await making;
+    auto serving = runtime::spawn(serve_to_the_end(in, *one.server), "session");
+    const std::string_view first = half.substr(0, half.size() - 1);
+    const bool begun = co_await write_all(*one.client, first);
+    EXPECT_TRUE(begun);
+    co_await runtime::sleep(just_less);
+    const bool written = co_await write_all(*one.client, half.substr(first.size()));
+    EXPECT_TRUE(written);
+    co_await runtime::sleep(just_less);
+    EXPECT_FALSE(serving.done()) << half;
+    co_await runtime::sleep(the_rest);
+    EXPECT_TRUE(serving.done()) << half;
+    EXPECT_EQ(in.state.slow_clients, before + 1) << half;
+    one.client->close();
+    co_await serving.join();
+  }
+}
+
+/// Who has sent whole commands may be silent, and so may a worker that waits, whatever it has sent behind that.
+template <class Make>
+task<> be_silent(shop& in, Make make) {
+  for (const std::string_view sent : {"", "list-tube-used\r\n", "watch none\r\nignore default\r\nreserve\r\n",
+                                      "watch none\r\nignore default\r\nreserve\r\npu"}) {
+    const std::uint64_t before = in.state.slow_clients;
+    auto making = make();
+    ends one = co_await making;
+    auto serving = runtime::spawn(serve_to_the_end(in, *one.server), "session");
+    const bool written = co_await write_all(*one.client, sent);
+    EXPECT_TRUE(written);
+    co_await runtime::sleep(std::chrono::hours(240));
+    EXPECT_FALSE(serving.done()) << sent;
+    EXPECT_EQ(in.state.slow_clients, before) << sent;
+    one.client->close();
+    co_await serving.join();
+  }
+}
+
+inline task<> write_to(byte_stream& to, std::string text) { static_cast<void>(co_await write_all(to, text)); }
+
+/// A client that holds a job and asks for far more than it reads. What it reads gives it its time anew.
+template <class Make>
+task<> take_no_answers(shop& in, Make make) {
+  const std::uint64_t before = in.state.slow_clients;
+  auto making = make();
+  ends one = co_await making;
+  auto serving = runtime::spawn(serve_to_the_end(in, *one.server), "session");
+  const std::string held = co_await ask(*one.client, "put 0 0 60000 1\r\nx\r\nreserve\r\n", "x\r\n");
+  EXPECT_TRUE(held.contains("RESERVED ")) << held;
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += "stats\r\n";
+  auto asking = runtime::spawn(write_to(*one.client, many), "asks");
+  co_await runtime::sleep(just_less);
+  std::string piece(4096, '\0');
+  for (std::size_t sum = 0; sum < 300'000;) {
+    const auto got = co_await one.client->read_some(std::span(piece));
+    EXPECT_TRUE(got.has_value() && *got > 0);
+    if (!got || *got == 0) break;
+    sum += *got;
+  }
+  co_await runtime::sleep(just_less);
+  EXPECT_FALSE(serving.done());
+  EXPECT_EQ(in.jobs.counters().reservations, 1U);
+  co_await runtime::sleep(the_rest);
+  EXPECT_TRUE(serving.done());
+  EXPECT_EQ(in.state.slow_clients, before + 1);
+  EXPECT_EQ(in.jobs.counters().reservations, 0U) << "what it held is ready again";
+  one.client->close();
+  co_await asking.join();
+  co_await serving.join();
+}
+
+template <class Make>
+task<> meet_slow_clients(shop& in, Make make) {
+  in.state.patience = test_patience;
+  auto beginning = begin_commands(in, make);
+  co_await beginning;
+  auto being_silent = be_silent(in, make);
+  co_await being_silent;
+  auto taking = take_no_answers(in, make);
+  co_await taking;
 }
 
 // ---------------------------------------------------------------- listener, access, protocol

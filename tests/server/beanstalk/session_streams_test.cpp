@@ -14,6 +14,14 @@ TEST(SessionStreams, Simulated) {
   with_shop([](shop& in) { return live_over(in, simulated_ends); });
 }
 
+TEST(SessionStreams, SlowClientsInPlain) {
+  with_shop([](shop& in) { return meet_slow_clients(in, plain_ends); });
+}
+
+TEST(SessionStreams, SlowClientsSimulated) {
+  with_shop([](shop& in) { return meet_slow_clients(in, simulated_ends); });
+}
+
 TEST(SessionStreams, ComeInByTheDoor) {
   with_shop([](shop& in) { return come_in(in, listener::in_plain, listener::in_plain); });
 }

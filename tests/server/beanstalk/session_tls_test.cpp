@@ -47,6 +47,10 @@ TEST(SessionStreams, UnderTls) {
   with_shop([](shop& in) { return live_over(in, tls_ends); });
 }
 
+TEST(SessionStreams, SlowClientsUnderTls) {
+  with_shop([](shop& in) { return meet_slow_clients(in, tls_ends); });
+}
+
 TEST(SessionStreams, ComeInByTheDoorUnderTls) {
   with_shop([](shop& in) { return come_in(in, accept_tls, connect_tls); });
 }

@@ -43,7 +43,9 @@ std::string from_1_12(const std::string& text) {
 const std::string figures_of_store =
     "foliot-store-batches: 52\nfoliot-store-operations: 53\nfoliot-store-refused-batches: 54\n"
     "foliot-store-refused-operations: 55\nfoliot-store-unavailable: 1\n"
-    "foliot-buffered-bytes: 56\nfoliot-buffered-waiting: 57\nfoliot-buffered-closed: 58\nfoliot-field-bytes: 8192\n";
+    "foliot-buffered-bytes: 56\nfoliot-buffered-waiting: 57\nfoliot-buffered-closed: 58\n"
+    "foliot-refused-connections: 59\nfoliot-refused-of-address: 60\nfoliot-refused-of-token: 61\n"
+    "foliot-slow-clients: 62\nfoliot-field-bytes: 8192\n";
 
 void set_figures_of_store(server_statistics& server) {
   server.store_batches = 52;
@@ -54,6 +56,10 @@ void set_figures_of_store(server_statistics& server) {
   server.buffered_bytes = 56;
   server.buffered_waiting = 57;
   server.buffered_closed = 58;
+  server.refused_connections = 59;
+  server.refused_of_address = 60;
+  server.refused_of_token = 61;
+  server.slow_clients = 62;
 }
 
 template <class Statistics>

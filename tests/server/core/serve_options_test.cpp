@@ -1,4 +1,4 @@
-// Who may listen where.
+// Who may listen where, and how long clients may take.
 #include "server/core/serve_options.hpp"
 
 #include <string>
@@ -65,6 +65,26 @@ TEST(HostName, IsANameAlone) {
   for (const char* const text : {"", "http://timers.example", "timers.example:80", "timers.example/", ".example",
                                  "timers.", "a b", "a\r\nb", "*", "*.example", "[::1]"}) {
     EXPECT_THROW(static_cast<void>(host_name(text)), failure) << text;
+  }
+}
+
+std::string why_no_timeout(const std::string& text) {
+  try {
+    static_cast<void>(client_timeout(text));
+    return {};
+  } catch (const failure& error) {
+    return error.what();
+  }
+}
+
+TEST(ClientTimeout, ADurationOrNone) {
+  EXPECT_EQ(client_timeout("10m"), duration::nanoseconds(600'000'000'000));
+  EXPECT_EQ(client_timeout("1s"), least_client_timeout);
+  EXPECT_TRUE(client_timeout("off").is_forever());
+  EXPECT_EQ(why_no_timeout("999ms"), "--client-timeout 999ms is too short: the least is 1s");
+  for (const char* const text : {"", "0", "10", "-1s", "never"}) {
+    EXPECT_TRUE(why_no_timeout(text).starts_with("--client-timeout: ")) << text;
+    EXPECT_TRUE(why_no_timeout(text).ends_with("; or write 'off'")) << text;
   }
 }
 
