@@ -1,0 +1,41 @@
+"""Each defence on the page docs/serve/security.md names tests that exist, by suite and name."""
+import re
+import unittest
+from pathlib import Path
+
+from kit.program_case import main
+
+PAGE = Path(__file__).resolve().parents[3] / "docs/serve/security.md"
+LINK = re.compile(r"\[`(\w+)(?:\.(\w+))?`\]\(([^)#]+)\)")
+
+
+def has_test(text, suite, name):
+    """Whether the source of tests has this one; without a name, any of the suite."""
+    of_suite = rf"^TEST(?:_F|_P)?\({suite}, {name or ''}" + (r"\)" if name else "")
+    if re.search(of_suite, text, re.M):
+        return True
+    of_class = re.search(rf"^class {suite}\(.*?(?=^class |\Z)", text, re.M | re.S)
+    return of_class is not None and f"    def {name or 'test_'}" in of_class[0]
+
+
+class SecurityPage(unittest.TestCase):
+    def test_each_row_names_tests_that_exist(self):
+        rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| ") and not line.startswith("| attack |")]
+        self.assertGreater(len(rows), 25)
+        for row in rows:
+            links = LINK.findall(row.split(" | ")[-1])
+            self.assertTrue(links, f"no test: {row}")
+            for suite, name, path in links:
+                with self.subTest(suite=suite, name=name):
+                    self.assertTrue(has_test((PAGE.parent / path).read_text(), suite, name), f"{path} has no such test")
+
+    def test_what_is_missing_is_found(self):
+        text = "TEST_F(Suite, Name) {\n}\nclass One(Case):\n    def test_a(self):\nclass Two(Case):\n    def test_b(self):\n"
+        for suite, name in [("Suite", "Name"), ("Suite", ""), ("One", "test_a"), ("Two", "test_b"), ("Two", "")]:
+            self.assertTrue(has_test(text, suite, name), (suite, name))
+        for suite, name in [("Suite", "Nam"), ("Suit", "Name"), ("One", "test_b"), ("Three", ""), ("Suite", "Other")]:
+            self.assertFalse(has_test(text, suite, name), (suite, name))
+
+
+if __name__ == "__main__":
+    main()
