@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Makes the site of foliot: the pages in Markdown, a reference from the headers, and a search.
 
-usage: site/build.py [--into FOLDER]
+usage: site/build.py [--into FOLDER] [--plain-text]
 
 FOLDER is build/site unless it is named; the site is FOLDER/html/index.html. Needs doxygen, sphinx, breathe, myst-parser
 and furo: `scripts/run site` installs them on Debian 12. Warnings and broken
-links are errors.
+links are errors. With --plain-text the pages that show files of the repository have no colours.
 """
 import argparse
 import os
@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 from check_links import Site
+from header_filter import filtered
 from reference_xml import Reference
 from search_index import write_index
 
@@ -29,9 +30,19 @@ def make_empty(folder: Path) -> Path:
     return folder
 
 
+def filter_headers(into: Path) -> None:
+    """All at once: doxygen would start a program for each of them, which takes longer than doxygen itself."""
+    headers = make_empty(into / "include")
+    for path in sorted((ROOT / "include/foliot").rglob("*.h*")):
+        filtered_path = headers / path.relative_to(ROOT / "include")
+        filtered_path.parent.mkdir(parents=True, exist_ok=True)
+        filtered_path.write_text(filtered(path), encoding="utf-8")
+
+
 def run_doxygen(into: Path) -> None:
+    filter_headers(into)
     make_empty(into / "xml")
-    environment = {**os.environ, "FOLIOT_OUTPUT": str(into), "FOLIOT_PYTHON": sys.executable}
+    environment = {**os.environ, "FOLIOT_OUTPUT": str(into)}
     subprocess.run(["doxygen", SITE / "Doxyfile"], cwd=ROOT, env=environment, check=True)
     Reference(into / "xml").tidy()
 
@@ -51,16 +62,16 @@ def link(page: Path, path: Path) -> None:
     page.symlink_to(path)
 
 
-def sphinx_command(into: Path) -> list[str]:
+def sphinx_command(into: Path, *options: str) -> list[str]:
     return ["sphinx-build", "-b", "html", "-j", "auto", "-W", "--keep-going", "-q", "-c", str(SITE),
             "-d", str(into / "doctrees"), "-D", f"breathe_projects.foliot={into / 'xml'}",
-            str(into / "pages"), str(into / "html")]
+            *options, str(into / "pages"), str(into / "html")]
 
 
-def run_sphinx(into: Path) -> None:
+def run_sphinx(into: Path, *options: str) -> None:
     make_empty(into / "html")
     make_empty(into / "doctrees")
-    subprocess.run(sphinx_command(into), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
+    subprocess.run(sphinx_command(into, *options), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
 
 
 def make_search(into: Path) -> None:
@@ -78,11 +89,13 @@ def check_links(into: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=Path, default=ROOT / "build/site", metavar="FOLDER")
-    into = parser.parse_args().into.resolve()
+    parser.add_argument("--plain-text", action="store_true")
+    arguments = parser.parse_args()
+    into = arguments.into.resolve()
     try:
         run_doxygen(into)
         gather_pages(into)
-        run_sphinx(into)
+        run_sphinx(into, *(["-D", "foliot_colours=0"] if arguments.plain_text else []))
         make_search(into)
         check_links(into)
     except FileNotFoundError as missing:

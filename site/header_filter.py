@@ -5,8 +5,8 @@ usage: header_filter.py HEADER
 
 The comment at the head of a header becomes the description of the file. Inline namespaces are left out, as users leave
 them out: `foliot::timer`. The part that a header shares with another (.ipp) stands where the header includes it.
-Doxygen runs this program for every header (INPUT_FILTER). Lines stay where they are, but for one more at the head, and
-for those of parts.
+site/build.py writes all headers so for doxygen. Lines stay where they are, but for one more at the head, and for those
+of parts.
 """
 import re
 import sys
@@ -94,11 +94,14 @@ def c_header(text: str) -> str:
     return described(lines) + text
 
 
-def main() -> int:
-    header = Path(sys.argv[1])
+def filtered(header: Path) -> str:
     text = with_parts(header.read_text(encoding="utf-8"), Path(__file__).resolve().parent.parent / "include")
+    return c_header(text) if header.suffix == ".h" else cpp_header(text)
+
+
+def main() -> int:
     sys.stdout.reconfigure(encoding="utf-8")
-    sys.stdout.write(c_header(text) if header.suffix == ".h" else cpp_header(text))
+    sys.stdout.write(filtered(Path(sys.argv[1])))
     return 0
 
 

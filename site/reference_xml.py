@@ -1,14 +1,17 @@
 """Leaves in doxygen's XML what the reference shows: what users may call."""
 import copy
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 # What contracts say of what is public, but not for users: other parts of foliot call it, or it only explains a mistake.
 NOT_FOR_USERS = ("For foliot itself", "does not compile, and the message says")
+NAMED_CLASS = re.compile(r"^\.\. doxygen(?:class|struct|union):: (\S+)$", re.M)
 
 
 class Reference:
     def __init__(self, folder: Path):
+        self.folder = folder
         self.files = {path.stem: path for path in folder.glob("*.xml") if path.stem not in ("index", "Doxyfile")}
         self.trees = {name: ElementTree.parse(path) for name, path in self.files.items()}
         self.compounds = {name: compound for name, tree in self.trees.items()
@@ -29,6 +32,7 @@ class Reference:
                 self.take_over_bases(name, compound)
         for name, tree in self.trees.items():
             tree.write(self.files[name], encoding="utf-8", xml_declaration=True)
+        leave_out_of_index(self.folder / "index.xml")
 
     def give_to_files(self, namespace: ElementTree.Element) -> None:
         """Functions and other members of a namespace become members of the header that declares them, with the names
@@ -65,6 +69,18 @@ class Reference:
             add_section(taken, compound)
         for further in found.findall("basecompoundref"):
             self.take_over(name, compound, further)
+
+
+def leave_out_of_index(path: Path) -> None:
+    """Breathe goes through all of the index for each header. There the classes of a header are found by their numbers, and
+    without the index; the others are those that a page names."""
+    pages = Path(__file__).resolve().parent / "reference"
+    named = {name for page in pages.glob("*.rst") for name in NAMED_CLASS.findall(page.read_text(encoding="utf-8"))}
+    tree = ElementTree.parse(path)
+    for compound in tree.getroot().findall("compound"):
+        if compound.get("kind") in ("class", "struct", "union") and compound.findtext("name") not in named:
+            tree.getroot().remove(compound)
+    tree.write(path, encoding="utf-8", xml_declaration=True)
 
 
 def add_section(section: ElementTree.Element, compound: ElementTree.Element) -> None:

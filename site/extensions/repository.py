@@ -7,6 +7,7 @@ page with the list of its files. The role `repository` makes such a link in reSt
 import html
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -120,11 +121,20 @@ def file_text(app: Sphinx, root: Path, path: str) -> str:
         text = data.decode()
     except UnicodeDecodeError:  # the store of an earlier version, packed
         return f"<p>{len(data):,} bytes, which are no text.</p>"
-    try:
-        lexer = get_lexer_for_filename(path).aliases[0]
-    except ClassNotFound:
-        lexer = "text"
+    if not app.config.foliot_colours:
+        return f'<div class="highlight"><pre>{html.escape(text)}</pre></div>'
+    name = Path(path)
+    lexer = lexer_of(name.name if name.name == "CMakeLists.txt" else "file" + name.suffix)
     return app.builder.highlighter.highlight_block(text, lexer, force=True)
+
+
+@cache
+def lexer_of(name: str) -> str:
+    """Pygments looks through all that is installed for each name."""
+    try:
+        return get_lexer_for_filename(name).aliases[0]
+    except ClassNotFound:
+        return "text"
 
 
 def folder_listing(app: Sphinx, root: Path, path: str, shown: set[str]) -> str:
@@ -151,6 +161,7 @@ def merge(app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: Bu
 
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_config_value("foliot_root", None, "env")
+    app.add_config_value("foliot_colours", True, "html")  # of the text of files; they take a third of the time
     app.add_role("repository", Repository())
     app.connect("doctree-read", resolve, priority=400)
     app.connect("html-collect-pages", write_text_pages)

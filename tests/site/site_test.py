@@ -5,6 +5,7 @@ usage: site_test.py     with FOLIOT_SITE_SCRATCH=folder and PYTHONPATH=site in t
 
 Skipped, exit code 77, where a package is missing that makes the site. Without chromium the search is not opened.
 """
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,31 @@ from check_links import Site
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 EXTENSIONS = "myst_parser,breathe"
+# What is looked for, and where the first results must lead.
+WANTED = [("ABI", "docs/building.html#shared-libraries"), ("thread safe", "docs/promises/threads.html"),
+          ("memory per timer", "docs/promises/cost.html"), ("fork", "docs/promises/threads.html"),
+          ("stop_and_wait", "reference/service.html"), ("backoff", "docs/cookbook.html"),
+          ("don't fire", "docs/traps.html"), ("a timer doesn\u2019t fire", "docs/traps.html"),
+          ("the server's memory", "docs/serve/README.html#memory")]
+IN_BOTH = ("wheel", "memory")  # many pages for users have the second one
+NOWHERE = "xylophone"
+# Added to the page of the search, which a browser opens once: keeps what the page shows for the words of its address, and
+# then for those that are written into its field.
+ASK = """<script>
+addEventListener("load", () => {
+  const field = document.getElementById("search-words"), results = document.getElementById("search-results");
+  for (const words of [null, ...WORDS]) {
+    if (words !== null) {
+      field.value = words;
+      field.dispatchEvent(new Event("input"));
+    }
+    const kept = document.createElement("div");
+    kept.className = "kept";
+    kept.append(...[...results.children].map((each) => each.cloneNode(true)));
+    document.body.append(kept);
+  }
+});
+</script>"""
 
 
 def missing_tool():
@@ -37,11 +63,13 @@ def missing_tool():
 
 
 class TheSite(unittest.TestCase):
+    answers = None  # of the search: the browser opens its page once
+
     @classmethod
     def setUpClass(cls):
         cls.into = Path(os.environ["FOLIOT_SITE_SCRATCH"])
-        cls.made = subprocess.run([sys.executable, ROOT / "site/build.py", "--into", cls.into], capture_output=True,
-                                  text=True)
+        cls.made = subprocess.run([sys.executable, ROOT / "site/build.py", "--into", cls.into, "--plain-text"],
+                                  capture_output=True, text=True)
         cls.html = cls.into / "html"
 
     def setUp(self):
@@ -103,11 +131,7 @@ class TheSite(unittest.TestCase):
 
     @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
     def test_search_finds_what_users_ask_for(self):
-        for words, page in [("ABI", "docs/building.html#shared-libraries"), ("thread safe", "docs/promises/threads.html"),
-                            ("memory per timer", "docs/promises/cost.html"), ("fork", "docs/promises/threads.html"),
-                            ("stop_and_wait", "reference/service.html"), ("backoff", "docs/cookbook.html"),
-                            ("don't fire", "docs/traps.html"), ("a timer doesn\u2019t fire", "docs/traps.html"),
-                            ("the server's memory", "docs/serve/README.html#memory")]:
+        for words, page in WANTED:
             with self.subTest(words):
                 first = self.results_of(words)[0]
                 self.assertEqual(first[0], "For users")
@@ -118,7 +142,7 @@ class TheSite(unittest.TestCase):
 
     @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
     def test_search_shows_pages_for_users_before_internals(self):
-        for words in ("wheel", "memory"):  # many pages for users have the second one
+        for words in IN_BOTH:
             with self.subTest(words):
                 results = self.results_of(words)
                 self.assertEqual([title for title, _ in results][:2], ["For users", "How foliot works inside"])
@@ -127,20 +151,36 @@ class TheSite(unittest.TestCase):
 
     @unittest.skipIf(BROWSER is None, "there is no chromium to search in")
     def test_search_says_that_it_finds_nothing(self):
-        self.assertEqual(self.results_of("xylophone"), [])
+        self.assertEqual(self.results_of(NOWHERE), [])
+
+    @classmethod
+    def ask_all(cls):
+        """What the page shows for all words that the tests look for. The site is opened as files."""
+        asked = [*(words for words, _ in WANTED), *IN_BOTH, NOWHERE]
+        search = cls.html / "search.html"
+        page = cls.html / "search_asked.html"
+        page.write_text(search.read_text(encoding="utf-8").replace(
+            "</body>", ASK.replace("WORDS", json.dumps(asked[1:])) + "</body>"), encoding="utf-8")
+        try:
+            with tempfile.TemporaryDirectory() as profile:
+                shown = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+                                        "--virtual-time-budget=60000", "--dump-dom", f"{page.as_uri()}?q={quote(asked[0])}"],
+                                       capture_output=True, text=True, timeout=300).stdout
+        finally:
+            page.unlink()
+        kept = re.findall(r'<div class="kept">(.*?)</div>', shown, re.S)
+        if len(kept) != len(asked):
+            raise AssertionError(f"the page shows {len(kept)} results for {len(asked)} questions: {shown[:500]}")
+        return dict(zip(asked, kept))
 
     def results_of(self, words):
-        """The titles of the results' lists, each with the links and items of its list. The site is opened as files."""
-        with tempfile.TemporaryDirectory() as profile:
-            page = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-                                   "--virtual-time-budget=60000", "--dump-dom",
-                                   f"{(self.html / 'search.html').as_uri()}?q={quote(words)}"],
-                                  capture_output=True, text=True, timeout=300).stdout
-        results = re.search(r'<div id="search-results">(.*?)</div>', page, re.S)
-        self.assertIsNotNone(results, page[:500])
-        self.assertRegex(results[1], "<h2>|No page has all of these words")
+        """The titles of the results' lists, each with the links and items of its list."""
+        if TheSite.answers is None:
+            TheSite.answers = self.ask_all()
+        results = TheSite.answers[words]
+        self.assertRegex(results, "<h2>|No page has all of these words")
         return [(title, re.findall(r'<li><a href="([^"]*)">(.*?)</li>', items, re.S))
-                for title, items in re.findall(r"<h2>(.*?)</h2><ul>(.*?)</ul>", results[1], re.S)]
+                for title, items in re.findall(r"<h2>(.*?)</h2><ul>(.*?)</ul>", results, re.S)]
 
 
 def main():
