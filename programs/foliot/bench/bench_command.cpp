@@ -16,7 +16,7 @@ namespace {
 constexpr const char* go_name = "go";
 constexpr const char* generations_name = "generations";
 
-struct arguments {
+struct bench_arguments {
   std::vector<std::string> only;
   std::vector<std::string> contestants;
   std::vector<std::string> timers;
@@ -40,7 +40,7 @@ std::string listed(const Names& all) {
   return names;
 }
 
-bench::bench_options read(const arguments& all, const CLI::App& line) {
+bench::bench_options read(const bench_arguments& all, const CLI::App& line) {
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
   bench::bench_options options;
   if (line.got_subcommand(go_name)) bench::choose_go(options);
@@ -65,7 +65,7 @@ bench::bench_options read(const arguments& all, const CLI::App& line) {
 }  // namespace
 
 void add_bench(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<bench_arguments>();
   CLI::App* line =
       program.add_subcommand("bench", "Measure the timers, beside other libraries', and the server, beside beanstalkd");
   line->add_option("--only", all->only, "Only these workloads: " + listed(bench::family_names()))

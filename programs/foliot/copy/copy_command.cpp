@@ -11,7 +11,7 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct copy_arguments {
   std::string from;
   std::string to;
   std::string authorities;
@@ -21,7 +21,7 @@ struct arguments {
 }  // namespace
 
 void add_copy(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<copy_arguments>();
   CLI::App* line = program.add_subcommand("copy", "Move all jobs from one beanstalk server to another one");
   line->add_option("FROM", all->from, "The server that has the jobs: beanstalkd or foliot serve")
       ->type_name("")

@@ -15,7 +15,7 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct map_arguments {
   map_options options;
   std::vector<std::string> renamed;
   std::string removed;
@@ -52,7 +52,7 @@ const std::string& tube_of(const std::string& text) {
 }  // namespace
 
 void add_map(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<map_arguments>();
   CLI::App* line = program.add_subcommand("map", "Spread the tubes of foliot serve over several databases");
   line->add_option("DATABASE", all->options.first,
                    "The first database, as the nodes name it with --store:\nit has the map")

@@ -18,7 +18,7 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct replay_arguments {
   replay_options options{.engine = service_options{}.engine.name()};
   std::string format = std::string(log_format_names.front());
   std::string idle = "30m";
@@ -36,7 +36,7 @@ struct given_options {
   const CLI::Option* json;
 };
 
-void run_replay(arguments& all, const given_options& given) {
+void run_replay(replay_arguments& all, const given_options& given) {
   const auto format = log_format_named(all.format);
   if (!format) {
     throw failure(fmt::format("there is no format '{}'; there are {}", all.format, fmt::join(log_format_names, ", ")));
@@ -61,7 +61,7 @@ void run_replay(arguments& all, const given_options& given) {
 }  // namespace
 
 void add_replay(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<replay_arguments>();
   CLI::App* line =
       program.add_subcommand("replay", "Find the sessions in access logs, with one idle timer for each client");
   line->add_option("LOG", all->options.logs,

@@ -16,7 +16,7 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct sample_arguments {
   sample_options options;
   std::string start = "2026-03-02";
 };
@@ -32,7 +32,7 @@ instant midnight_of(const std::string& date) {
 }  // namespace
 
 void add_sample(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<sample_arguments>();
   traffic_options& traffic = all->options.traffic;
   CLI::App* line = program.add_subcommand("sample", "Write an invented access log of a busy day");
   line->add_option("--seed", traffic.seed, "The same seed makes the same log")

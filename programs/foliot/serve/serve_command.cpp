@@ -14,7 +14,7 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct serve_arguments {
   serve_options options;
   bool in_memory = false;
   bool insecure = false;
@@ -27,7 +27,7 @@ struct arguments {
   std::string client_timeout = "10m";
 };
 
-void add_store(CLI::App& line, arguments& all) {
+void add_store(CLI::App& line, serve_arguments& all) {
   CLI::Option* data = line.add_option("--data", all.options.folder, "The folder of the jobs; made if it is missing")
                           ->type_name("DIR")
                           ->capture_default_str()
@@ -50,7 +50,7 @@ void add_store(CLI::App& line, arguments& all) {
       ->group("Where the jobs are");
 }
 
-void add_database(CLI::App& line, arguments& all) {
+void add_database(CLI::App& line, serve_arguments& all) {
   constexpr const char* group = "Jobs in a database, which several nodes share";
   CLI::Option* store = line.add_option("--store", all.options.database,
                                        "The PostgreSQL database of the jobs: postgresql://HOST/NAME,\n"
@@ -87,7 +87,7 @@ void add_database(CLI::App& line, arguments& all) {
       ->group(group);
 }
 
-locks locks_of(const arguments& all) {
+locks locks_of(const serve_arguments& all) {
   locks has;
   has.tls = !all.options.tls.is_none();
   has.tokens = !all.options.tokens.empty();
@@ -96,7 +96,7 @@ locks locks_of(const arguments& all) {
 }
 
 /// What --check asks for.
-void check(const arguments& all, bool has_database) {
+void check(const serve_arguments& all, bool has_database) {
   if (has_database && !all.checked.empty()) {
     throw failure("--check DIR checks a folder, and --store is a database: leave out one of them");
   }
@@ -110,7 +110,7 @@ void check(const arguments& all, bool has_database) {
   }
 }
 
-void choose_listeners(arguments& all) {
+void choose_listeners(serve_arguments& all) {
   all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, locks_of(all));
   all.options.http_is_default = all.http.empty();
   all.options.http = all.options.http_is_default ? default_http_address(all.options.beanstalk)
@@ -119,7 +119,7 @@ void choose_listeners(arguments& all) {
 }
 
 /// Completes the options of a server over a database.
-void choose_database(arguments& all) {
+void choose_database(serve_arguments& all) {
   all.options.folder.clear();
   if (all.options.max_job_size > most_job_size_in_database) {
     throw failure(
@@ -131,7 +131,7 @@ void choose_database(arguments& all) {
   all.options.node_timeout = node_timeout(all.node_timeout);
 }
 
-void add_listeners(CLI::App& line, arguments& all) {
+void add_listeners(CLI::App& line, serve_arguments& all) {
   line.add_option("--beanstalk", all.beanstalk,
                   "Where clients of beanstalkd connect: an address, a port alone,\n"
                   "NAME:PORT, unix:PATH, or off with --store")
@@ -182,7 +182,7 @@ void add_listeners(CLI::App& line, arguments& all) {
   line.get_option("--host")->needs("--tokens");
 }
 
-void add_limits(CLI::App& line, arguments& all) {
+void add_limits(CLI::App& line, serve_arguments& all) {
   serve_options& options = all.options;
   const auto limit = [&line](const char* name, auto& value, const char* text, auto least, auto most) {
     return line.add_option(name, value, text)
@@ -228,7 +228,7 @@ void add_limits(CLI::App& line, arguments& all) {
 }  // namespace
 
 void add_serve(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<serve_arguments>();
   CLI::App* line = program.add_subcommand("serve", "Keep jobs until they are due, for clients of beanstalkd and HTTP");
   add_store(*line, *all);
   add_listeners(*line, *all);

@@ -11,7 +11,7 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct top_arguments {
   top_options options;
   std::string interval = "1s";
 };
@@ -19,7 +19,7 @@ struct arguments {
 }  // namespace
 
 void add_top(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<top_arguments>();
   CLI::App* line = program.add_subcommand("top", "Look at the timers, the tasks or the jobs of a running program");
   line->add_option("PATH", all->options.path,
                    "Where the program shows them, with a foliot::statistics_socket or a runtime_statistics_socket,\n"

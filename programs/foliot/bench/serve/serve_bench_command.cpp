@@ -15,7 +15,7 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct serve_bench_arguments {
   std::vector<std::string> only;
   std::vector<std::string> contestants;
   std::string address;
@@ -41,7 +41,7 @@ void check(const CLI::App& line) {
   if (given("--tube") && !given("--address")) throw failure("--tube is for the server of --address, which is missing");
 }
 
-bench::serve_bench_options read(const arguments& all, const CLI::App& line) {
+bench::serve_bench_options read(const serve_bench_arguments& all, const CLI::App& line) {
   using namespace std::chrono_literals;
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
   check(line);
@@ -61,7 +61,7 @@ bench::serve_bench_options read(const arguments& all, const CLI::App& line) {
   return options;
 }
 
-std::string listed(const auto& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string joined(const auto& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 std::vector<std::string_view> server_names() {
   std::vector<std::string_view> names;
@@ -72,12 +72,12 @@ std::vector<std::string_view> server_names() {
 }  // namespace
 
 CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<serve_bench_arguments>();
   CLI::App* line = bench_line.add_subcommand("serve", "Measure foliot serve beside beanstalkd, or any such server");
-  line->add_option("--only", all->only, "Only these workloads:\n" + listed(bench::serve_families()))
+  line->add_option("--only", all->only, "Only these workloads:\n" + joined(bench::serve_families()))
       ->type_name("NAMES")
       ->delimiter(',');
-  line->add_option("--contestants", all->contestants, "Only these servers:\n" + listed(server_names()))
+  line->add_option("--contestants", all->contestants, "Only these servers:\n" + joined(server_names()))
       ->type_name("NAMES")
       ->delimiter(',');
   line->add_option("--address", all->address,
