@@ -111,8 +111,9 @@ std::size_t authority::end_expired() noexcept {
 rights_holder::rights_holder(authority* by, std::shared_ptr<const rights> held, std::function<void()> rights_ended)
     : by_(by), held_(std::move(held)), rights_ended_(std::move(rights_ended)) {
   if (by_ == nullptr) return;
-  const instant now = by_->wall_.now();
   const lock holds(by_->lock_);
+  const instant now =
+      by_->wall_.now();  // not before end_expired() was here the last time: it looks at later ends alone
   by_->holders_.push_back(*this);
   if (by_->last(*held_, now)) return;
   has_ended_.store(true, seam::relaxed);

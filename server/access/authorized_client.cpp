@@ -22,7 +22,7 @@ std::string_view name_of(scope wanted) noexcept {
 }
 
 /// A name within quotes, in which it has none.
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string text = "'";
   for (const char each : name) {
     if (each == '\'') {
@@ -60,17 +60,17 @@ void authorized_client::expect_all_tubes() const {
 }
 
 void authorized_client::tell_of_tube(std::string_view operation, std::string_view tube) const {
-  by_->tell_change(fmt::format("{}, tube {}", operation, quoted(tube)));
+  by_->tell_change(fmt::format("{}, tube {}", operation, in_quotes(tube)));
 }
 
 void authorized_client::tell_of_job(std::string_view operation, const jobs::job_name& job,
                                     std::string_view tube) const {
   if (const auto* const id = std::get_if<jobs::job_id>(&job)) {
-    const std::string of_tube = tube.empty() ? std::string() : fmt::format(" of tube {}", quoted(tube));
+    const std::string of_tube = tube.empty() ? std::string() : fmt::format(" of tube {}", in_quotes(tube));
     return by_->tell_change(fmt::format("{}, job {}{}", operation, *id, of_tube));
   }
   const jobs::job_key& named = std::get<jobs::job_key>(job);
-  by_->tell_change(fmt::format("{}, key {} of tube {}", operation, quoted(named.key), quoted(named.tube)));
+  by_->tell_change(fmt::format("{}, key {} of tube {}", operation, in_quotes(named.key), in_quotes(named.tube)));
 }
 
 void authorized_client::use(std::string_view tube) {

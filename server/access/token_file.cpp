@@ -37,7 +37,7 @@ std::string_view trimmed(std::string_view text) noexcept {
 
 /// The words of a list.
 std::vector<std::string_view> words_of(std::string_view text) {
-  constexpr std::string_view between = " \t,";
+  constexpr std::string_view between = " \t\r\n,";
   std::vector<std::string_view> words;
   for (std::size_t begin = text.find_first_not_of(between); begin != std::string_view::npos;) {
     const std::size_t end = std::min(text.find_first_of(between, begin), text.size());
@@ -346,7 +346,7 @@ token_file read_token_file(const std::string& path) {
   read_tokens read = parse_tokens(path, found.text);
   if (!read.mistakes.empty()) throw token_file_error(std::move(read.mistakes));
   found.entries = std::move(read.entries);
-  constexpr unsigned others = S_IRWXG | S_IRWXO;
+  constexpr unsigned others = S_IWGRP | S_IXGRP | S_IRWXO;  // its group may read it: the server may be one of that
   if ((seen.st_mode & others) != 0) {
     found.warning = fmt::format("others than its owner can use '{}': chmod 600 '{}'", path, path);
   }

@@ -59,6 +59,8 @@ task<> watched_tokens::watch() {
       lacking.end();
     } catch (const std::bad_alloc&) {
       lacking.note();
+    } catch (const std::system_error& error) {  // no thread to read with
+      log_.warning("--tokens", fmt::format("cannot look at the access tokens: {}", error.code().message()));
     }
   }
 }

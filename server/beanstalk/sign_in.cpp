@@ -16,6 +16,8 @@
 #include "server/access/failed_attempts.hpp"
 #include "writer.hpp"
 
+#include "server/core/client_source.hpp"
+
 namespace foliot::program::beanstalk {
 
 namespace {
@@ -72,12 +74,12 @@ std::string_view refusal_of(std::string_view line, const runtime::address& from,
   if (deserved == ignored) return {};
   if (deserved == last) {
     log.warning("access", fmt::format("too many failed attempts to sign in from {}: for a minute they get no answer",
-                                      from.to_string()));
+                                      shown_address(from)));
   }
   if (!line.starts_with(command)) return begins_as_http(line) ? reply::http : reply::not_authenticated;
   if (!access_token::parse(line.substr(command.size()))) return reply::bad_token;
   log.warning("access",
-              fmt::format("an access token from {} lets nobody in: it was revoked, or has ended", from.to_string()));
+              fmt::format("an access token from {} lets nobody in: it was revoked, or has ended", shown_address(from)));
   return reply::not_authenticated;
 }
 

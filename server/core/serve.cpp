@@ -304,9 +304,13 @@ task<> server::serve_clients(listener& gate, listener& http_gate) {
       ending.note_failure();
     }
   }
+  std::vector<runtime::join_handle<>> ends;  // at once: the time is for both
   for (connections* const each : {&clients, &http_clients}) {
+    ends.push_back(runtime::spawn(each->end(end_of_sessions), "ends connections"));
+  }
+  for (runtime::join_handle<>& each : ends) {
     try {
-      co_await each->end(end_of_sessions);
+      co_await each.join();
     } catch (...) {
       ending.note_step();
     }

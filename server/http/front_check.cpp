@@ -15,8 +15,8 @@ using checked = std::optional<refusal>;
 
 /// Fields with one value each. Twice the same name is how two programs come to believe different values.
 constexpr std::array<std::string_view, 11> single_fields = {
-    "host",   "content-length", "transfer-encoding", "authorization",   "content-type",
-    "expect", "origin",         "sec-fetch-site",    "idempotency-key", "if-match", "if-none-match"};
+    "host",   "content-length", "transfer-encoding", "authorization", "content-type", "expect",
+    "origin", "sec-fetch-site", "idempotency-key",   "if-match",      "if-none-match"};
 
 constexpr std::size_t longest_method = 32;
 /// 19 digits fit 64 bits.

@@ -11,6 +11,8 @@
 #include "server/access/access_token.hpp"
 #include "server/access/failed_attempts.hpp"
 
+#include "server/core/client_source.hpp"
+
 namespace foliot::program::http {
 
 namespace {
@@ -85,7 +87,7 @@ std::expected<admission, response> request_access::admit_by(std::string_view sho
   if (!token) return std::unexpected(refuse_shown("that is no access token: they begin with `foliot_`", from));
   return std::unexpected(refuse_shown(
       "the access token lets nobody in: it was revoked, or has ended", from,
-      fmt::format("an access token from {} lets nobody in: it was revoked, or has ended", from.from.to_string())));
+      fmt::format("an access token from {} lets nobody in: it was revoked, or has ended", shown_address(from.from))));
 }
 
 response request_access::refuse_shown(std::string_view detail, const http_peer& from,
@@ -103,7 +105,7 @@ response request_access::refuse_shown(std::string_view detail, const http_peer& 
   if (deserved == last) {
     log_->warning("access", fmt::format("too many failed attempts to show an access token from {}: for a minute they "
                                         "get 429",
-                                        from.from.to_string()));
+                                        shown_address(from.from)));
   }
   if (!warning.empty()) log_->warning("access", warning);
   return respond_unauthorized(detail, "invalid_token");

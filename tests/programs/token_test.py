@@ -58,8 +58,10 @@ class Token(ProgramCase):
         self.assertEqual(self.text(), text)
         self.assertEqual(self.expect_done("token", "revoke", "tokens", ids[1], ids[0]), "")
         self.assertEqual(self.text(), "# Who may use the queue.\n" + text[text.index("# the last"):])
-        self.assertEqual(self.mode(), 0o600)
+        self.assertEqual(self.mode(), 0o640, "its group could read it: the server may be one of that")
+        os.chmod(self.here / "tokens", 0o600)
         self.expect_done("token", "revoke", "tokens", ids[2])
+        self.assertEqual(self.mode(), 0o600)
         self.assertEqual(self.text(), "# Who may use the queue.\n# the last\n")
         self.assertEqual(self.expect_done("token", "list", "tokens"), "ID  KIND  NAME  SCOPES  TUBES  ENDS\n")
 
@@ -88,6 +90,23 @@ class Token(ProgramCase):
         self.assertIn("No space left on device", err)
         self.assertEqual(self.text(), "")
 
+    def test_a_token_whose_reader_has_gone_is_taken_back(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            code, _, err = self.run_foliot("token", "make", "tokens", "--name", "one", "--scopes", "put", "--ends", "never",
+                                           stdout=writer)
+        finally:
+            os.close(writer)
+        self.assertEqual(code, 2)
+        self.assertIn("Broken pipe", err)
+        self.assertEqual(self.text(), "")
+
+    def test_prefixes_may_stand_in_lines(self):
+        self.make("--tubes", "mail.\nbill.\n")
+        self.assertIn("\ntubes = bill. mail.\n", self.text())
+        self.expect_done("token", "list", "tokens")
+
     def test_one_that_others_can_read_is_warned_of(self):
         self.put("tokens", b"")
         os.chmod(self.here / "tokens", 0o604)
@@ -101,6 +120,7 @@ class Token(ProgramCase):
                 ("--tubes: 'mail*' has a *: ", "--tubes", "mail*"),
                 ("--ends: 'soon' is not a time: write one such as 2027-01-01T00:00:00Z, or never, or a duration from now "
                  "such as 90d", "--ends", "soon"),
+                ("--ends: ", "--ends", "70000d"),
                 ("--name: no name: say whose this is, and what for", "--name", ""),
                 ("--name: the name has control characters", "--name", "a\nb"),
                 ("--certificate: '3A:12' is not a SHA-256 fingerprint: ", "--certificate", "3A:12"),

@@ -30,6 +30,15 @@ TEST(Secrets, OfMistypedTokensAreTakenOutToo) {
   EXPECT_EQ(without_secrets(std::string(token) + "x"), "foliot_4f7k2m9q_…");
 }
 
+TEST(Secrets, OfTokensThatAreBrokenInTheirMiddleAreTakenOut) {
+  for (const char between : {' ', '\n', '\'', '"', ','}) {
+    std::string broken(token);
+    broken[30] = between;
+    EXPECT_EQ(without_secrets(broken), "foliot_4f7k2m9q_…") << between;
+  }
+  EXPECT_EQ(without_secrets("'foliot_4f7k2m9q_0Eoh21'"), "'foliot_4f7k2m9q_…") << "cut off: what follows is cut, too";
+}
+
 TEST(Secrets, WhatIsNoTokenStaysAsItIs) {
   for (const char* const text : {"", "foliot", "foliot_", "foliot_4f7k2m9q_", "jobs are in foliot-data",
                                  "the schema foliot_test_of_listener_4711", "foliot_a foliot_b",

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -76,16 +77,17 @@ void write_all(int to, std::string_view text, const std::string& name) {
   }
 }
 
-/// Puts the text in the place of the file, for its owner alone.
+/// Puts the text in the place of the file, for its owner alone, and for its group if that may read the present one.
 void replace(const std::string& place, std::string_view text, const locked_folder& in) {
-  constexpr ::mode_t owner_only = 0600;
+  ::mode_t mode = 0600;
   temporary_file next(place);
-  if (::fchmod(next.descriptor(), owner_only) != 0) throw system_failure("write", place, errno);
   struct stat before{};
   if (::stat(place.c_str(), &before) == 0) {
-    // The file belongs to the user of the server, also if root changes it.
-    static_cast<void>(::fchown(next.descriptor(), before.st_uid, before.st_gid));
+    // The file belongs to the user of the server, also if root changes it; or the server reads it as one of its group.
+    const bool keeps_group = ::fchown(next.descriptor(), before.st_uid, before.st_gid) == 0;
+    if (keeps_group) mode |= before.st_mode & S_IRGRP;
   }
+  if (::fchmod(next.descriptor(), mode) != 0) throw system_failure("write", place, errno);
   write_all(next.descriptor(), text, place);
   if (::fsync(next.descriptor()) != 0) throw system_failure("write", place, errno);
   next.publish();
@@ -110,7 +112,10 @@ void change(const std::string& file, bool may_be_missing, const std::function<st
   const std::string place = place_of(file);
   const std::string folder = std::filesystem::path(place).parent_path().string();
   const locked_folder locked(folder.empty() ? "." : folder);
-  replace(place, next(read(place, may_be_missing)), locked);
+  const std::string text = next(read(place, may_be_missing));
+  const read_tokens again = parse_tokens(place, text);
+  if (!again.mistakes.empty()) throw failure(again.mistakes.front());  // the server would refuse the file
+  replace(place, text, locked);
 }
 
 /// Throws failure with the sentence, if it is one.
@@ -119,8 +124,13 @@ void expect_right(std::string_view option, const std::string& sentence) {
 }
 
 instant end_of(const std::string& text) {
-  if (const auto length = parse_duration(text)) return wall_clock::instance().now() + *length;
   instant end;
+  if (const auto length = parse_duration(text)) {
+    std::string written;
+    append_iso_time(written, wall_clock::instance().now() + *length);
+    expect_right("--ends", read_end(written, end));  // the year may be beyond those that can be read
+    return end;
+  }
   const std::string wrong = read_end(text, end);
   expect_right("--ends", wrong.empty() ? wrong : wrong + ", or a duration from now such as 90d");
   return end;
@@ -207,6 +217,7 @@ void make_token(const token_options& options) {
     const sha256_digest proof = is_certificate ? proof_of(options.fingerprint) : sha256_of(shown);
     return with_new_entry(now, entry_of(options, id, proof));
   });
+  std::signal(SIGPIPE, SIG_IGN);  // so that a reader that has gone is a failure
   try {
     print(shown + "\n");
   } catch (const failure&) {

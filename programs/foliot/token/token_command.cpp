@@ -10,16 +10,16 @@ namespace foliot::program {
 
 namespace {
 
-struct arguments {
+struct token_arguments {
   token_options options;
   std::vector<std::string> revoked;
 };
 
-void add_file(CLI::App& line, arguments& all, const char* text) {
+void add_file(CLI::App& line, token_arguments& all, const char* text) {
   line.add_option("FILE", all.options.file, text)->type_name("")->required();
 }
 
-void add_make(CLI::App& token, const std::shared_ptr<arguments>& all, command& chosen) {
+void add_make(CLI::App& token, const std::shared_ptr<token_arguments>& all, command& chosen) {
   CLI::App* line = token.add_subcommand("make", "Make an access token, and print it: it is not shown again");
   add_file(*line, *all, "The file of access tokens; made if it is missing");
   line->add_option("--name", all->options.name, "Whose it is, and what for")->type_name("NAME")->required();
@@ -51,7 +51,7 @@ void add_make(CLI::App& token, const std::shared_ptr<arguments>& all, command& c
 }  // namespace
 
 void add_token(CLI::App& program, command& chosen) {
-  const auto all = std::make_shared<arguments>();
+  const auto all = std::make_shared<token_arguments>();
   CLI::App* token = program.add_subcommand("token", "Make, list and revoke the access tokens of a server");
   token->require_subcommand(1);
   add_make(*token, all, chosen);

@@ -17,7 +17,7 @@ class TokenServer(beanstalk_client.Server):
 
     def __init__(self, token, *arguments, address="127.0.0.1", tls=None):
         self.token = token
-        super().__init__(lambda port: [FOLIOT, "serve", "--memory", "--beanstalk", f"{address}:{port}",
+        super().__init__(lambda port: [FOLIOT, "serve", "--memory", "--beanstalk", f"{address}:{port}", "--http", "off",
                                        *map(str, arguments)], tls=tls)
 
     def _answers(self):

@@ -128,7 +128,7 @@ TEST_F(SignIn, AMistypedTokenIsToldFromOneWithoutAccess) {
   EXPECT_EQ(answers_to("x-auth secret\r\nlist-tubes\r\n"), "BAD_TOKEN\r\n");
   const std::string other = access_token::make();
   EXPECT_EQ(answers_to("x-auth " + other + "\r\nlist-tubes\r\n"), "NOT_AUTHENTICATED\r\n");
-  EXPECT_TRUE(has_logged("an access token from unix: lets nobody in: it was revoked, or has ended"));
+  EXPECT_TRUE(has_logged("an access token from a local socket lets nobody in: it was revoked, or has ended"));
   for (const std::string& secret : {token_, mistyped, other, std::string("secret")}) EXPECT_FALSE(has_logged(secret));
 }
 
