@@ -130,10 +130,12 @@ task<jobs::due_answer> authorized_client::due_within(jobs::list_due what) {
     jobs::list_due within = what;
     within.prefix = each;
     auto listing = client_.execute(std::move(within));
-    jobs::due_answer listed = co_await listing;
-    const auto middle = static_cast<std::ptrdiff_t>(all.jobs.size());
-    std::ranges::move(listed.jobs, std::back_inserter(all.jobs));
-    std::ranges::inplace_merge(all.jobs, all.jobs.begin() + middle, {}, order);
+    const jobs::due_answer listed = co_await listing;
+    // Not inplace_merge(), for which libstdc++ 12 uses a function that clang calls deprecated.
+    std::vector<jobs::due_job> merged;
+    merged.reserve(all.jobs.size() + listed.jobs.size());
+    std::ranges::merge(all.jobs, listed.jobs, std::back_inserter(merged), {}, order, order);
+    all.jobs = std::move(merged);
     if (all.jobs.size() > what.count) all.jobs.resize(what.count);
   }
   co_return all;
