@@ -10,6 +10,8 @@ wrong arguments. A line that has to break a rule says so, with a reason, in a co
 import argparse
 import os
 import re
+import re._constants as sre_constants
+import re._parser as sre_parse
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -180,10 +182,33 @@ class Rule:
                 and bool(re.match(self.where, file.path)) and not re.match(self.unless, file.path))
 
 
+def literals(parsed: Iterable) -> frozenset[str]:
+    """Texts of which each match of a parsed pattern has one; empty if none is sure."""
+    best: frozenset[str] = frozenset()
+    run = ""
+    for kind, argument in parsed:
+        run = run + chr(argument) if kind is sre_constants.LITERAL else ""
+        found = frozenset([run] if run else [])
+        if kind is sre_constants.SUBPATTERN:
+            found = literals(argument[-1])
+        elif kind is sre_constants.BRANCH:
+            branches = [literals(branch) for branch in argument[1]]
+            found = frozenset().union(*branches) if all(branches) else found
+        if min(map(len, found), default=0) > min(map(len, best), default=0):
+            best = found
+    return best
+
+
 def ban(name: str, pattern: str, message: str, **scope: str) -> Rule:
-    """No C++ code that matches the pattern."""
-    return Rule(name, lambda file: ((file.line_at(match.start()), message)
-                                    for match in re.finditer(pattern, file.code)), **scope)
+    """No C++ code that matches the pattern. To look for a text takes a hundredth of the time, and most files have none."""
+    needed = literals(sre_parse.parse(pattern))
+
+    def check(file: File) -> Iterable[Finding]:
+        if needed and not any(text in file.code for text in needed):
+            return
+        for match in re.finditer(pattern, file.code):
+            yield file.line_at(match.start()), message
+    return Rule(name, check, **scope)
 
 
 def call(names: str) -> str:
