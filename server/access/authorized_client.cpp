@@ -131,7 +131,7 @@ task<jobs::due_answer> authorized_client::due_within(jobs::list_due what) {
     within.prefix = each;
     auto listing = client_.execute(std::move(within));
     const jobs::due_answer listed = co_await listing;
-    // Not inplace_merge(), for which libstdc++ 12 uses a function that clang calls deprecated.
+    // Not in place: for that libstdc++ 12 uses a function that clang calls deprecated.
     std::vector<jobs::due_job> merged;
     merged.reserve(all.jobs.size() + listed.jobs.size());
     std::ranges::merge(all.jobs, listed.jobs, std::back_inserter(merged), {}, order, order);

@@ -159,8 +159,8 @@ class framing_model {
 
   bool head(const std::string& first, const std::vector<std::string>& lines) {
     static const std::array<std::string, 11> single = {
-        "host",   "content-length", "transfer-encoding", "authorization",   "content-type",
-        "expect", "origin",         "sec-fetch-site",    "idempotency-key", "if-match", "if-none-match"};
+        "host",   "content-length", "transfer-encoding", "authorization", "content-type", "expect",
+        "origin", "sec-fetch-site", "idempotency-key",   "if-match",      "if-none-match"};
     const bool is_old = first.ends_with("1.0");
     std::vector<field> fields;
     std::string text = "HEAD " + first.substr(0, first.size() - 9) + (is_old ? " 1.0" : " 1.1");
