@@ -278,9 +278,10 @@ std::string tube_of(inputs& in) {
   return tube;
 }
 
-ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body) {
+ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body, jobs::job_version version) {
   ordered_json all;
   all["id"] = std::to_string(what.id);
+  if (version != 0) all["version"] = std::to_string(version);
   all["tube"] = what.tube;
   if (!what.key.empty()) all["key"] = what.key;
   all["state"] = text_of(what.state);
@@ -317,9 +318,7 @@ task<response> show_job(call& by) {
   auto looking = by.client.execute(jobs::peek{std::move(name), with_body});
   const jobs::peek_answer seen = co_await looking;
   if (!seen.job) co_return respond_to_missing();
-  ordered_json all = shown(*seen.job, seen.now, with_body);
-  all["version"] = std::to_string(seen.version);
-  response made = respond_json(200, all);
+  response made = respond_json(200, shown(*seen.job, seen.now, with_body, seen.version));
   made.fields.push_back({"ETag", etag_of(seen.version)});
   co_return made;
 }

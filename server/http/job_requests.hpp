@@ -60,8 +60,10 @@ struct put_outcome {
 /// A tube that the call names, which clients of all protocols can name.
 [[nodiscard]] std::string tube_of(inputs& in);
 [[nodiscard]] std::string_view text_of(jobs::job_state state) noexcept;
-/// A job as JSON, with its body or without. `now`: the store's time, of the same clock as the job's times.
-[[nodiscard]] ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body);
+/// A job as JSON, with its body or without, and with its version if that is known. `now`: the store's time, of the same
+/// clock as the job's times.
+[[nodiscard]] ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body,
+                                 jobs::job_version version = 0);
 /// The memory that a job as JSON takes, if its body is of this size: an escape of JSON has up to six bytes.
 [[nodiscard]] constexpr std::size_t memory_of_shown(std::size_t body) noexcept { return 6 * body + 2048; }
 
