@@ -88,7 +88,7 @@ struct file_state {
 struct token_file {
   std::string text;
   std::vector<access_entry> entries;
-  /// A sentence if users other than its owner can read or change it; else empty.
+  /// A sentence if users other than its owner can change it, or others than those of its group can read it; else empty.
   std::string warning;
 };
 

@@ -225,6 +225,9 @@ TEST_F(TokenFileOnDisk, OneThatOthersCanReadIsWarnedOf) {
   EXPECT_EQ(read.warning, "");
   ASSERT_EQ(::chmod(path_.c_str(), 0640), 0);
   read = read_token_file(path_);
+  EXPECT_EQ(read.warning, "") << "the server may read it as one of its group";
+  ASSERT_EQ(::chmod(path_.c_str(), 0604), 0);
+  read = read_token_file(path_);
   EXPECT_EQ(read.entries.size(), 1U);
   EXPECT_EQ(read.warning, "others than its owner can use '" + path_ + "': chmod 600 '" + path_ + "'");
 }
