@@ -10,7 +10,7 @@ wrong arguments. A line that has to break a rule says so, with a reason, in a co
 import argparse
 import os
 import re
-import re._constants as sre_constants
+import re._constants as sre_constants  # Debian 12 has Python 3.11
 import re._parser as sre_parse
 import sys
 from collections.abc import Callable, Iterable

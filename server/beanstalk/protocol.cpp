@@ -1,9 +1,10 @@
 #include "protocol.hpp"
 
 #include <chrono>
+#include <memory>
+#include <string>
 
 #include "server/core/access.hpp"
-#include "server/core/keyed_places.hpp"
 #include "session.hpp"
 #include "sign_in.hpp"
 #include "writer.hpp"
@@ -28,21 +29,32 @@ task<> protocol::serve(byte_stream& peer) {
 }
 
 task<> protocol::serve_signed_in(byte_stream& peer) {
-  auto signing_in = sign_in(peer, *tokens_, *log_);
+  const std::shared_ptr<const rights> shown = rights_of_certificate(peer, tokens_->who());
+  const std::string by_certificate = shown == nullptr ? std::string() : shown->id();
+  keyed_places::place mine;  // a client with a certificate has one while it is silent, too
+  if (!by_certificate.empty() && !enter_as(by_certificate, mine)) {
+    auto refusing = refuse(peer, by_certificate);
+    co_await refusing;
+    co_return;
+  }
+  auto signing_in = sign_in(peer, shown, *tokens_, *log_);
   const signed_in client = co_await signing_in;
   if (client.given == nullptr) co_return;
-  keyed_places::place mine;
-  if (state_.door != nullptr) {
-    mine = state_.door->enter_as(client.given->id());
-    if (!mine) {
-      auto refusing = refuse(peer, client.given->id());
-      co_await refusing;
-      co_return;
-    }
+  const std::string& id = client.given->id();
+  if (id != by_certificate && !enter_as(id, mine)) {
+    auto refusing = refuse(peer, id);
+    co_await refusing;
+    co_return;
   }
   const rights_holder holder(&tokens_->who(), client.given, [&peer] { peer.close(); });
   session with(state_, peer, holder, client.unread);
   co_await with.run();
+}
+
+bool protocol::enter_as(std::string_view id, keyed_places::place& mine) {
+  if (state_.door == nullptr) return true;
+  mine = state_.door->enter_as(id);
+  return static_cast<bool>(mine);
 }
 
 task<> protocol::refuse(byte_stream& peer, std::string_view id) {

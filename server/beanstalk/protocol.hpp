@@ -10,6 +10,7 @@
 #include <foliot/runtime/task.hpp>
 
 #include "server/access/watched_tokens.hpp"
+#include "server/core/keyed_places.hpp"
 #include "server/core/protocol.hpp"
 #include "server/core/server_log.hpp"
 #include "server_state.hpp"
@@ -29,6 +30,8 @@ class protocol final : public program::protocol {
 
  private:
   task<> serve_signed_in(byte_stream& peer);
+  /// Takes a place among the connections of this id, instead of the one that it has. Returns false if there is none.
+  bool enter_as(std::string_view id, keyed_places::place& mine);
   /// Ends the connection of a client whose access token has as many as it may.
   task<> refuse(byte_stream& peer, std::string_view id);
 

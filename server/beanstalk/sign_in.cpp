@@ -44,19 +44,17 @@ struct first_bytes {
   }
 };
 
-/// Waits for the first line, or for the bytes by which it is another one than a sign-in.
-task<> read_line(byte_stream& peer, first_bytes& into) {
+/// Waits for the first line, or for the bytes by which it is another one than a sign-in. A client that may be silent
+/// has no time limit before its first byte.
+task<> read_line(byte_stream& peer, first_bytes& into, bool may_be_silent) {
+  if (!may_be_silent) peer.set_read_deadline(time_to_sign_in);
   while (into.end_of_line() == std::string_view::npos && !into.is_hopeless()) {
+    if (may_be_silent && into.size > 0) peer.set_read_deadline(time_to_sign_in);
     const auto got = co_await peer.read_some(std::span(into.bytes).subspan(into.size));
     if (!got || *got == 0) break;
     into.size += *got;
   }
-}
-
-/// The rights of the certificate that the client has shown; null: it has shown none, or one without an entry.
-std::shared_ptr<const rights> rights_of_certificate(const byte_stream& peer, const authority& who) {
-  const auto fingerprint = parse_digest(peer.certificate_fingerprint());
-  return fingerprint ? who.of_certificate(*fingerprint) : nullptr;
+  peer.set_read_deadline(instant::never());
 }
 
 /// Writes the answer to a client that does not come in, and ends the connection.
@@ -85,17 +83,21 @@ std::string_view refusal_of(std::string_view line, const runtime::address& from,
 
 }  // namespace
 
-task<signed_in> sign_in(byte_stream& peer, watched_tokens& tokens, const server_log& log) {
+std::shared_ptr<const rights> rights_of_certificate(const byte_stream& peer, const authority& who) {
+  const auto fingerprint = parse_digest(peer.certificate_fingerprint());
+  return fingerprint ? who.of_certificate(*fingerprint) : nullptr;
+}
+
+task<signed_in> sign_in(byte_stream& peer, std::shared_ptr<const rights> by_certificate, watched_tokens& tokens,
+                        const server_log& log) {
   first_bytes came;
   signed_in done;
-  done.given = rights_of_certificate(peer, tokens.who());
+  done.given = std::move(by_certificate);
   if (done.given != nullptr) {
     const rights_holder meanwhile(&tokens.who(), done.given, [&peer] { peer.close(); });
-    co_await read_line(peer, came);
+    co_await read_line(peer, came, true);
   } else {
-    peer.set_read_deadline(time_to_sign_in);
-    co_await read_line(peer, came);
-    peer.set_read_deadline(instant::never());
+    co_await read_line(peer, came, false);
   }
   const std::size_t end = came.end_of_line();
   const std::string_view line = came.text().substr(0, end);

@@ -33,7 +33,12 @@ struct signed_in {
   std::string unread;                   ///< what has come behind the line, or in its place
 };
 
-/// Finds out who the client is: reads the line and answers it, or knows the certificate. Throws std::bad_alloc.
-[[nodiscard]] task<signed_in> sign_in(byte_stream& peer, watched_tokens& tokens, const server_log& log);
+/// Finds out who the client is: reads the line and answers it, or knows the certificate. `by_certificate`: see
+/// rights_of_certificate(). Throws std::bad_alloc.
+[[nodiscard]] task<signed_in> sign_in(byte_stream& peer, std::shared_ptr<const rights> by_certificate,
+                                      watched_tokens& tokens, const server_log& log);
+
+/// The rights of the certificate that the client has shown; null: it has shown none, or one without an entry.
+[[nodiscard]] std::shared_ptr<const rights> rights_of_certificate(const byte_stream& peer, const authority& who);
 
 }  // namespace foliot::program::beanstalk

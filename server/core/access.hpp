@@ -1,5 +1,6 @@
 // Decides which connections may come in: up to a bound on their number, and where that is asked for up to one for each
-// address, and for each access token that clients have shown. No protocol and no listener has a rule of its own.
+// address, and for each access token that clients of beanstalk have shown. A request over HTTP shows its token anew,
+// so its connection counts for none.
 //
 //   access::place mine = door.enter(peer_address);
 //   if (!mine) …                                          // refused: door.why_refused(mine.refused_by(), …) says why

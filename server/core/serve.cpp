@@ -304,16 +304,21 @@ task<> server::serve_clients(listener& gate, listener& http_gate) {
       ending.note_failure();
     }
   }
-  std::vector<runtime::join_handle<>> ends;  // at once: the time is for both
-  for (connections* const each : {&clients, &http_clients}) {
-    ends.push_back(runtime::spawn(each->end(end_of_sessions), "ends connections"));
+  runtime::join_handle<> end_of_http;  // both end at once: the time is for both
+  try {
+    end_of_http = runtime::spawn(http_clients.end(end_of_sessions), "ends connections");
+  } catch (...) {
+    ending.note_step();
   }
-  for (runtime::join_handle<>& each : ends) {
-    try {
-      co_await each.join();
-    } catch (...) {
-      ending.note_step();
-    }
+  try {
+    co_await clients.end(end_of_sessions);
+  } catch (...) {
+    ending.note_step();
+  }
+  try {
+    if (end_of_http) co_await end_of_http.join();
+  } catch (...) {
+    ending.note_step();
   }
   ending.end();
 }

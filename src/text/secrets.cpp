@@ -22,6 +22,16 @@ bool begins_with_id(std::string_view word) noexcept {
          std::ranges::all_of(word.substr(0, id_and_separator - 1), fits);
 }
 
+/// How much of the text belongs to a token whose first word has this size. One that is mistyped or broken over lines
+/// may have a character in its middle that ends words; what follows it is long, too, and has no such character.
+std::size_t size_of_broken(std::string_view text, std::size_t first) noexcept {
+  if (first >= whole_length || first + 1 >= text.size()) return first;
+  const std::string_view rest = text.substr(first + 1, whole_length - first - 1);
+  const bool is_rest =
+      first + 1 + rest.size() == whole_length && rest.find_first_of(ends_of_words) == std::string_view::npos;
+  return is_rest ? whole_length : first;
+}
+
 }  // namespace
 
 std::string without_secrets(std::string_view text) {
@@ -31,11 +41,11 @@ std::string without_secrets(std::string_view text) {
     text.remove_prefix(at + prefix.size());
     const std::string_view word = text.substr(0, std::min(text.find_first_of(ends_of_words), text.size()));
     const bool has_id = begins_with_id(word);
-    if (word.size() < least_length && !(has_id && word.size() > id_and_separator)) continue;
+    const std::size_t size = has_id ? size_of_broken(text, word.size()) : word.size();
+    if (size < least_length) continue;
     if (has_id) shown += word.substr(0, id_and_separator);
     shown += "…";
-    // A mistyped token may have a blank or a quote in its middle.
-    text.remove_prefix(std::max(word.size(), std::min(whole_length, has_id ? text.size() : word.size())));
+    text.remove_prefix(size);
   }
   return shown += text;
 }

@@ -36,13 +36,14 @@ TEST(Secrets, OfTokensThatAreBrokenInTheirMiddleAreTakenOut) {
     broken[30] = between;
     EXPECT_EQ(without_secrets(broken), "foliot_4f7k2m9q_…") << between;
   }
-  EXPECT_EQ(without_secrets("'foliot_4f7k2m9q_0Eoh21'"), "'foliot_4f7k2m9q_…") << "cut off: what follows is cut, too";
 }
 
 TEST(Secrets, WhatIsNoTokenStaysAsItIs) {
   for (const char* const text : {"", "foliot", "foliot_", "foliot_4f7k2m9q_", "jobs are in foliot-data",
                                  "the schema foliot_test_of_listener_4711", "foliot_a foliot_b",
-                                 "foliot_4f7k2m9q is revoked; foliot_4f7k2m9q stays"}) {
+                                 "foliot_4f7k2m9q is revoked; foliot_4f7k2m9q stays",
+                                 "jobs are in foliot_archives_2026; what is acknowledged has been synced",
+                                 "cannot connect to database foliot_products_v2: password authentication failed"}) {
     EXPECT_EQ(without_secrets(text), text);
   }
   EXPECT_EQ(without_secrets("foliot_foliot_" + std::string(token.substr(7))), "foliot_…");

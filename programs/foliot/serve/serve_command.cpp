@@ -197,11 +197,12 @@ void add_limits(CLI::App& line, serve_arguments& all) {
         "The same from one address (of IPv6, from a network of 64\nbits); 0: no limit", std::size_t{0},
         std::size_t{1'000'000});
   limit("--max-connections-per-token", options.max_connections_per_token,
-        "The same by one access token or certificate; 0: no limit", std::size_t{0}, std::size_t{1'000'000});
+        "The same by one access token or certificate, for clients of\nbeanstalkd; 0: no limit", std::size_t{0},
+        std::size_t{1'000'000});
   line.add_option("--client-timeout", all.client_timeout,
-                  "Close connections whose clients have sent half a command, or\n"
-                  "do not read their answers, and do not go on for so long; or\n"
-                  "off. Clients that wait for jobs may wait for ever")
+                  "Close connections of clients of beanstalkd that have sent half a\n"
+                  "command, or do not read their answers, and do not go on for so\n"
+                  "long; or off. Those that wait for jobs may wait for ever")
       ->type_name("DURATION")
       ->capture_default_str()
       ->group("Limits");

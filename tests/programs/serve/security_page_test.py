@@ -15,7 +15,7 @@ def has_test(text, suite, name):
     if re.search(of_suite, text, re.M):
         return True
     of_class = re.search(rf"^class {suite}\(.*?(?=^class |\Z)", text, re.M | re.S)
-    return of_class is not None and f"    def {name or 'test_'}" in of_class[0]
+    return of_class is not None and (f"    def {name}(" if name else "    def test_") in of_class[0]
 
 
 class SecurityPage(unittest.TestCase):
@@ -33,7 +33,7 @@ class SecurityPage(unittest.TestCase):
         text = "TEST_F(Suite, Name) {\n}\nclass One(Case):\n    def test_a(self):\nclass Two(Case):\n    def test_b(self):\n"
         for suite, name in [("Suite", "Name"), ("Suite", ""), ("One", "test_a"), ("Two", "test_b"), ("Two", "")]:
             self.assertTrue(has_test(text, suite, name), (suite, name))
-        for suite, name in [("Suite", "Nam"), ("Suit", "Name"), ("One", "test_b"), ("Three", ""), ("Suite", "Other")]:
+        for suite, name in [("Suite", "Nam"), ("Suit", "Name"), ("One", "test_b"), ("One", "test_"), ("Three", ""), ("Suite", "Other")]:
             self.assertFalse(has_test(text, suite, name), (suite, name))
 
 

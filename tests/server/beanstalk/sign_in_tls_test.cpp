@@ -27,6 +27,7 @@
 #include "server/access/watched_tokens.hpp"
 #include "server/beanstalk/protocol.hpp"
 #include "server/beanstalk/server_state.hpp"
+#include "server/core/access.hpp"
 #include "server/core/stream_over.hpp"
 #include "session_streams.hpp"
 #include "support/virtual_time.hpp"
@@ -129,6 +130,7 @@ class SignInByCertificate : public testing::Test {
       auto running = runtime::spawn(on.jobs.run(), "the broker");
       {
         server_state state(on.jobs, 65'535, 1000);
+        state.door = door_;
         watched_tokens tokens(path_, log_);
         protocol served(state, tokens, log_);
         co_await body(served, tokens);
@@ -156,6 +158,7 @@ class SignInByCertificate : public testing::Test {
   const tls::tls_context other_ = certified("other");
   const tls::tls_context unknown_ = certified("unknown");
   const server_log log_{true};
+  access* door_ = nullptr;
 };
 
 TEST_F(SignInByCertificate, AnEntryGivesItsRightsWithoutAToken) {
@@ -219,6 +222,38 @@ TEST_F(SignInByCertificate, OnlyAClientWithoutAnEntryHasToHurry) {
     co_await unknown.serving.join();
     const std::string late = co_await ask(*silent.client, "use mail.in\r\n", "\r\n");
     EXPECT_EQ(late, "USING mail.in\r\n");
+    silent.client->close();
+    co_await silent.serving.join();
+  });
+}
+
+TEST_F(SignInByCertificate, HalfASignInHasTenSecondsToo) {
+  with_server([this](protocol& by, watched_tokens&) -> task<> {
+    auto coming = come_in(by, worker_);
+    served_client slow = co_await coming;
+    co_await runtime::sleep(1h);
+    const bool written = co_await write_all(*slow.client, "x-auth foliot_");
+    EXPECT_TRUE(written);
+    const std::string refused = co_await read_up_to(*slow.client, "");
+    EXPECT_EQ(refused, "BAD_TOKEN\r\n");
+    slow.client->close();
+    co_await slow.serving.join();
+  });
+}
+
+TEST_F(SignInByCertificate, ItsConnectionsAreCountedWhileTheyAreSilent) {
+  access door({1000, 0, 1});
+  door_ = &door;
+  with_server([this](protocol& by, watched_tokens&) -> task<> {
+    auto coming = come_in(by, worker_);
+    served_client silent = co_await coming;
+    co_await runtime::sleep(1s);
+    const std::string second = co_await answers(by, worker_, "use mail.in\r\n");
+    EXPECT_EQ(second, "OUT_OF_MEMORY\r\n");
+    const std::string as_token = co_await ask(*silent.client, "x-auth " + token_ + "\r\n", "\r\n");
+    EXPECT_EQ(as_token, welcome());
+    const std::string third = co_await answers(by, worker_, "use mail.in\r\n");
+    EXPECT_EQ(third, "USING mail.in\r\n") << "the first one counts for its token now";
     silent.client->close();
     co_await silent.serving.join();
   });
