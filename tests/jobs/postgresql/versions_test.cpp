@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -102,24 +103,47 @@ TEST_F(PostgresqlVersions, BothFormsOfAFunctionAnswerAlike) {
   expect_right();
 }
 
-/// Its own change meets a job that was replaced while it waited for the lock.
+/// A change by key meets a job that is replaced, or cancelled, while it waits for the lock. Its own connection does not
+/// time out, so it waits as long as the other one takes.
 TEST_F(PostgresqlVersions, AChangeByKeyComparesTheJobThatIsThereNow) {
-  const job_id first = execute_one(*node_, put{.tube = "t", .key = "k", .body = "x"}).id;
-  const job_version version = version_of(first);
-  const put_answer second = execute_one(*node_, replacing(version));
-  EXPECT_EQ(second.what, put_answer::kind::replaced);
-  EXPECT_EQ(execute_one(*node_, cancel{job_key{"t", "k"}, version}),
-            (change_answer{change::other_version, second.id, version_of(second.id)}));
-  EXPECT_EQ(execute_one(*node_, cancel{job_key{"t", "k"}, version_of(second.id)}).what, change::done);
+  const std::string rest = "'{1}', '{0}', '{0}', '{60000}', '{1}', '{\"\"}', '{\"\"}', ";
+  const std::vector<std::pair<std::string, std::string>> changes{
+      {"SELECT foliot.change_waiting_if(NULL, '{0}', '{0}', '{t}', '{k}', '{0}', '{0}', ", "5"},
+      {"SELECT foliot.put_keyed_if(NULL, '{t}', '{k}', '{y}', " + rest, "6"}};
+  postgresql_connection shop(database_);
+  postgresql_connection changing(database_);
+  for (const auto& [change_if, other_version] : changes) {
+    SCOPED_TRACE(change_if);
+    const job_id first = execute_one(*node_, put{.tube = "t", .key = "k", .body = "x"}).id;
+    const std::string change = change_if + "'{" + std::to_string(version_of(first)) + "}')";
+    shop.sql("BEGIN");
+    const std::string second = shop.sql("SELECT foliot.put('t', 'y', key => 'k', existing => 'replace')");
+    changing.send(change);
+    foliot_test::until_a_lock_is_awaited(other_, "query LIKE '%_if(%'");
+    shop.sql("COMMIT");
+    const std::string present = std::to_string(version_of(job_key{"t", "k"}));
+    EXPECT_EQ(changing.finish(), "{" + other_version + "," + second + "," + present + "}");
+    shop.sql("BEGIN");
+    EXPECT_EQ(shop.sql("SELECT foliot.cancel_by_key('t', 'k')"), "t");
+    changing.send(change);
+    foliot_test::until_a_lock_is_awaited(other_, "query LIKE '%_if(%'");
+    shop.sql("COMMIT");
+    EXPECT_EQ(changing.finish(), other_version == "5" ? "{3,0,0}" : "{6,0,0}") << "the key has no job";
+  }
+  expect_right();
 }
 
-/// What an application, or a node of an earlier version, does to a job changes its version, too.
+/// What an application, or a node of version 1 of the schema, does to a job changes its version, too.
 TEST_F(PostgresqlVersions, ChangesOfOthersCount) {
-  const job_id id = execute_one(*node_, put{.tube = "t", .body = "x", .due = 1h}).id;
+  const job_id id = execute_one(*node_, put{.tube = "t", .body = "x", .due = 1h, .ttr = 1h}).id;
   const job_version version = version_of(id);
-  sql("SELECT foliot.reschedule(" + std::to_string(id) + ", interval '2 hours')");
+  sql("SELECT foliot.reschedule(" + std::to_string(id) + ", interval '0')");
   EXPECT_EQ(execute_one(*node_, cancel{id, version}).what, change::other_version);
-  EXPECT_EQ(execute_one(*node_, cancel{id, version_of(id)}).what, change::done);
+  const job_version ready = version_of(id);
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.claim((SELECT n.session FROM foliot.node n), 1, NULL, '{t}', 1, NULL)"),
+            "1");
+  EXPECT_EQ(execute_one(*node_, cancel{id, ready}).what, change::other_version);
+  EXPECT_EQ(execute_one(*node_, cancel{id, version_of(id)}).what, change::reserved);
 }
 
 class PostgresqlVersionsMoved : public foliot_test::two_databases {};
