@@ -146,6 +146,22 @@ TEST_F(PostgresqlVersions, ChangesOfOthersCount) {
   EXPECT_EQ(execute_one(*node_, cancel{id, version_of(id)}).what, change::reserved);
 }
 
+/// A finish has taken the row of the reservation, and waits for the row of the job, which the change has: the change
+/// must not wait for it in turn.
+TEST_F(PostgresqlVersions, AChangeDoesNotWaitForAFinish) {
+  const job_id id = execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h}).id;
+  EXPECT_EQ(execute_one(*node_, claim{{"t"}}).jobs.size(), 1U);
+  const job_version version = version_of(id);
+  postgresql_connection finishing(database_);
+  finishing.sql("BEGIN");
+  finishing.sql("DELETE FROM foliot.reserved WHERE id = " + std::to_string(id));  // as finish() begins
+  EXPECT_EQ(run(cancel{id, version}), answer(change_answer{change::reserved, id}));
+  EXPECT_EQ(run(cancel{id, version + 1}), answer(change_answer{change::other_version, id, version}));
+  finishing.sql("DELETE FROM foliot.job WHERE id = " + std::to_string(id));
+  finishing.sql("COMMIT");
+  EXPECT_EQ(execute_one(*node_, cancel{id, version}).what, change::gone);
+}
+
 class PostgresqlVersionsMoved : public foliot_test::two_databases {};
 
 TEST_F(PostgresqlVersionsMoved, AMoveKeepsThem) {

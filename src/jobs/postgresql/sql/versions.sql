@@ -6,8 +6,9 @@
 -- have the expected one, else 0.
 --
 -- Called by: batches of nodes, for operations of which one expects a version; looks of nodes (version_of()).
--- Locks: the row of the job in `job`, then the job's row of its state, until the batch ends. So between the comparison and
--- the change neither a claim nor a job that becomes due moves that row, which go without the lock in `job` (tables.sql).
+-- Locks: the row of the job in `job`, then the job's row of its state, unless it is reserved, until the batch ends. So between
+-- the comparison and the change neither a claim nor a job that becomes due moves that row, which go without the lock in `job`
+-- (tables.sql). A finish takes the row of a reserved job first, and waits for the one in `job` with it (changes.sql).
 
 -- The version of a job with this row in `state`; `expires` counts if it is reserved. A digest of what changes in a job, with
 -- its id. A history is no part, because each new one comes with a release or a bury, which is counted.
@@ -47,8 +48,9 @@ BEGIN
   RETURN found_id;
 END $$;
 
--- Locks the job's row of its state. Returns the version of the job, as it is once its reservation has ended if that is over
--- (lift()). Null: the job is on its way to another database. Precondition: the job's row in `job` is locked.
+-- Locks the job's row of its state, unless it is reserved. Returns the version of the job, as it is once its reservation has
+-- ended if that is over (lift()). Null: the job is on its way to another database. Precondition: the job's row in `job` is
+-- locked.
 CREATE OR REPLACE FUNCTION foliot.lock_version(job_id bigint, now_ns bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   p foliot.place;
@@ -64,7 +66,7 @@ BEGIN
   FROM foliot.buried b WHERE b.id = job_id FOR UPDATE;
   IF FOUND THEN RETURN foliot.version_of(p, foliot.state_buried(), NULL); END IF;
   SELECT r.id, r.tube, r.pri, r.due, r.delay, r.reserves, r.timeouts, r.releases, r.buries, r.kicks INTO p
-  FROM foliot.reserved r WHERE r.id = job_id FOR UPDATE;
+  FROM foliot.reserved r WHERE r.id = job_id;
   IF NOT FOUND THEN RETURN NULL; END IF;
   SELECT r.expires INTO ends FROM foliot.reserved r WHERE r.id = job_id;
   IF ends >= now_ns THEN RETURN foliot.version_of(p, foliot.state_reserved(), ends); END IF;
