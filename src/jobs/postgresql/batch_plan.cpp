@@ -388,7 +388,7 @@ void batch_plan::builder::operator()(const peek& what) {
   made.add(by_key == nullptr ? to_database(std::get<job_id>(what.name)) : 0);
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->tube));
   made.add(by_key == nullptr ? std::string_view() : std::string_view(by_key->key));
-  alone(std::move(made.add(std::int64_t{what.with_body})));
+  alone(std::move(made.add(std::int64_t{what.with_body}).add(frame_.time)));
 }
 
 void batch_plan::builder::operator()(const peek_first& what) {

@@ -62,8 +62,9 @@ inline constexpr sql_statement change_held_with_histories{
     "change_held_with_histories", "SELECT foliot.change_held($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 inline constexpr sql_statement change_held_with_histories_or_pass{
     "change_held_with_histories_or_pass", "SELECT foliot.change_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
-inline constexpr sql_statement show{
-    "show", "SELECT state, (shown).*, foliot.version_of(shown, state) FROM foliot.show($1, $2, $3, $4 <> 0)"};
+inline constexpr sql_statement show{"show",
+                                    "SELECT state, (shown).*, foliot.version_of(shown, state, (foliot.time_of($5))[3]) "
+                                    "FROM foliot.show($1, $2, $3, $4 <> 0)"};
 inline constexpr sql_statement show_first{
     "show_first", "SELECT state, (shown).*, foliot.version_of(shown, state) FROM foliot.show_first($1, $2)"};
 // With the versions that jobs must have, if one of the call expects one (sql/versions.sql).

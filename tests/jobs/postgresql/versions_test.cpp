@@ -13,6 +13,7 @@
 #include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 
+#include "clock_node.hpp"
 #include "connection.hpp"
 #include "database.hpp"
 #include "one_node.hpp"
@@ -160,6 +161,34 @@ TEST_F(PostgresqlVersions, AChangeDoesNotWaitForAFinish) {
   finishing.sql("DELETE FROM foliot.job WHERE id = " + std::to_string(id));
   finishing.sql("COMMIT");
   EXPECT_EQ(execute_one(*node_, cancel{id, version}).what, change::gone);
+}
+
+class PostgresqlVersionsOfTwoNodes : public foliot_test::postgresql_clock_node {};
+
+/// Only the node that has given a reservation ends it for all: until then others see the job as reserved, and may
+/// change it.
+TEST_F(PostgresqlVersionsOfTwoNodes, ALookShowsTheVersionThatAChangeAccepts) {
+  postgresql_options with = foliot_test::options_of(for_nodes_, "b");
+  with.clocks = store_clocks{&wall_, &time_};
+  postgresql_store other(with);
+  for (const bool by_key : {false, true}) {
+    SCOPED_TRACE(by_key);
+    const job_id id = execute_one(*node_, put{.tube = "t", .key = "k", .body = "x", .ttr = 1min}).id;
+    const job_name name = by_key ? job_name(job_key{"t", "k"}) : job_name(id);
+    const std::vector<claimed_job> got = execute_one(*node_, claim{{"t"}}).jobs;
+    ASSERT_EQ(got.size(), 1U);
+    const job_version held = execute_one(other, peek{name, false}).version;
+    EXPECT_EQ(execute_one(other, cancel{name, held}), (change_answer{change::reserved, id}));
+    time_.advance(2min);
+    const peek_answer seen = execute_one(other, peek{name, false});
+    ASSERT_TRUE(seen.job);
+    EXPECT_EQ(seen.job->state, job_state::reserved) << "its node has not ended it yet";
+    EXPECT_NE(seen.version, held);
+    EXPECT_EQ(execute_one(other, cancel{name, held}), (change_answer{change::other_version, id, seen.version}));
+    EXPECT_EQ(execute_one(other, cancel{name, seen.version}), (change_answer{change::done, id}));
+    EXPECT_EQ(execute_one(*node_, finish{got[0].token}).what, holder_answer::kind::not_held);
+  }
+  expect_right();
 }
 
 class PostgresqlVersionsMoved : public foliot_test::two_databases {};

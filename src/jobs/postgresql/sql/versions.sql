@@ -21,11 +21,20 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
                WHEN foliot.state_buried() THEN '\x01'::bytea ELSE ''::bytea END), 1, 8), 'hex'))::bit(64)::bigint
     & foliot.greatest_bigint(), 0), 1)
 $$;
--- The same for an answer of show() and show_first().
+-- The same for an answer of show() or show_first(), whether or not its reservation is over.
 CREATE OR REPLACE FUNCTION foliot.version_of(it foliot.shown_job, state bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT foliot.version_of(ROW(it.id, 0, it.pri, it.due, it.delay, it.reserves, it.timeouts, it.releases, it.buries,
                                it.kicks)::foliot.place, state, it.expires)
+$$;
+-- The same for an answer of show() to a client that may name the version in a change: if the reservation is over, and its node
+-- has yet to end it, the version is that of the job once it has ended, as in lock_version().
+CREATE OR REPLACE FUNCTION foliot.version_of(it foliot.shown_job, state bigint, now_ns bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN state = foliot.state_reserved() AND it.expires < now_ns
+              THEN foliot.version_of(ROW(it.id, 0, it.pri, it.due, it.delay, it.reserves, it.timeouts + 1, it.releases,
+                                         it.buries, it.kicks)::foliot.place, foliot.state_ready(), NULL)
+              ELSE foliot.version_of(it, state) END
 $$;
 
 -- Locks the row in `job` of the job that an operation names, as change_waiting() does. Returns its id; null if there is none.
