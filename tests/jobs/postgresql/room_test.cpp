@@ -137,6 +137,34 @@ TEST_F(PostgresqlRoom, EachChangeWithoutRoomIsToldSoAndChangesNothing) {
   expect_right();
 }
 
+TEST_F(PostgresqlRoom, AnotherVersionIsToldBeforeTheRoomIsAskedFor) {
+  const job_id held = execute_one(*node_, put{.tube = "a", .key = "held", .body = "x", .ttr = 1h}).id;
+  claim_one();
+  const job_id delayed = execute_one(*node_, put{.tube = "a", .key = "delayed", .body = "x", .due = 1h}).id;
+  const auto version_of = [this](job_id of) { return execute_one(*node_, peek{of, false}).version; };
+  const job_version of_held = version_of(held);
+  const job_version of_delayed = version_of(delayed);
+  for (const char* table : {"job", "ready", "delayed"}) fill(table);
+  sql("SELECT setval('foliot.refusing_puts', 1)");
+  using change = change_answer::kind;
+  EXPECT_EQ(execute_one(*node_, fire_now{delayed, of_delayed}).what, change::no_space);
+  EXPECT_EQ(execute_one(*node_, fire_now{delayed, of_delayed + 1}),
+            (change_answer{change::other_version, delayed, of_delayed}));
+  EXPECT_EQ(execute_one(*node_, fire_now{held, of_held}), (change_answer{change::reserved, held}));
+  EXPECT_EQ(execute_one(*node_, fire_now{held, of_held + 1}), (change_answer{change::other_version, held, of_held}));
+  const auto replace = [this](const char* key, job_version expected) {
+    return execute_one(
+        *node_, put{.tube = "a", .key = key, .body = "y", .existing = on_existing::replace, .expected = expected});
+  };
+  EXPECT_EQ(replace("delayed", of_delayed).what, put_answer::kind::no_space);
+  EXPECT_EQ(replace("delayed", of_delayed + 1), (put_answer{put_answer::kind::other_version, delayed, of_delayed}));
+  EXPECT_EQ(replace("held", of_held).what, put_answer::kind::no_space) << "a put asks for room before it is told so";
+  EXPECT_EQ(replace("held", of_held + 1), (put_answer{put_answer::kind::other_version, held, of_held}));
+  EXPECT_EQ(version_of(delayed), of_delayed);
+  for (const char* table : {"job", "ready", "delayed"}) make_room(table);
+  expect_right();
+}
+
 /// There is room for some rows: a claim brings as many jobs as it can.
 TEST_F(PostgresqlRoom, AClaimBringsTheJobsThatThereIsRoomFor) {
   for (int i = 0; i < 40; ++i) put_one();
