@@ -2,7 +2,7 @@
 //
 // It is a digest of what changes in a job, and of its id. The other parts need not be read: the tube, the key, the
 // body, the fields, the TTR and the time of the put never change, and a new history comes with a release or a bury,
-// which a counter counts. Whether a waiting job is ready is no part, as its due time says so.
+// which a counter counts. Whether a waiting job is ready is no part, because its due time may come without any change.
 #pragma once
 
 #include <cstdint>

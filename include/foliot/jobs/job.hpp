@@ -32,9 +32,9 @@ using utc_time = std::chrono::sys_time<std::chrono::milliseconds>;
 using milliseconds = std::chrono::milliseconds;
 
 /// Names what a job has come to, so that a later operation can say which job its client has seen: it is another one
-/// after each change of the job, and the end of a reservation is one. It stays when the due time comes. 0 is no
-/// version, and none is above 2^63 - 1. Only to be compared, for equality, and among the versions of one job:
-/// docs/decisions/0020-versions-of-jobs.md.
+/// after each change of the job, and the end of a reservation is one. It stays when the due time comes, and a restart
+/// of the embedded store may bring back the one from before a claim. 0 is no version, and none is above 2^63 - 1. Only
+/// to be compared, for equality, and among the versions of one job: docs/decisions/0020-versions-of-jobs.md.
 using job_version = std::uint64_t;
 
 /// How urgent a job is: lower numbers come first. A ready job below `urgent_below` counts as urgent in the statistics.
