@@ -48,7 +48,8 @@ struct serve_options {
   /// From one address, and of beanstalk clients by one access token; 0: as many as there may be at all.
   std::size_t max_connections_per_address = 0;
   std::size_t max_connections_per_token = 0;
-  /// For so long a client of beanstalk may send nothing more of a command that it has begun, and take nothing of its answers.
+  /// For so long a client of beanstalk may send nothing more of a command that it has begun, and take nothing of its
+  /// answers.
   duration client_timeout = std::chrono::minutes(10);
   std::size_t max_tubes = 100'000;
   /// Bytes that wait to be sent to clients or to be executed, of all connections; 0: default_max_buffered().
