@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/job_store.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
@@ -75,12 +77,26 @@ wanted_jobs read_wanted(inputs& in) {
   return read;
 }
 
-/// Jobs that are ready now.
+/// Jobs that are ready now, as many as are wanted besides those that are there.
 task<> claim_ready(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
+  std::uint64_t bytes = 0;
+  for (const jobs::claimed_job& each : into) bytes += jobs::content_bytes(each.job);
+  if (into.size() >= wanted.count || bytes >= most_bytes) co_return;
   const auto count = static_cast<std::uint32_t>(wanted.count - into.size());
-  auto claiming = by.execute(jobs::claim{wanted.tubes, count, most_bytes});
+  auto claiming = by.execute(jobs::claim{wanted.tubes, count, most_bytes - bytes});
   jobs::claim_answer got = co_await claiming;
   std::ranges::move(got.jobs, std::back_inserter(into));
+}
+
+/// The same behind a wait that has brought a job. A store or broker that is too busy for more is no error: the client
+/// must get the token of the job that it holds.
+task<> claim_more(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
+  try {
+    auto claiming = claim_ready(by, wanted, into);
+    co_await claiming;
+  } catch (const jobs::store_unavailable&) {
+  } catch (const jobs::broker_full&) {
+  }
 }
 
 /// Watches tubes while a reserve waits.
@@ -165,7 +181,7 @@ task<response> reserve_jobs(call& by) {
   if (got.empty() && wanted.wait > 0ms) {
     auto waiting = by.side.wait_for(wait_for_job(by.client, wanted, got));
     const bool is_there = co_await waiting;
-    if (is_there && !got.empty() && got.size() < wanted.count) co_await claim_ready(by.client, wanted, got);
+    if (is_there && !got.empty()) co_await claim_more(by.client, wanted, got);
   }
   std::size_t bytes = 0;
   for (const jobs::claimed_job& each : got) bytes += memory_of_shown(jobs::content_bytes(each.job));

@@ -1,6 +1,7 @@
 // A server of HTTP over a store in memory, on virtual time, and clients that ask it.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <memory>
@@ -69,8 +70,8 @@ struct http_server : foliot::test::broker_world {
 
   /// `tokens`, `log` and `hosts`: see api.
   explicit http_server(const virtual_clock& time, watched_tokens* tokens = nullptr, const server_log* log = nullptr,
-                       std::vector<std::string> hosts = {})
-      : broker_world(time, limits()), speaks_to(jobs, largest_job, std::move(hosts), tokens, log) {}
+                       std::vector<std::string> hosts = {}, foliot::test::shared with_nodes = foliot::test::shared::no)
+      : broker_world(time, limits(), with_nodes), speaks_to(jobs, largest_job, std::move(hosts), tokens, log) {}
 
   static jobs::broker_limits limits() {
     jobs::broker_limits limits;
@@ -136,7 +137,7 @@ class http_client {
     got.status = number_behind(got.head, "HTTP/1.1 ");
     const auto length = static_cast<std::size_t>(number_behind(got.head, "Content-Length: "));
     while (has_body && got.body.size() < length) {
-      std::string piece(length - got.body.size(), '\0');
+      std::string piece(std::min<std::size_t>(length - got.body.size(), 16'384), '\0');
       const auto count = co_await ends_.second->read_some(std::span(piece));
       if (!count || *count == 0) co_return received();
       got.body.append(piece, 0, *count);
@@ -195,9 +196,9 @@ task<> run_server(http_server& in, Body& body) {
 /// Runs `body`, whose clients must have left in the end. For `tokens`, `log` and `hosts` see api.
 template <class Body>
 void with_server(Body body, watched_tokens* tokens = nullptr, const server_log* log = nullptr,
-                 std::vector<std::string> hosts = {}) {
+                 std::vector<std::string> hosts = {}, foliot::test::shared with_nodes = foliot::test::shared::no) {
   virtual_clock clock;
-  http_server one(clock, tokens, log, std::move(hosts));
+  http_server one(clock, tokens, log, std::move(hosts), with_nodes);
   foliot::test::on_virtual_time(clock, run_server(one, body));
   const check_result broker = one.jobs.check();
   EXPECT_TRUE(broker) << broker.error();

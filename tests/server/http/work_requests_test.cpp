@@ -1,11 +1,17 @@
 // The requests of workers: reservations that belong to their token and not to a connection, long polls, and clients
 // that go away; and the requests of those who look.
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <gtest/gtest.h>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/operations.hpp>
+#include <foliot/runtime/sleep.hpp>
 
 #include "server/http/api_client.hpp"
 
@@ -116,6 +122,58 @@ TEST(WorkRequests, AClientThatLeavesWhileItWaitsTakesNoJob) {
     co_await put(producer, "/v1/jobs?tube=mail", "hello");
     const received seen = co_await producer.ask("GET", "/v1/jobs/1");
     EXPECT_EQ(seen.value()["state"], "ready");
+    co_await producer.leave();
+  });
+}
+
+/// The client holds the job for which it has waited, so it must get its token.
+TEST(WorkRequests, AJobThatHasComeIsAnsweredIfNoMoreCan) {
+  using unavailable = foliot::test::spy_store::unavailable;
+  for (const unavailable known : {unavailable::not_executed, unavailable::in_doubt}) {
+    const auto live = [known](http_server& in) -> task<> {
+      http_client producer(in);
+      http_client worker(in);
+      co_await worker.send("POST", "/v1/reserve?tube=mail&count=10");
+      co_await runtime::sleep(1s);
+      bool is_refused = false;
+      in.store.refuse(known, [&is_refused](const jobs::operation& each) {
+        const auto* const more = std::get_if<jobs::claim>(&each);
+        if (more == nullptr || more->count != 9) return false;
+        is_refused = true;
+        return true;
+      });
+      co_await put(producer, "/v1/jobs?tube=mail", "hello");
+      const received got = co_await worker.read();
+      in.store.accept();
+      EXPECT_TRUE(is_refused);
+      EXPECT_EQ(got.status, 200) << got.body;
+      const auto jobs = got.value().value("jobs", nlohmann::json::array());
+      EXPECT_EQ(jobs.size(), 1u);
+      if (!jobs.empty()) {
+        const received ended = co_await producer.ask("POST", at(jobs[0], "finish"));
+        EXPECT_EQ(ended.status, 200) << ended.body;
+      }
+      co_await worker.leave();
+      co_await producer.leave();
+    };
+    with_server(live, nullptr, nullptr, {}, foliot::test::shared::yes);
+  }
+}
+
+/// All jobs become ready at once: the wait brings one, and the claim behind it what the bound of bytes leaves.
+TEST(WorkRequests, OneAnswerHasOneBoundOfBytes) {
+  with_server([](http_server& in) -> task<> {
+    http_client producer(in);
+    http_client worker(in);
+    for (int i = 0; i < 120; ++i) {
+      co_await put(producer, "/v1/jobs?tube=mail&delay=10s&ttr=1h", std::string(10'000, 'x'));
+    }
+    const auto jobs = co_await reserve(worker, R"({"tube":"mail","count":1000})");
+    std::size_t bytes = 0;
+    for (const auto& each : jobs) bytes += each["text"].get<std::string>().size();
+    EXPECT_GE(bytes, std::size_t{1} << 20);
+    EXPECT_LE(bytes, (std::size_t{1} << 20) + 10'000) << "at most 1 MiB and one body more";
+    co_await worker.leave();
     co_await producer.leave();
   });
 }
