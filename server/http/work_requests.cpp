@@ -102,7 +102,8 @@ task<> claim_more(authorized_client& by, const wanted_jobs& wanted, std::vector<
 /// Watches tubes while a reserve waits.
 class watching {
  public:
-  watching(authorized_client& by, const std::vector<std::string>& tubes) : by_(by), tubes_(tubes) {
+  /// Watches none of them if it throws: the constructor to which it delegates has ended, so the destructor runs.
+  watching(authorized_client& by, const std::vector<std::string>& tubes) : watching(by, tubes, none_yet()) {
     for (const std::string& each : tubes_) by_.watch(each);
   }
   watching(const watching&) = delete;
@@ -112,6 +113,11 @@ class watching {
   }
 
  private:
+  struct none_yet {};
+
+  watching(authorized_client& by, const std::vector<std::string>& tubes, none_yet /*unused*/) noexcept
+      : by_(by), tubes_(tubes) {}
+
   authorized_client& by_;
   const std::vector<std::string>& tubes_;
 };

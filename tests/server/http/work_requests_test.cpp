@@ -2,6 +2,7 @@
 // that go away; and the requests of those who look.
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -158,6 +159,32 @@ TEST(WorkRequests, AJobThatHasComeIsAnsweredIfNoMoreCan) {
     };
     with_server(live, nullptr, nullptr, {}, foliot::test::shared::yes);
   }
+}
+
+/// The broker watches no more than one of the two tubes. The next reserve of the connection gets no job of that one.
+TEST(WorkRequests, AReserveThatIsRefusedWatchesNothing) {
+  with_server([](http_server& in) -> task<> {
+    http_client producer(in);
+    http_client worker(in);
+    {
+      std::deque<jobs::client> others;
+      for (std::size_t i = 0; i + 1 < http_server::limits().tubes; ++i) {
+        if (i % 100 == 0) others.emplace_back(in.jobs);
+        others.back().watch("other" + std::to_string(i));
+      }
+      const received refused = co_await worker.ask_json("POST", "/v1/reserve", R"({"tubes":["first","second"]})");
+      EXPECT_EQ(refused.status, 503) << refused.body;
+    }
+    co_await worker.send("POST", "/v1/reserve?tube=third&timeout=20s");
+    co_await runtime::sleep(1s);
+    const received first = co_await producer.ask("GET", "/v1/tubes/first");
+    EXPECT_EQ(first.value()["watching"], 0);
+    co_await put(producer, "/v1/jobs?tube=first", "hello");
+    const received got = co_await worker.read();
+    EXPECT_TRUE(got.value()["jobs"].empty()) << got.body;
+    co_await worker.leave();
+    co_await producer.leave();
+  });
 }
 
 /// All jobs become ready at once: the wait brings one, and the claim behind it what the bound of bytes leaves.
