@@ -97,7 +97,10 @@ task<> session::on(request_parser::event what) {
   using event = request_parser::event;
   switch (what) {
     case event::head: on_head(); break;
-    case event::complete: co_await answer_request(); break;
+    case event::complete:
+      co_await answer_request();
+      answering_ = 0;
+      break;
     case event::refused: end_with(respond(problem_of(requests_.why()))); break;
   }
 }
@@ -115,7 +118,9 @@ void session::on_head() {
 }
 
 task<> session::answer_request() {
+  const std::size_t before = requests_.memory();
   request what = requests_.take();
+  answering_ = before - std::min(before, requests_.memory());
   body_begun_ = instant::never();
   response made;
   if (refusal_) {

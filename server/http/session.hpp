@@ -82,7 +82,7 @@ class session final : private answering_side {
   task<> take_room_for_body(std::size_t bytes);
 
   [[nodiscard]] std::size_t buffers() const noexcept { return buffer_.size() + out_.capacity(); }
-  void note_memory() noexcept { memory_.holds(buffers() + requests_.memory()); }
+  void note_memory() noexcept { memory_.holds(buffers() + requests_.memory() + answering_); }
   void trim_buffers();
 
   byte_stream& peer_;
@@ -93,7 +93,8 @@ class session final : private answering_side {
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // of the unread bytes in buffer_
   std::size_t end_ = 0;
-  std::string out_;  // responses that were not sent
+  std::string out_;            // responses that were not sent
+  std::size_t answering_ = 0;  // the memory of the request that is being answered
   instant head_begun_ = instant::never();
   instant body_begun_ = instant::never();
   std::optional<response> refusal_;  // of the request whose head has come

@@ -34,7 +34,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Answers with what it was asked. Refuses what begins with /no, takes room for /large, and ends behind /last.
+task<> sleep_for(duration length) { co_await runtime::sleep(length); }
+
+/// Answers with what it was asked. Refuses what begins with /no, takes room for /large, waits for 10 s at /wait, and
+/// ends behind /last.
 class echo final : public service {
  public:
   std::unique_ptr<conversation> begin(byte_stream& /*peer*/) override { return std::make_unique<talk>(*this); }
@@ -57,6 +60,9 @@ class echo final : public service {
       if (what.target == "/large") {
         const bool has_room = co_await side.take_room(200'000);
         made.body = has_room ? std::string(200'000, 'x') : "no room";
+      } else if (what.target == "/wait") {
+        const bool is_there = co_await side.wait_for(sleep_for(10s));
+        made.body = is_there ? fmt::format("waited with {}", what.body.size()) : "gone";
       } else {
         made.body = fmt::format("{} {} {}\n", what.method, what.target, what.body);
       }
@@ -428,6 +434,22 @@ TEST(HttpSession, WithoutRoomABodyIsNotRead) {
     EXPECT_TRUE(one.answers.answered.empty());
   };
   foliot::test::on_virtual_time(clock, live());
+}
+
+/// The body of a request counts until the request has been answered.
+TEST(HttpSession, WhatAWaitingRequestHoldsCounts) {
+  with_session([](world& in) -> task<> {
+    const std::string request = "POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n";
+    co_await write(in.client, request + std::string(90'000, 'x'));
+    co_await runtime::sleep(1s);
+    EXPECT_GE(in.memory.bytes(), 90'000u - held_memory::allowance);
+    const std::string waited = co_await read_up_to(in.client, "waited with 90000");
+    EXPECT_EQ(statuses(waited), "200");
+    const std::string next = co_await ask(in.client, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n", "/1 \n");
+    EXPECT_EQ(statuses(next), "200");
+    co_await runtime::sleep(5s);
+    EXPECT_EQ(in.memory.bytes(), 0u) << "no request is there";
+  });
 }
 
 }  // namespace
