@@ -99,7 +99,11 @@ bool has_json(const request& what) {
 
 /// Whether the request's body is the body of a job: it is not JSON, or the request says so.
 bool has_raw_body(const request& what) {
-  const auto asked = what.find("foliot-body");
+  constexpr std::string_view name = "foliot-body";
+  const auto asked = what.find(name);
+  if (std::ranges::count(what.fields, name, &field::name) > 1) {
+    throw wrong_input(problem{400, "Foliot-Body is given twice", where::header, "foliot-body"});
+  }
   if (asked && *asked != "raw") {
     throw wrong_input(problem{400, "Foliot-Body must be `raw`, or be left out", where::header, "foliot-body"});
   }

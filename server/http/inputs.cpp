@@ -16,9 +16,13 @@ namespace foliot::program::http {
 
 namespace {
 
+constexpr std::string_view own_fields = "foliot-";
+/// It says what the body is, before any value is read.
+constexpr std::string_view field_of_body = "foliot-body";
+
 /// The name of the field that has a value of this name: foliot-content-type for content_type.
 std::string field_name(std::string_view name) {
-  std::string all = "foliot-" + std::string(name);
+  std::string all = std::string(own_fields) + std::string(name);
   std::ranges::replace(all, '_', '-');
   return all;
 }
@@ -49,7 +53,10 @@ std::vector<inputs::found> inputs::all_of(std::string_view name) const {
       all.push_back({where::body, value->is_string() ? value->get<std::string>() : std::string(), &*value});
     }
   }
-  if (const auto value = head_.find(field_name(name))) all.push_back({where::header, std::string(*value)});
+  const std::string of_field = field_name(name);
+  for (const field& each : head_.fields) {
+    if (each.name == of_field) all.push_back({where::header, each.value});
+  }
   return all;
 }
 
@@ -134,20 +141,32 @@ std::optional<std::size_t> inputs::choice(std::string_view name, std::initialize
 }
 
 const json* inputs::member(std::string_view name) {
-  asked_.emplace_back(name);
+  asked_members_.emplace_back(name);
   if (!body_.is_object()) return nullptr;
   const auto value = body_.find(name);
   return value == body_.end() ? nullptr : &*value;
 }
 
 void inputs::expect_no_others() const {
-  const auto is_known = [this](std::string_view name) { return std::ranges::find(asked_, name) != asked_.end(); };
+  const auto is_in = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const auto refuse_at = [](where place, std::string name) {
+    throw wrong_input(problem{400, "nothing here has this name", place, std::move(name)});
+  };
   for (const parameter& each : query_) {
-    if (!is_known(each.name)) refuse(each.name, "nothing here has this name");
+    if (!is_in(asked_, each.name)) refuse_at(where::query, each.name);
+  }
+  for (const field& each : head_.fields) {
+    if (!each.name.starts_with(own_fields) || each.name == field_of_body) continue;
+    const bool is_accepted = !accepted_fields_.empty() && each.name.starts_with(accepted_fields_);
+    const auto is_it = [&](const std::string& name) { return field_name(name) == each.name; };
+    if (!is_accepted && std::ranges::none_of(asked_, is_it)) refuse_at(where::header, each.name);
   }
   if (!body_.is_object()) return;
   for (const auto& each : body_.items()) {
-    if (!is_known(each.key())) refuse(each.key(), "nothing here has this name");
+    if (is_in(asked_, each.key()) || is_in(asked_members_, each.key())) continue;
+    refuse_at(where::body, shown_name(where::body, each.key()));
   }
 }
 

@@ -61,10 +61,13 @@ class inputs {
   [[nodiscard]] std::optional<bool> flag(std::string_view name);
   /// The place of a text among those that are allowed.
   [[nodiscard]] std::optional<std::size_t> choice(std::string_view name, std::initializer_list<std::string_view> among);
-  /// A member of the body, as it is; null if there is none.
+  /// A member of the body, as it is; null if there is none. Only the body may have it.
   [[nodiscard]] const json* member(std::string_view name);
 
-  /// Throws wrong_input if the query or the body has a value that nothing has asked for.
+  /// The fields of the request whose names begin so are asked for. `prefix` must be in lower case, and outlive it.
+  void accept_fields(std::string_view prefix) noexcept { accepted_fields_ = prefix; }
+
+  /// Throws wrong_input if the query, the body or a field `Foliot-…` has a value that nothing has asked for.
   void expect_no_others() const;
   /// The problem of a value that was read: it has this name. Throws it.
   [[noreturn]] void refuse(std::string_view name, std::string detail, int status = 400) const;
@@ -85,6 +88,8 @@ class inputs {
   const json& body_;
   const request& head_;
   std::vector<std::string> asked_;
+  std::vector<std::string> asked_members_;  // by member()
+  std::string_view accepted_fields_;        // empty: none
 };
 
 }  // namespace foliot::program::http

@@ -36,6 +36,13 @@ bool is_type(std::string_view type, std::string_view wanted) noexcept {
   return equal_in_any_case(type.substr(0, std::min(type.find(';'), type.size())), wanted);
 }
 
+/// The key that a request names; nothing if it names none.
+std::optional<std::string> key_of(inputs& in) {
+  std::optional<std::string> key = in.text("key");
+  if (key && key->empty()) in.refuse("key", "`key` must not be empty: a job without a key has none at all");
+  return key;
+}
+
 /// What the request itself says of a body that is not JSON.
 void read_raw_body(request& from, jobs::put& into) {
   into.body = std::move(from.body);
@@ -205,7 +212,7 @@ response respond_to_change(const jobs::change_answer& done, std::string_view out
 jobs::job_name job_name_of(inputs& in) {
   const std::optional<std::uint64_t> id = in.number("id", 1, std::numeric_limits<jobs::job_id>::max());
   std::optional<std::string> tube = in.text("tube");
-  std::optional<std::string> key = in.text("key");
+  std::optional<std::string> key = key_of(in);
   if (id && (tube || key)) in.refuse("id", "name a job by its `id`, or by its `tube` and `key`, not by both");
   if (id) return *id;
   if (!tube || !key) {
@@ -227,9 +234,13 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   if (state.draining) throw wrong_input(problem{503, "the server drains: it takes no new jobs until its next start"});
   jobs::put what;
   what.tube = tube_of(in);
-  what.key = in.text("key").value_or("");
+  what.key = key_of(in).value_or("");
   if (!is_key(what.key)) in.refuse("key", "`key` must be UTF-8 without control characters");
   what.existing = existing_of(in, from, otherwise, !what.key.empty());
+  constexpr auto replace = jobs::on_existing::replace;
+  if (what.key.empty() && (otherwise == replace || what.existing == replace)) {
+    in.refuse("key", "`key` is missing: a put that replaces needs it");
+  }
   what.expected = expected_version(from);
   if (what.expected != 0 && (what.key.empty() || what.existing != jobs::on_existing::replace)) {
     throw wrong_input(
@@ -240,6 +251,7 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   what.priority = static_cast<jobs::priority>(in.number("priority", 0, lowest).value_or(0));
   if (const std::optional<jobs::milliseconds> ttr = in.length("ttr")) what.ttr = *ttr;
   if (is_raw) {
+    in.accept_fields(field_of_header);
     read_raw_body(from, what);
   } else {
     read_json_body(in, what);

@@ -258,6 +258,64 @@ TEST(JobRequests, WrongInputIsNamed) {
   });
 }
 
+/// Names that only the body of a request may have, and fields that mean nothing to it.
+TEST(JobRequests, NothingIsIgnored) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    for (const std::string name : {"body", "headers"}) {
+      const received got = co_await client.ask("POST", "/v1/jobs?tube=t&" + name + "=hello");
+      EXPECT_EQ(got.wrong(), "400 parameter " + name) << got.body;
+      const received both = co_await client.ask_json("POST", "/v1/jobs?tube=t&" + name + "=hello", R"({"body":1})");
+      EXPECT_EQ(both.wrong(), "400 parameter " + name) << both.body;
+    }
+    const received batch = co_await client.ask_json("POST", "/v1/batch?jobs=1", R"({"jobs":[{"tube":"t"}]})");
+    EXPECT_EQ(batch.wrong(), "400 parameter jobs");
+    const received tubes = co_await client.ask("POST", "/v1/reserve?tube=t&timeout=0s&tubes=u");
+    EXPECT_EQ(tubes.wrong(), "400 parameter tubes");
+    const std::pair<std::string, std::string> fields[] = {
+        {"Foliot-Colour: red\r\n", "400 header foliot-colour"},
+        {"Foliot-Delay: 1s\r\nFoliot-Delay: 2s\r\n", "400 header foliot-delay"},
+        {"Foliot-Body: raw\r\nFoliot-Body: raw\r\n", "400 header foliot-body"},
+        {"Foliot-Header-: a\r\n", "400 header foliot-header-"},
+        {"Content-Type: application/json\r\nFoliot-Header-A: b\r\n", "400 header foliot-header-a"},
+    };
+    for (const auto& [field, wrong] : fields) {
+      const received got = co_await client.ask("POST", "/v1/jobs?tube=t", extras(field, "{}"));
+      EXPECT_EQ(got.wrong(), wrong) << field << got.body;
+    }
+    const received kick = co_await client.ask("POST", "/v1/tubes/t/kick", extras("Foliot-Header-A: b\r\n"));
+    EXPECT_EQ(kick.wrong(), "400 header foliot-header-a");
+    const received all = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(all.value()["jobs"]["ready"], 0) << "nothing was put";
+    const received right = co_await client.ask(
+        "POST", "/v1/jobs?tube=t", extras("Foliot-Body: raw\r\nFoliot-Header-A: b\r\nFoliot-Key: k\r\n", "{}"));
+    EXPECT_EQ(right.status, 201) << right.body;
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, AKeyIsNotEmptyAndAReplacedJobHasOne) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::pair<std::string, std::string> cases[] = {
+        {"PUT /v1/job?tube=t", "400 pointer #/key"},
+        {"PUT /v1/job?tube=t&existing=keep", "400 pointer #/key"},
+        {"PUT /v1/job?tube=t&key=", "400 parameter key"},
+        {"POST /v1/jobs?tube=t&key=", "400 parameter key"},
+        {"POST /v1/jobs?tube=t&existing=replace", "400 pointer #/key"},
+        {"GET /v1/job?tube=t&key=", "400 parameter key"},
+    };
+    for (const auto& [asked, wrong] : cases) {
+      const std::size_t blank = asked.find(' ');
+      const received got = co_await client.ask(asked.substr(0, blank), asked.substr(blank + 1));
+      EXPECT_EQ(got.wrong(), wrong) << asked << "\n" << got.body;
+    }
+    const received all = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(all.value()["jobs"]["ready"], 0) << "nothing was put";
+    co_await client.leave();
+  });
+}
+
 TEST(JobRequests, ADrainedServerTakesNoJobs) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
