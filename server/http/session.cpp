@@ -158,8 +158,10 @@ task<> session::take_room_for_body(std::size_t bytes) {
   bool is_there = false;
   const bool is_written = co_await flush();
   if (is_written) {
+    const instant begin = runtime::now();
     const room got = co_await memory_.wait(bytes);
     is_there = got == room::taken;
+    body_begun_ += runtime::now() - begin;  // the client could not send meanwhile
   }
   if (is_there) co_return;
   end_with(respond(problem{503, "the server has no memory for the body at present: try again"}));

@@ -76,8 +76,10 @@ class echo final : public service {
 };
 
 struct world {
+  explicit world(std::size_t most_memory = std::numeric_limits<std::size_t>::max()) : memory(most_memory) {}
+
   echo answers;
-  held_memory memory{std::numeric_limits<std::size_t>::max()};
+  held_memory memory;
   protocol speaks{answers, memory, request_limits{.body = 100'000}};
   std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> ends = program::test::simulated_stream::pair();
   byte_stream& client = *ends.second;
@@ -432,6 +434,31 @@ TEST(HttpSession, WithoutRoomABodyIsNotRead) {
     EXPECT_FALSE(is_written);
     co_await serving.join();
     EXPECT_TRUE(one.answers.answered.empty());
+  };
+  foliot::test::on_virtual_time(clock, live());
+}
+
+/// The room comes later than a body may take: that is no fault of the client.
+TEST(HttpSession, AWaitForRoomIsNoTimeOfTheBody) {
+  virtual_clock clock;
+  world one(4096);
+  const auto live = [&]() -> task<> {
+    const auto other = program::test::simulated_stream::pair();
+    memory_holder greedy(one.memory, *other.first);
+    greedy.waits_for_client(false);
+    greedy.holds(1'000'000);
+    auto serving = runtime::spawn(serve_to_the_end(one), "session");
+    const std::string request =
+        "POST /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 90000\r\n\r\n" + std::string(90'000, 'x');
+    auto writing = runtime::spawn(write_all(one.client, request), "client");
+    co_await runtime::sleep(40s);
+    EXPECT_EQ(one.memory.waiting(), 1u);
+    greedy.holds(0);
+    const std::string all = co_await read_up_to(one.client, "");
+    EXPECT_EQ(statuses(all), "200");
+    one.client.close();
+    static_cast<void>(co_await writing.join());
+    co_await serving.join();
   };
   foliot::test::on_virtual_time(clock, live());
 }
