@@ -147,7 +147,7 @@ task<response> put_with(call& by, jobs::on_existing otherwise) {
 /// The body in the form that loses nothing and that is easiest to read.
 void show_body(ordered_json& into, const jobs::job& what) {
   if (is_type(content_type_of(what.fields), "application/json")) {
-    if (const std::expected<json, problem> value = parse_json(what.body)) {
+    if (const std::expected<json, problem> value = parse_json(what.body, {.exact_fractions = true})) {
       into["body"] = ordered_json(*value);
       return;
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,47 @@
 namespace foliot::program::http {
 
 namespace {
+
+/// A number of JSON as whole digits without zeros at their ends, and a power of ten.
+struct decimal {
+  bool is_negative = false;
+  std::string digits;  // empty: zero
+  std::int64_t power = 0;
+
+  friend bool operator==(const decimal&, const decimal&) = default;
+};
+
+/// Nothing if the power of ten has too many digits.
+std::optional<decimal> decimal_of(std::string_view text) {
+  decimal read;
+  read.is_negative = text.starts_with('-');
+  if (read.is_negative) text.remove_prefix(1);
+  const std::string_view mantissa = text.substr(0, text.find_first_of("eE"));
+  text.remove_prefix(std::min(mantissa.size() + 1, text.size()));
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.size() > 10) return std::nullopt;
+  std::from_chars(text.data(), text.data() + text.size(), read.power);
+  bool has_point = false;
+  for (const char c : mantissa) {
+    if (c == '.') {
+      has_point = true;
+      continue;
+    }
+    if (has_point) --read.power;
+    if (c != '0' || !read.digits.empty()) read.digits += c;
+  }
+  while (read.digits.ends_with('0')) {
+    read.digits.pop_back();
+    ++read.power;
+  }
+  if (read.digits.empty()) read.power = 0;
+  return read;
+}
+
+bool is_same_number(std::string_view one, std::string_view other) {
+  const std::optional<decimal> first = decimal_of(one);
+  return first && first == decimal_of(other);
+}
 
 /// Builds the value, and stops at the first thing that is wrong. The functions are those that nlohmann's parser calls.
 class builder {
@@ -24,7 +67,9 @@ class builder {
   }
   /// Also for whole numbers beyond 64 bits, whose text says what they are.
   bool number_float(double value, const std::string& text) {
-    return text.find_first_of(".eE") != std::string::npos ? add(value) : refuse_number();
+    if (text.find_first_of(".eE") == std::string::npos) return refuse_number();
+    if (!limits_.exact_fractions || is_same_number(text, json(value).dump())) return add(value);
+    return refuse("the fraction has more digits than a value keeps", pointer());
   }
   bool string(std::string& value) { return add(std::move(value)); }
   bool binary(std::vector<std::uint8_t>&) { return false; }

@@ -27,8 +27,9 @@ using ordered_json = nlohmann::ordered_json;
 inline constexpr std::int64_t largest_whole_number = (std::int64_t{1} << 53) - 1;
 
 struct json_limits {
-  std::size_t depth = 32;       ///< of arrays and objects in each other
-  std::size_t values = 65'536;  ///< in all: each takes some 50 bytes, however short its text is
+  std::size_t depth = 32;        ///< of arrays and objects in each other
+  std::size_t values = 65'536;   ///< in all: each takes some 50 bytes, however short its text is
+  bool exact_fractions = false;  ///< refuses a fraction that the value would round
 };
 
 /// The value, or what is wrong with the text.

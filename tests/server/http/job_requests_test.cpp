@@ -316,6 +316,35 @@ TEST(JobRequests, AKeyIsNotEmptyAndAReplacedJobHasOne) {
   });
 }
 
+/// JSON whose numbers a value would round is shown as text.
+TEST(JobRequests, NoShownBodyIsRounded) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::pair<std::string, bool> cases[] = {
+        {"0.1", true},
+        {"-12.50e3", true},
+        {"1E2", true},
+        {"0.0", true},
+        {"-0.0e9", true},
+        {"123456789012.125", true},
+        {"100.000", true},
+        {"0.12345678901234567891", false},
+        {"1e-400", false},
+        {"1.23456789012345e-320", false},
+        {"[1,{\"a\":3.14159265358979323846}]", false},
+    };
+    int id = 0;
+    for (const auto& [body, is_value] : cases) {
+      const extras raw("Content-Type: application/json\r\nFoliot-Body: raw\r\n", body);
+      static_cast<void>(co_await client.ask("POST", "/v1/jobs?tube=t", raw));
+      const received seen = co_await client.ask("GET", "/v1/jobs/" + std::to_string(++id));
+      EXPECT_EQ(seen.value().contains("body"), is_value) << seen.body;
+      EXPECT_EQ(seen.value().value("text", ""), is_value ? "" : body);
+    }
+    co_await client.leave();
+  });
+}
+
 TEST(JobRequests, ADrainedServerTakesNoJobs) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
