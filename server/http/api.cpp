@@ -239,7 +239,7 @@ std::unique_ptr<conversation> api::begin(byte_stream& peer) { return std::make_u
 
 std::vector<api::named_route> api::all_routes() {
   std::vector<named_route> all;
-  for (const route<handler>& each : routes) all.push_back({each.method, each.pattern});
+  for (const route<handler>& each : routes) all.push_back({each.method, each.pattern, takes_version(each.handler)});
   return all;
 }
 

@@ -46,7 +46,8 @@ class api final : public service {
 
   struct named_route {
     std::string_view method;
-    std::string_view pattern;  ///< of the path
+    std::string_view pattern;    ///< of the path
+    bool takes_version = false;  ///< whether it takes `If-Match`
   };
   /// The rows of the table of routes.
   [[nodiscard]] static std::vector<named_route> all_routes();

@@ -314,6 +314,16 @@ class Connections(HttpCase):
         self.assertEqual(self.ask("GET", "/health")[0], 200)
         self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 0)
 
+    def test_a_change_of_a_version_that_is_gone(self):
+        self.begin()
+        target = "/v1/tubes/mail/jobs/k"
+        self.ask("PUT", target, {"text": "one", "delay": "1h"})
+        version = self.ask("GET", target)[1]["version"]
+        self.ask("PUT", target, {"text": "two", "delay": "1h"})
+        for method in ["PUT", "DELETE"]:
+            status, problem = self.ask(method, target, headers={"If-Match": f'"{version}"'})
+            self.assertEqual((status, problem["outcome"]), (412, "other_version"))
+
     def test_a_client_of_http_at_the_port_of_beanstalk(self):
         self.begin()
         connection = self.connect(self.server)

@@ -303,14 +303,14 @@ std::vector<example> examples_of_all() {
 /// A new route needs an example here.
 TEST_F(RequestAccess, EachRouteHasAnExample) {
   const std::vector<example> examples = examples_of_all();
-  for (const auto& [method, pattern] : api::all_routes()) {
-    if (!pattern.starts_with("/v1/")) continue;  // they need no scope
+  for (const api::named_route& route : api::all_routes()) {
+    if (!route.pattern.starts_with("/v1/")) continue;  // they need no scope
     const bool has_example = std::ranges::any_of(examples, [&](const example& each) {
       std::vector<parameter> names;
       const auto asked = parse_target(each.target);
-      return each.method == method && asked && matches(pattern, asked->path, names);
+      return each.method == route.method && asked && matches(route.pattern, asked->path, names);
     });
-    EXPECT_TRUE(has_example) << method << " " << pattern;
+    EXPECT_TRUE(has_example) << route.method << " " << route.pattern;
   }
 }
 
