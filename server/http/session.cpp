@@ -206,12 +206,17 @@ task<bool> session::read_more() {
     end_ += *got;
     memory_.moved(*got);
     // A client that sends much at once gets a larger buffer.
-    if (*got == space.size() && begin_ == 0 && buffer_.size() < largest_buffer && memory_.take(3 * buffer_.size())) {
-      buffer_.resize(4 * buffer_.size());
-    }
+    if (*got == space.size() && begin_ == 0) static_cast<void>(enlarge_buffer());
     co_return true;
   }
   co_return false;
+}
+
+bool session::enlarge_buffer() {
+  const std::size_t larger = std::min(4 * buffer_.size(), largest_buffer);
+  if (larger == buffer_.size() || !memory_.take(larger - buffer_.size())) return false;
+  buffer_.resize(larger);
+  return true;
 }
 
 task<bool> session::read_beside() {
@@ -223,8 +228,7 @@ task<bool> session::read_beside() {
   }
   if (end_ == buffer_.size()) {
     // Without room the session cannot read on, and so would not see the client go away: it counts as gone.
-    if (buffer_.size() >= largest_buffer || !memory_.take(3 * buffer_.size())) co_return false;
-    buffer_.resize(4 * buffer_.size());
+    if (!enlarge_buffer()) co_return false;
   }
   memory_.waits_for_client(false);
   const auto got = co_await peer_.read_some(std::span(buffer_).subspan(end_));

@@ -64,6 +64,8 @@ class session final : private answering_side {
   [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
   /// Waits for bytes of the client. Returns false if the connection ends.
   task<bool> read_more();
+  /// Returns false if the buffer is as large as it may be, or if there is no room at once.
+  [[nodiscard]] bool enlarge_buffer();
   /// Reads what the client sends while its request waits. Returns false if the client has gone.
   task<bool> read_beside();
   /// When what is awaited of the client must be there.

@@ -479,5 +479,19 @@ TEST(HttpSession, WhatAWaitingRequestHoldsCounts) {
   });
 }
 
+/// A client sends the next requests while one waits.
+TEST(HttpSession, ABufferHasItsBound) {
+  with_session([](world& in) -> task<> {
+    co_await write(in.client,
+                   "GET /wait HTTP/1.1\r\nHost: a\r\n\r\nPOST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n");
+    co_await write(in.client, std::string(50'000, 'x'));
+    co_await runtime::sleep(1s);
+    EXPECT_GE(in.memory.bytes(), 50'000u - held_memory::allowance);
+    EXPECT_LE(in.memory.bytes(), 65'536u);
+    const std::string both = co_await read_up_to(in.client, "x\n");
+    EXPECT_EQ(statuses(both), "200 200");
+  });
+}
+
 }  // namespace
 }  // namespace foliot::program::http
