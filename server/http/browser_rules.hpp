@@ -4,8 +4,7 @@
 //   - The host that the request names must be known: an IP address, `localhost` or a name below it, or one of the names
 //     that the server was given. A page that comes by rebinding has its own name there.
 //   - A request that may change something (any method but GET, HEAD and OPTIONS) must come from the same origin, where
-//   a
-//     browser says where it comes from: `Sec-Fetch-Site` must be `same-origin` or `none`; without it the host of
+//     a browser says where it comes from: `Sec-Fetch-Site` must be `same-origin` or `none`; without it the host of
 //     `Origin` must be that of `Host`. Programs that are no browsers send neither.
 //
 // There is no CORS: no response allows another site to read it.

@@ -8,8 +8,8 @@
 // Without such a file a request has all rights, as every program on the machine has them. But some requests come from
 // elsewhere, and what they need, a token, nobody can have; so they are refused:
 //   - those that a proxy has passed on, and says so: Forwarded, X-Forwarded-…, X-Real-IP, Via. A proxy on the same
-//   machine
-//     makes the whole network loopback. The certificate of a connection is that of the proxy then, and does not count;
+//     machine makes the whole network loopback. The certificate of a connection is that of the proxy then, and does not
+//     count;
 //   - those to a name of the server that is not one of loopback (`--host`);
 //   - those that come from this machine, and were sent to an address of another one.
 //

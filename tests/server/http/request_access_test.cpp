@@ -508,7 +508,7 @@ TEST(RequestAccessWithoutTokens, IsForThisMachine) {
         const int unknown = co_await status(local, "evil.example", "");
         EXPECT_EQ(unknown, 421);
         const int through_proxy = co_await status(local, "192.0.2.9", "");
-        EXPECT_EQ(through_proxy, 401) << "who is on this machine connects to loopback";
+        EXPECT_EQ(through_proxy, 401) << "programs of this machine connect to loopback";
         const int insecure = co_await status(remote, "192.0.2.9", "");
         EXPECT_EQ(insecure, 200) << "a listener that others can reach, by --insecure";
         const int ignored = co_await status(local, "localhost", "Authorization: Bearer x\r\n");

@@ -1,5 +1,5 @@
 // The requests of workers: reservations that belong to their token and not to a connection, long polls, and clients
-// that go away; and the requests of those who look.
+// that go away; and the requests of clients that only look.
 #include <chrono>
 #include <cstddef>
 #include <deque>
