@@ -201,6 +201,10 @@ class talk final : public conversation {
       throw wrong_input(
           problem{415, "the body must be JSON: send Content-Type: application/json", where::header, "content-type"});
     }
+    if (what.find("idempotency-key")) {
+      throw wrong_input(problem{501, "Idempotency-Key is not kept: give the job a key, by which a second put is known",
+                                where::header, "idempotency-key"});
+    }
     if (what.find("if-match") && !takes_version(found.which->handler)) {
       throw wrong_input(problem{400, "If-Match is for changes of one job", where::header, "if-match"});
     }

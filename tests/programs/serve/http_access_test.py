@@ -1,30 +1,19 @@
 """`foliot serve --tokens` as clients of HTTP see it: who comes in, whose requests end, and what the log does not say."""
-import http.client
 import itertools
 import json
 import signal
-import socket
 import threading
 import time
 
 from kit.beanstalk_client import PATIENCE
+from kit.certificates import Authority, openssl
+from kit.http_case import LocalConnection
 from kit.program_case import ProgramCase, main
 
 
-class LocalConnection(http.client.HTTPConnection):
-    """To a socket file: no port that another process could take meanwhile."""
+class AccessCase(ProgramCase):
+    tls = None  # what clients have
 
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(str(self.path))
-
-
-class HttpAccess(ProgramCase):
     def setUp(self):
         super().setUp()
         self.tokens = self.here / "tokens"
@@ -56,9 +45,9 @@ class HttpAccess(ProgramCase):
                 self.assertIsNone(self.server.poll())
                 seen = why
 
-    def ask(self, method, target, token=None, body=None, fields=None):
+    def ask(self, method, target, token=None, body=None, fields=None, tls=None):
         """The status, the value of the answer, and its fields."""
-        connection = LocalConnection(self.path)
+        connection = LocalConnection(self.path, tls or self.tls)
         try:
             headers = dict(fields or {})
             if token is not None:
@@ -70,6 +59,8 @@ class HttpAccess(ProgramCase):
         finally:
             connection.close()
 
+
+class HttpAccess(AccessCase):
     def waiting_poll(self, token):
         """A reserve that waits for a job, and the list that its answer will be in."""
         answers = []
@@ -153,6 +144,44 @@ class HttpAccess(ProgramCase):
         self.expect_error("--host 'http://a' is no name of a machine", "serve", "--memory", "--tokens", self.tokens,
                           "--host", "http://a")
         self.expect_error("--host requires --tokens", "serve", "--memory", "--host", "a")
+
+    def test_changes_by_operators_are_in_the_log(self):
+        self.begin("--quiet")
+        self.assertEqual(self.ask("POST", "/v1/tubes/mail/pause?length=1h", self.admin)[0], 200)
+        self.server.send_signal(signal.SIGTERM)
+        _, log = self.server.communicate(timeout=PATIENCE)
+        self.assertRegex(log.decode(), rf" audit {self.admin.split('_')[1]}: pause, tube 'mail'\n")
+
+
+class HttpUnderTls(AccessCase):
+    """Tokens and certificates of clients under real TLS."""
+
+    def setUp(self):
+        super().setUp()
+        self.authority = Authority(self.here)
+        self.certificate, self.key = self.authority.issue("server")
+        self.tls = self.authority.client()
+
+    def test_tokens_and_certificates_have_their_rights(self):
+        worker, other = self.authority.issue("worker"), self.authority.issue("other")
+        printed = openssl("x509", "-in", worker[0], "-noout", "-fingerprint", "-sha256").stdout.decode().strip()
+        entry = self.make("a worker", "put", "--tubes", "mail", "--certificate", printed)
+        self.begin("--tls-certificate", self.certificate, "--tls-key", self.key, "--tls-client-ca",
+                   self.authority.certificate)
+        put = "POST", "/v1/jobs?tube=mail"
+        self.assertEqual(self.ask(*put, self.admin, b"by a token")[0], 201)
+        as_worker = self.authority.client(worker)
+        self.assertEqual(self.ask(*put, None, b"by a certificate", tls=as_worker)[0], 201)
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=bill", None, b"x", tls=as_worker)[1]["outcome"], "no_tube")
+        self.assertEqual(self.ask(*put, None, b"x", tls=self.authority.client(other))[0], 401)
+        self.assertEqual(self.ask(*put, None, b"x", fields={"Via": "1.1 proxy"}, tls=as_worker)[0], 401,
+                         "the certificate is that of the proxy")
+        self.assertEqual(self.ask("GET", "/v1/tubes/mail", self.admin)[1]["ready"], 2)
+        self.expect_done("token", "revoke", self.tokens, entry)
+        until = time.monotonic() + PATIENCE
+        while self.ask(*put, None, b"x", tls=as_worker)[0] != 401:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
 
 
 if __name__ == "__main__":

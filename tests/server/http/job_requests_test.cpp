@@ -229,20 +229,6 @@ TEST(JobRequests, WrongInputIsNamed) {
     EXPECT_EQ(no_name.wrong(), "400 parameter colour");
     const received bad_id = co_await client.ask("GET", "/v1/jobs/0");
     EXPECT_EQ(bad_id.wrong(), "400 path id");
-    for (const char* const tag :
-         {"*", "1", "\"\"", "\"0\"", "\"-1\"", "\"1\", \"2\"", "W/\"1\"", "\"99999999999999999999\""}) {
-      const received tagged = co_await client.ask("DELETE", "/v1/jobs/1", extras(fmt::format("If-Match: {}\r\n", tag)));
-      EXPECT_EQ(tagged.wrong(), "400 header if-match") << tag;
-    }
-    for (const auto& [method, target] :
-         std::vector<std::pair<const char*, const char*>>{{"GET", "/v1/jobs/1"},
-                                                          {"POST", "/v1/jobs?tube=t&key=k"},
-                                                          {"PUT", "/v1/job?tube=t&key=k&existing=keep"},
-                                                          {"POST", "/v1/reserve?tube=t"},
-                                                          {"POST", "/v1/tube/kick?tube=t"}}) {
-      const received misplaced = co_await client.ask(method, target, extras("If-Match: \"1\"\r\n"));
-      EXPECT_EQ(misplaced.wrong(), "400 header if-match") << method << " " << target;
-    }
     const received large = co_await client.ask("POST", "/v1/jobs?tube=t", extras("", std::string(10'001, 'x')));
     EXPECT_EQ(large.status, 413);
     const received form = co_await client.ask("POST", "/v1/job/fire", extras("Content-Type: text/plain\r\n", "x"));
@@ -252,6 +238,31 @@ TEST(JobRequests, WrongInputIsNamed) {
     const received method = co_await client.ask("PATCH", "/v1/jobs/1");
     EXPECT_EQ(method.status, 405);
     EXPECT_TRUE(method.head.contains("Allow: GET, HEAD, DELETE\r\n")) << method.head;
+    const received all = co_await client.ask("GET", "/v1/statistics");
+    EXPECT_EQ(all.value()["jobs"]["ready"], 0) << "nothing was put";
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, WrongConditionsAreNamed) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    for (const char* const tag :
+         {"*", "1", "\"\"", "\"0\"", "\"-1\"", "\"1\", \"2\"", "W/\"1\"", "\"99999999999999999999\""}) {
+      const received tagged = co_await client.ask("DELETE", "/v1/jobs/1", extras(fmt::format("If-Match: {}\r\n", tag)));
+      EXPECT_EQ(tagged.wrong(), "400 header if-match") << tag;
+    }
+    const received once = co_await client.ask("POST", "/v1/jobs?tube=t", extras("Idempotency-Key: a\r\n", "x"));
+    EXPECT_EQ(once.wrong(), "501 header idempotency-key");
+    for (const auto& [method, target] :
+         std::vector<std::pair<const char*, const char*>>{{"GET", "/v1/jobs/1"},
+                                                          {"POST", "/v1/jobs?tube=t&key=k"},
+                                                          {"PUT", "/v1/job?tube=t&key=k&existing=keep"},
+                                                          {"POST", "/v1/reserve?tube=t"},
+                                                          {"POST", "/v1/tube/kick?tube=t"}}) {
+      const received misplaced = co_await client.ask(method, target, extras("If-Match: \"1\"\r\n"));
+      EXPECT_EQ(misplaced.wrong(), "400 header if-match") << method << " " << target;
+    }
     const received all = co_await client.ask("GET", "/v1/statistics");
     EXPECT_EQ(all.value()["jobs"]["ready"], 0) << "nothing was put";
     co_await client.leave();

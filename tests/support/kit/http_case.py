@@ -11,17 +11,20 @@ from kit.serve_case import ServeCase
 
 
 class LocalConnection(http.client.HTTPConnection):
-    """To a socket file: no port that another process could take meanwhile."""
+    """To a socket file: no port that another process could take meanwhile. `tls`: what the client has, or plain."""
 
-    def __init__(self, path):
+    def __init__(self, path, tls=None):
         super().__init__("localhost", timeout=PATIENCE)
         self.path = path
+        self.tls = tls
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(PATIENCE)
         try:
             self.sock.connect(str(self.path))
+            if self.tls is not None:
+                self.sock = self.tls.wrap_socket(self.sock, server_hostname="localhost")
         except OSError:
             self.close()
             raise
