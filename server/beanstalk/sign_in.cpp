@@ -47,9 +47,13 @@ struct first_bytes {
 /// Waits for the first line, or for the bytes by which it is another one than a sign-in. A client that may be silent
 /// has no time limit before its first byte.
 task<> read_line(byte_stream& peer, first_bytes& into, bool may_be_silent) {
-  if (!may_be_silent) peer.set_read_deadline(time_to_sign_in);
+  bool is_timed = !may_be_silent;
+  if (is_timed) peer.set_read_deadline(time_to_sign_in);
   while (into.end_of_line() == std::string_view::npos && !into.is_hopeless()) {
-    if (may_be_silent && into.size > 0) peer.set_read_deadline(time_to_sign_in);
+    if (!is_timed && into.size > 0) {
+      is_timed = true;
+      peer.set_read_deadline(time_to_sign_in);
+    }
     const auto got = co_await peer.read_some(std::span(into.bytes).subspan(into.size));
     if (!got || *got == 0) break;
     into.size += *got;

@@ -68,7 +68,9 @@ class builder {
   /// Also for whole numbers beyond 64 bits, whose text says what they are.
   bool number_float(double value, const std::string& text) {
     if (text.find_first_of(".eE") == std::string::npos) return refuse_number();
-    if (!limits_.exact_fractions || is_same_number(text, json(value).dump())) return add(value);
+    // Programs write the shortest digits that a value has; this server has written others, which say the same.
+    const auto is = [&text](std::string_view shown) { return is_same_number(text, shown); };
+    if (!limits_.exact_fractions || is(fmt::format("{}", value)) || is(json(value).dump())) return add(value);
     return refuse("the fraction has more digits than a value keeps", pointer());
   }
   bool string(std::string& value) { return add(std::move(value)); }

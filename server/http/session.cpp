@@ -227,11 +227,12 @@ task<bool> session::read_beside() {
     begin_ = 0;
   }
   if (end_ == buffer_.size()) {
-    // Without room the session cannot read on, and so would not see the client go away: it counts as gone.
+    // Without room the session cannot read on, and so would not see the client go away: the wait ends.
     if (!enlarge_buffer()) co_return false;
   }
-  memory_.waits_for_client(false);
+  memory_.waits_for_client(true);  // a client that waits for a job may be closed for what it holds
   const auto got = co_await peer_.read_some(std::span(buffer_).subspan(end_));
+  memory_.waits_for_client(false);
   if (!got) co_return got.error() == runtime::io_errc::deadline_exceeded;
   end_ += *got;
   memory_.moved(*got);

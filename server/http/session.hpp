@@ -14,7 +14,7 @@
 // response.
 //
 // While a request waits for jobs the session goes on reading, up to a bound: it must notice that the client has gone.
-// One that has closed its side counts as gone.
+// One that has closed its side counts as gone. If so much comes that the bound is reached, the wait ends without a job.
 //
 // The memory of a session counts as held_memory. Before it takes much memory for a body or an answer it takes room; if
 // there will be none, the client gets 503. A session that is closed to make room ends without a response.
@@ -66,7 +66,7 @@ class session final : private answering_side {
   task<bool> read_more();
   /// Returns false if the buffer is as large as it may be, or if there is no room at once.
   [[nodiscard]] bool enlarge_buffer();
-  /// Reads what the client sends while its request waits. Returns false if the client has gone.
+  /// Reads what the client sends while its request waits. Returns false if the client has gone, or has sent too much.
   task<bool> read_beside();
   /// When what is awaited of the client must be there.
   [[nodiscard]] instant read_deadline();

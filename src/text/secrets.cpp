@@ -23,13 +23,11 @@ bool begins_with_id(std::string_view word) noexcept {
 }
 
 /// How much of the text belongs to a token whose first word has this size. One that is mistyped or broken over lines
-/// may have a character in its middle that ends words; what follows it is long, too, and has no such character.
+/// may have characters in its middle that end words; the word behind them has the rest of its length.
 std::size_t size_of_broken(std::string_view text, std::size_t first) noexcept {
-  if (first >= whole_length || first + 1 >= text.size()) return first;
-  const std::string_view rest = text.substr(first + 1, whole_length - first - 1);
-  const bool is_rest =
-      first + 1 + rest.size() == whole_length && rest.find_first_of(ends_of_words) == std::string_view::npos;
-  return is_rest ? whole_length : first;
+  const std::size_t next = std::min(text.find_first_not_of(ends_of_words, first), text.size());
+  const std::size_t end = std::min(text.find_first_of(ends_of_words, next), text.size());
+  return first < whole_length && first + 1 + (end - next) >= whole_length ? end : first;
 }
 
 }  // namespace

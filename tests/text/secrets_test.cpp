@@ -36,6 +36,10 @@ TEST(Secrets, OfTokensThatAreBrokenInTheirMiddleAreTakenOut) {
     broken[30] = between;
     EXPECT_EQ(without_secrets(broken), "foliot_4f7k2m9q_…") << between;
   }
+  for (const char* const between : {" ", "\r\n", "\n  "}) {
+    const std::string broken = std::string(token.substr(0, 30)) + between + std::string(token.substr(30));
+    EXPECT_EQ(without_secrets(broken), "foliot_4f7k2m9q_…") << between;
+  }
 }
 
 TEST(Secrets, WhatIsNoTokenStaysAsItIs) {

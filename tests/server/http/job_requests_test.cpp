@@ -339,6 +339,8 @@ TEST(JobRequests, NoShownBodyIsRounded) {
         {"-0.0e9", true},
         {"123456789012.125", true},
         {"100.000", true},
+        {"379.1043752214064", true},
+        {"1e23", true},
         {"0.12345678901234567891", false},
         {"1e-400", false},
         {"1.23456789012345e-320", false},

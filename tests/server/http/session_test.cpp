@@ -36,8 +36,8 @@ using namespace std::chrono_literals;
 
 task<> sleep_for(duration length) { co_await runtime::sleep(length); }
 
-/// Answers with what it was asked. Refuses what begins with /no, takes room for /large, waits for 10 s at /wait, and
-/// ends behind /last.
+/// Answers with what it was asked. Refuses what begins with /no, takes room for /large, waits for 10 s at /wait and
+/// for an hour at /hour, and ends behind /last.
 class echo final : public service {
  public:
   std::unique_ptr<conversation> begin(byte_stream& /*peer*/) override { return std::make_unique<talk>(*this); }
@@ -60,8 +60,9 @@ class echo final : public service {
       if (what.target == "/large") {
         const bool has_room = co_await side.take_room(200'000);
         made.body = has_room ? std::string(200'000, 'x') : "no room";
-      } else if (what.target == "/wait") {
-        const bool is_there = co_await side.wait_for(sleep_for(10s));
+      } else if (what.target == "/wait" || what.target == "/hour") {
+        auto waiting = side.wait_for(sleep_for(what.target == "/wait" ? duration(10s) : duration(1h)));
+        const bool is_there = co_await waiting;
         made.body = is_there ? fmt::format("waited with {}", what.body.size()) : "gone";
       } else {
         made.body = fmt::format("{} {} {}\n", what.method, what.target, what.body);
@@ -477,6 +478,29 @@ TEST(HttpSession, WhatAWaitingRequestHoldsCounts) {
     co_await runtime::sleep(5s);
     EXPECT_EQ(in.memory.bytes(), 0u) << "no request is there";
   });
+}
+
+/// A request that waits may lose its connection, so that others get room.
+TEST(HttpSession, ARequestThatWaitsIsEndedForWhatItHolds) {
+  virtual_clock clock;
+  world one(100'000);
+  const auto live = [&]() -> task<> {
+    auto serving = runtime::spawn(serve_to_the_end(one), "session");
+    const std::string request =
+        "POST /hour HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n" + std::string(90'000, 'x');
+    auto writing = runtime::spawn(write_all(one.client, request), "client");
+    co_await runtime::sleep(1s);
+    const auto other = program::test::simulated_stream::pair();
+    memory_holder second(one.memory, *other.first);
+    const instant begun = runtime::now();
+    const room got = co_await second.wait(50'000);
+    EXPECT_EQ(got, room::taken);
+    EXPECT_LT(runtime::now() - begun, duration(1min));
+    one.client.close();
+    static_cast<void>(co_await writing.join());
+    co_await serving.join();
+  };
+  foliot::test::on_virtual_time(clock, live());
 }
 
 /// A client sends the next requests while one waits.
