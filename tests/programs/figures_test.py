@@ -19,7 +19,8 @@ from top_test import TopCase
 
 ROOT = Path(__file__).resolve().parents[2]
 HAS_STORES = os.environ.get("FOLIOT_STORES") == "1"
-WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+         "eleven", "twelve", "thirteen", "fourteen", "fifteen"]
 
 
 def text_of(page):
@@ -175,7 +176,7 @@ class TopOfAServer(ServeCase):
 
 class Stats(ServeCase):
     def test_the_lines_that_only_foliot_has(self):
-        name = "foliot-(?:store|buffered|field)-[a-z-]+"
+        name = "foliot-(?:(?:store|buffered|refused|field)-[a-z-]+|slow-clients)"
         answer = self.connect(self.serve("--memory")).ask(b"stats\r\n").decode()
         lines = re.findall(rf"^({name}): ", answer, re.M)
         self.assertTrue(answer.rstrip().splitlines()[-1].startswith(lines[-1]), "they are the last ones")
