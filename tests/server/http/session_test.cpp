@@ -487,17 +487,21 @@ TEST(HttpSession, ARequestThatWaitsIsEndedForWhatItHolds) {
   const auto live = [&]() -> task<> {
     auto serving = runtime::spawn(serve_to_the_end(one), "session");
     const std::string request =
-        "POST /hour HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n" + std::string(90'000, 'x');
-    auto writing = runtime::spawn(write_all(one.client, request), "client");
+        "POST /hour HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n" + std::string(40'000, 'x');
+    co_await write(one.client, request);
     co_await runtime::sleep(1s);
-    const auto other = program::test::simulated_stream::pair();
-    memory_holder second(one.memory, *other.first);
+    EXPECT_GE(one.memory.bytes(), 40'000u - held_memory::allowance - 2048);
+    const auto others = program::test::simulated_stream::pair();
+    memory_holder busy(one.memory, *others.first);  // that the server works for
+    busy.waits_for_client(false);
+    busy.holds(45'000 + held_memory::allowance);
+    memory_holder next(one.memory, *others.second);
     const instant begun = runtime::now();
-    const room got = co_await second.wait(50'000);
+    const room got = co_await next.wait(50'000 + held_memory::allowance);
     EXPECT_EQ(got, room::taken);
     EXPECT_LT(runtime::now() - begun, duration(1min));
+    EXPECT_TRUE(one.client.peer_has_ended());
     one.client.close();
-    static_cast<void>(co_await writing.join());
     co_await serving.join();
   };
   foliot::test::on_virtual_time(clock, live());
