@@ -273,22 +273,25 @@ void session::close_slow(std::string_view what) {
                        between_slow_clients);
 }
 
-task<runtime::or_error<std::size_t>> session::write_some(std::string_view text) {
-  const bool is_timed = server_.patience != duration::forever();
-  if (is_timed) peer_.set_write_deadline(server_.patience);
+void session::before_write() {
+  if (server_.patience != duration::forever()) peer_.set_write_deadline(server_.patience);
   memory_.waits_for_client(true);
-  const auto sent = co_await peer_.write_some(text);
+}
+
+void session::note_written(const runtime::or_error<std::size_t>& sent) {
   memory_.waits_for_client(false);
-  if (sent) memory_.moved(*sent);
-  if (is_timed && !sent && sent.error() == runtime::io_errc::deadline_exceeded) {
+  if (sent) {
+    memory_.moved(*sent);
+  } else if (server_.patience != duration::forever() && sent.error() == runtime::io_errc::deadline_exceeded) {
     close_slow("has taken nothing of its answers");
   }
-  co_return sent;
 }
 
 task<bool> session::write_answers() {
   if (out_.empty()) co_return true;
-  const auto sent = co_await write_some(out_);
+  before_write();
+  const auto sent = co_await peer_.write_some(out_);
+  note_written(sent);
   bool written = sent && *sent == out_.size();
   if (sent && !written) written = co_await write_text(std::string_view(out_).substr(*sent));
   out_.clear();
@@ -298,7 +301,9 @@ task<bool> session::write_answers() {
 
 task<bool> session::write_text(std::string_view text) {
   while (!text.empty()) {
-    const auto sent = co_await write_some(text);
+    before_write();
+    const auto sent = co_await peer_.write_some(text);
+    note_written(sent);
     if (!sent) break;
     text.remove_prefix(*sent);
   }

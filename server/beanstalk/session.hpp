@@ -119,8 +119,9 @@ class session {
   /// Closes the connection of a client that has not gone on: it has done this.
   void close_slow(std::string_view what);
   task<bool> write_answers();
-  /// Writes as much as there is room for. Closes the connection if there is none for too long.
-  task<runtime::or_error<std::size_t>> write_some(std::string_view text);
+  /// What each write needs around it, so that a client that takes nothing of its answers is closed.
+  void before_write();
+  void note_written(const runtime::or_error<std::size_t>& sent);
   task<bool> write_text(std::string_view text);
   /// Writes the answer to a list, whose text all its readers share.
   task<> send_list(std::shared_ptr<const shared_text> list);
