@@ -8,7 +8,7 @@ run_packages=(
     g++ cmake ninja-build git ca-certificates pkg-config
     libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
-    libuv1-dev libev-dev libevent-dev libasio-dev libboost-dev libjs-chart.js # for `foliot bench`, and the adapters
+    libuv1-dev libev-dev libevent-dev libasio-dev libboost-dev libjs-chart.js # for `foliot bench`, the adapters, and HTTP
     librocksdb-dev # the job store on disk
     libpq-dev # the job store in PostgreSQL
     libssl-dev openssl # TLS, and the program that the example is tested with
