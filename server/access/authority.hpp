@@ -5,12 +5,12 @@
 //   const std::shared_ptr<const rights> given = who.of_token(text);      // null: it lets nobody in
 //   const rights_holder here(&who, given, [&peer] { peer.close(); });
 //   …
-//   who.replace(read_token_file(path).entries);           // those whose rights are gone are told
-//   who.end_expired();                                    // and those whose time is over, to be called often
+//   who.replace(read_token_file(path).entries);           // calls `rights_ended` of the holders that lose theirs
+//   who.end_expired();                                    // the same for expired entries; to be called often
 //
-// Rights are gone if their entry is missing in the new list, has another digest, or allows less than before. A holder
-// whose entry allows more goes on with what it holds; a new end date counts for it at once. So nobody is told whose
-// rights are as good as before.
+// A holder loses its rights if its entry is missing in the new list, has another digest, or allows less than before. If
+// the entry allows more, the holder keeps the rights that it has; a new end date applies to it at once. So a holder
+// with an entry that allows as much as before notices nothing.
 //
 // Thread safety: any thread. of_token() costs a digest, a search in a hash table, and a lock that is held for a copy of
 // a pointer; it takes as long for an id that is not in the list. replace() is O(entries + holders); end_expired() is
@@ -89,10 +89,10 @@ class authority {
   /// The rights of a certificate with this fingerprint, which the client has proved to own; null as above.
   [[nodiscard]] std::shared_ptr<const rights> of_certificate(const sha256_digest& fingerprint) const;
 
-  /// From now on these are the entries. Tells the holders whose rights are gone. Returns how many these are. Throws
-  /// std::bad_alloc, with nothing changed.
+  /// Replaces all entries, and calls `rights_ended` of each holder that loses its rights. Returns the number of these
+  /// holders. Throws std::bad_alloc, with nothing changed.
   std::size_t replace(std::vector<access_entry> entries);
-  /// Tells the holders whose rights have ended. Returns how many these are.
+  /// Calls `rights_ended` of each holder with an expired entry. Returns the number of these holders.
   std::size_t end_expired() noexcept;
 
   /// Grows with each replace().
@@ -111,7 +111,7 @@ class authority {
   [[nodiscard]] std::shared_ptr<const rights> while_they_last(const std::shared_ptr<const rights>& given) const;
   /// Whether these rights are as good as ever by the present entries.
   [[nodiscard]] bool last(const rights& held, instant now) const noexcept FOLIOT_REQUIRES(lock_);
-  /// Tells the holders whose rights do not last. Returns how many these are.
+  /// Calls `rights_ended` of each holder for which last() is false. Returns the number of these holders.
   std::size_t tell_ended(instant now) noexcept FOLIOT_REQUIRES(lock_);
 
   const clock& wall_;

@@ -96,7 +96,7 @@ class authorized_client {
   authorized_client& operator=(const authorized_client&) = delete;
 
   [[nodiscard]] const rights& allowed() const noexcept { return by_->held(); }
-  /// From now on it acts by other rights, as where each request brings its own. They must outlive what it does then.
+  /// Uses the rights of another holder from now on, as HTTP does for each request. The holder must outlive that use.
   /// Precondition: no operation is in flight, and no tube is watched.
   void act_by(const rights_holder& other) noexcept { by_ = &other; }
 
@@ -213,7 +213,7 @@ class authorized_client {
   }
   [[nodiscard]] std::optional<jobs::reservation> held(jobs::job_id id) const { return client_.held(id); }
   [[nodiscard]] std::size_t reservations() const noexcept { return client_.reservations(); }
-  /// As client::part_with(): what it holds, it may part with.
+  /// As client::part_with(). Needs no scope: the client got the job by its rights.
   bool part_with(const jobs::reservation& token) noexcept { return client_.part_with(token); }
 
  private:
@@ -243,7 +243,8 @@ class authorized_client {
   void tell_of_tube(std::string_view operation, std::string_view tube) const;
   void tell_of_job(std::string_view operation, const jobs::job_name& job, std::string_view tube) const;
 
-  /// The job whose tube must be looked up, if it must.
+  /// The job that an operation names by its id or token, if the rights are limited to some tubes: then its tube has to
+  /// be looked up.
   template <class Operation>
   [[nodiscard]] std::optional<jobs::job_id> unknown_tube_of(const Operation& what) const {
     if (allowed().has_all_tubes()) return std::nullopt;

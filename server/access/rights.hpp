@@ -88,7 +88,8 @@ class rights {
   [[nodiscard]] bool has_tube(std::string_view tube) const noexcept {
     return has_all_tubes_ || is_within_a_prefix(tube);
   }
-  /// Of the tubes whose names begin with `prefix`, those that are in, as prefixes that have no tube in common.
+  /// Prefixes, none the beginning of another, of all tubes that these rights include and whose names begin with
+  /// `prefix`.
   [[nodiscard]] std::vector<std::string> prefixes_within(std::string_view prefix) const;
   /// Whether these allow all that the others do, apart from when they end.
   [[nodiscard]] bool covers(const rights& others) const noexcept;
