@@ -17,12 +17,15 @@ import unittest
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
 from kit.beanstalk_client import Connection, PATIENCE
-from kit.program_case import ProgramCase, main
+from kit.program_case import FOLIOT as PROGRAM, ProgramCase, main
 
 FOLIOT = ["foliot-memory"]  # foliot is there too where the program was built with RocksDB
 OTHERS = ["beanstalkd-f0", "beanstalkd-F", "beanstalkd"]
+# The same server, with clients that speak HTTP, TLS or show an access token: they take part where that is compared.
+VARIANTS = ["foliot-tls", "foliot-token", "foliot-http", "foliot-http-tls", "foliot-http-token"]
 RATES = {"puts": ["1", "4"], "cycles": ["1", "4"], "pipelined-puts": ["8", "64"], "put-sizes": ["8 B", "80 KB"],
          "cycle-sizes": ["8 B", "80 KB"]}
+BOTH_SIDES = {"puts": ["4"], "cycles": ["4"]}  # of the variants
 SHORT = ["--quick", "--repetitions", "1"]
 # Of a build that is not optimised, and of a folder for tests that is no disk's.
 WARNING = r"(foliot: this program [^\n]+\n)?(foliot: '[^']+' is in memory, [^\n]+\n)?"
@@ -61,7 +64,8 @@ class ServeBenchCase(ProgramCase):
                 self.assertLessEqual(each["min"], each["median"])
                 self.assertLessEqual(each["median"], each["max"])
                 self.assertGreaterEqual(each["connections"], 1)
-                found.setdefault((each["workload"], each["contestant"]), []).append(each["column"])
+                if each["contestant"] in contestants:
+                    found.setdefault((each["workload"], each["contestant"]), []).append(each["column"])
         self.assertEqual(found, {(workload, name): each for workload, each in columns.items() for name in contestants})
 
     def served(self):
@@ -84,9 +88,11 @@ class ServeBench(ServeBenchCase):
         figures, text = self.own("--only", ",".join(RATES), told=r"(foliot: [^\n]+ is left out: [^\n]+\n)*")
         names = [each["name"] for each in figures["contestants"]]
         absent = [each["contestant"] for each in figures["absences"]]
-        self.assertEqual(sorted(names + absent), sorted(["foliot"] + FOLIOT + OTHERS))
+        self.assertEqual(sorted(names + absent), sorted(["foliot"] + FOLIOT + OTHERS + VARIANTS))
         self.assertEqual("beanstalkd" in names, shutil.which("beanstalkd") is not None)
-        self.check_rates(figures, names, RATES)
+        usual = [each for each in names if each not in VARIANTS]
+        self.check_rates(figures, usual, RATES)
+        self.check_rates(figures, [each for each in names if each in VARIANTS], BOTH_SIDES)
         for each in RATES:
             self.assertRegex(text, rf"(?m)^{each}: [^\n]* a second")
             self.assertIn(f"\n{each}: server-cpu, us/operation\n", text)
@@ -136,6 +142,38 @@ class ServeBench(ServeBenchCase):
         for each in found.values():
             self.assertEqual(each, [("resident", "MB"), ("start", "s"), ("resident-after-start", "MB"),
                                     ("start-after-kill", "s")])
+        self.assertEqual(self.folders(), [])
+
+    @unittest.skipIf(shutil.disk_usage(tempfile.gettempdir()).free < 2 << 30, "foliot refuses jobs on a nearly full disk")
+    def test_http_tls_tokens_and_another_program(self):
+        """Each variant does each workload in which it is compared; the other program is this one."""
+        figures, text = self.own("--only", "puts,cycles,batches,heartbeats,idle-polls", "--contestants",
+                                 ",".join(["foliot", "foliot-old"] + VARIANTS), "--old", PROGRAM,
+                                 told=r"(foliot: [^\n]+ is left out: [^\n]+\n)*")
+        names = [each["name"] for each in figures["contestants"]]
+        absent = [each["contestant"] for each in figures["absences"]]
+        self.assertEqual(sorted(names + absent), sorted(["foliot", "foliot-old"] + VARIANTS))
+        if absent:
+            self.skipTest("; ".join(each["reason"] for each in figures["absences"]))
+        both_sides = [each for each in names if each != "foliot"]
+        self.check_rates(figures, both_sides, BOTH_SIDES | {"batches": ["10"]})
+        found = {}
+        for each in figures["records"]:
+            found.setdefault((each["workload"], each["contestant"]), {})[each["figure"]] = each
+        for name in ["foliot"] + VARIANTS:
+            beats = found["heartbeats", name]
+            self.assertEqual(list(beats), ["cores", "beats", "connections", "gateway-cores", "gateway-beats",
+                                           "gateway-connections"])
+            self.assertEqual((beats["connections"]["median"], beats["gateway-connections"]["median"]), (100, 4))
+            self.assertEqual((beats["cores"]["unit"], beats["cores"]["keys"]), ("cores", 100))
+            self.assertGreater(beats["beats"]["median"], 0)
+            self.assertGreater(beats["gateway-cores"]["median"], 0)
+            polls = found["idle-polls", name]
+            self.assertEqual((polls["bytes"]["unit"], polls["bytes"]["polls"]), ("bytes/poll", 100))
+            self.assertEqual(polls["connections"]["median"], 100)
+        self.assertNotIn(("heartbeats", "foliot-old"), found)
+        self.assertIn("by 4 gateways in batches of 10\n", text)
+        self.assertIn("foliot-old: foliot ", text)
         self.assertEqual(self.folders(), [])
 
     def test_targets_are_those_of_what_was_measured(self):
@@ -296,6 +334,8 @@ class ServeBenchErrors(ServeBenchCase):
             "--address 'off' is no address": ["--address", "off"],
             "--contestants is for servers that the benchmark starts": ["--address", "1", "--contestants", "foliot"],
             "--folder is for servers that the benchmark starts": ["--address", "1", "--folder", "."],
+            "--old is for servers that the benchmark starts": ["--address", "1", "--old", PROGRAM],
+            "--old: '.' is no program that can be executed": ["--old", "."],
             "--tube is for the server of --address": ["--tube", "x"],
             "--tube: '-x' is no name of a tube": ["--address", "1", "--tube=-x"],
             "cannot make a folder in 'nowhere': No such file or directory": [

@@ -57,6 +57,22 @@ TEST(ServeResults, ATargetIsARatioOrAnAmountAndHasABoundOnOneSide) {
   }
 }
 
+TEST(ServeResults, ATargetMayCompareWithAnotherWorkload) {
+  serve_results all = measured();
+  serve_record batches = rate("foliot", 64, 400);
+  batches.family = "batches";
+  all.records.push_back(batches);
+  serve_target to_puts = target(64, "beanstalkd", 2);
+  to_puts.family = "batches";
+  to_puts.against_family = "puts";
+  to_puts.against_parameters = {{"connections", 1}};
+  all.targets = {to_puts};
+  const std::vector<target_outcome> found = outcomes_of(all);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_DOUBLE_EQ(found[0].measured, 2);
+  EXPECT_TRUE(found[0].reached);
+}
+
 TEST(ServeResults, ATargetWithoutBothFiguresIsLeftOut) {
   serve_results all = measured();
   all.targets = {target(64, "beanstalkd", 1), target(4, "", 1), target(1, "nobody", 1)};

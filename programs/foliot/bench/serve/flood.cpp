@@ -170,7 +170,9 @@ void add_flood(serve_workloads& to, const serve_scale& scale) {
       asked.jobs, lists.readers, lists.tubes);
   made.parameters = {{"jobs", asked.jobs}};
   made.most_repetitions = 1;
-  made.takes_part = [](const server_kind& kind) { return kind.is_foliot || kind.keeps != durability::each_change; };
+  made.takes_part = [](const server_kind& kind) {
+    return kind.is_usual() && (kind.is_foliot || kind.keeps != durability::each_change);
+  };
   made.measure_own = [asked, lists](const server_ground& ground) {
     std::vector<serve_figure> figures = measure_flood(asked, ground);
     std::ranges::move(measure_unread_lists(lists, ground), std::back_inserter(figures));

@@ -126,7 +126,9 @@ void add_lateness(serve_workloads& to, const serve_scale& scale) {
     made.title = "how late delayed jobs reach waiting workers, in milliseconds, by the jobs due a second";
     made.parameters = {{"due_per_second", rate}};
     made.most_repetitions = 1;
-    made.takes_part = [](const server_kind& kind) { return kind.is_foliot || kind.keeps != durability::each_change; };
+    made.takes_part = [](const server_kind& kind) {
+      return kind.is_usual() && (kind.is_foliot || kind.keeps != durability::each_change);
+    };
     made.measure_own = [asked](const server_ground& ground) { return measure_lateness(asked, ground); };
     to.push_back(std::move(made));
   }

@@ -6,11 +6,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "interruption.hpp"
 #include "text/failure.hpp"
@@ -21,6 +17,9 @@ namespace {
 
 constexpr std::size_t events_at_once = 256;
 constexpr std::size_t read_at_once = 64 * 1024;
+/// Each client has a buffer, so those of many clients are smaller, with room for a record of TLS.
+constexpr std::size_t read_at_once_of_many = 16 * 1024;
+constexpr std::size_t many_clients = 1000;
 constexpr std::int64_t nanoseconds_in_millisecond = 1'000'000;
 // So long at most, since a signal that comes just before the wait does not end it.
 constexpr std::int64_t longest_wait = 100;  // ms
@@ -35,30 +34,25 @@ struct load_generator::events {
   std::array<epoll_event, events_at_once> all{};
 };
 
-load_generator::load_generator(const runtime::address& server, std::size_t clients)
-    : server_(server), epoll_(new_epoll()), clients_(clients), events_(std::make_unique<events>()) {
-  if (epoll_.get() < 0) throw system_failure("wait for", server.to_string(), errno);
+load_generator::load_generator(const server_place& server, std::size_t clients)
+    : server_(server),
+      epoll_(new_epoll()),
+      read_at_once_(clients < many_clients ? read_at_once : read_at_once_of_many),
+      events_(std::make_unique<events>()) {
+  if (epoll_.get() < 0) throw system_failure("wait for", server.address.to_string(), errno);
+  clients_.reserve(clients);
   for (std::size_t i = 0; i < clients; ++i) {
-    connect_one(clients_[i]);
+    throw_if_interrupted();
+    clients_.emplace_back(server_.protocol()).socket.connect(server_);
     epoll_event wanted{};
     wanted.events = EPOLLIN;
     wanted.data.u64 = i;
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, clients_[i].socket.get(), &wanted);  // tidy: allow(seam-system) as above
+    const int socket = clients_[i].socket.descriptor();
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &wanted);  // tidy: allow(seam-system) as above
   }
 }
 
 load_generator::~load_generator() = default;
-
-void load_generator::connect_one(client_state& to) const {
-  const int family = static_cast<const sockaddr*>(server_.system().data())->sa_family;
-  to.socket = owned_descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (to.socket.get() < 0) throw system_failure("make a socket for", server_.to_string(), errno);
-  if (::connect(to.socket.get(), static_cast<const sockaddr*>(server_.system().data()), server_.system().size()) != 0) {
-    throw system_failure("connect to", server_.to_string(), errno);
-  }
-  const int on = 1;
-  if (family != AF_UNIX) ::setsockopt(to.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
 
 void load_generator::note_more(std::size_t client) {
   clients_[client].has_more = true;
@@ -68,12 +62,10 @@ void load_generator::note_more(std::size_t client) {
 void load_generator::flush_one(std::size_t client) {
   client_state& from = clients_[client];
   while (from.sent < from.unsent.size()) {
-    const ssize_t length = ::send(from.socket.get(), from.unsent.data() + from.sent, from.unsent.size() - from.sent,
-                                  MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0 && errno == EAGAIN) return watch_writes(client, true);
-    if (length < 0) throw failure(fmt::format("the server at {} has closed a connection", server_.to_string()));
-    from.sent += static_cast<std::size_t>(length);
+    const auto sent = from.socket.send(std::string_view(from.unsent).substr(from.sent));
+    if (sent.what == client_socket::outcome::would_block) return watch_writes(client, true);
+    if (sent.what == client_socket::outcome::closed) throw_closed();
+    from.sent += sent.bytes;
   }
   from.unsent.clear();
   from.sent = 0;
@@ -87,7 +79,7 @@ void load_generator::watch_writes(std::size_t client, bool wanted) {
   epoll_event change{};
   change.events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN;
   change.data.u64 = client;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, of.socket.get(), &change);  // tidy: allow(seam-system) as above
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, of.socket.descriptor(), &change);  // tidy: allow(seam-system) as above
 }
 
 std::size_t load_generator::wait(duration patience) {
@@ -104,7 +96,7 @@ std::size_t load_generator::wait(duration patience) {
     const auto time = static_cast<int>(now);
     const int ready = ::epoll_wait(epoll_.get(), all, events_at_once, time);  // tidy: allow(seam-system) as above
     if (ready > 0) return static_cast<std::size_t>(ready);
-    if (ready < 0 && errno != EINTR) throw system_failure("wait for", server_.to_string(), errno);
+    if (ready < 0 && errno != EINTR) throw system_failure("wait for", server_.address.to_string(), errno);
     left -= now;
     if (left <= 0) return 0;
   }
@@ -113,11 +105,9 @@ std::size_t load_generator::wait(duration patience) {
 std::size_t load_generator::receive(std::size_t event) {
   const std::size_t client = events_->all[event].data.u64;
   if ((events_->all[event].events & ~std::uint32_t{EPOLLOUT}) == 0) return client;
-  const std::span<char> room = clients_[client].replies.room(read_at_once);
-  const ssize_t length = ::recv(clients_[client].socket.get(), room.data(), room.size(), MSG_DONTWAIT);
-  if (length < 0 && (errno == EAGAIN || errno == EINTR)) return client;
-  if (length <= 0) throw failure(fmt::format("the server at {} has closed a connection", server_.to_string()));
-  clients_[client].replies.added(static_cast<std::size_t>(length));
+  const auto got = clients_[client].socket.receive(clients_[client].replies.room(read_at_once_));
+  if (got.what == client_socket::outcome::closed) throw_closed();
+  clients_[client].replies.added(got.bytes);
   return client;
 }
 
@@ -126,7 +116,8 @@ std::optional<reply> load_generator::next_reply(std::size_t client) {
   std::optional<reply> got = to.replies.next();
   if (!got) return got;
   if (to.awaited == 0) {
-    throw failure(fmt::format("the server at {} sent a reply to no command: '{}'", server_.to_string(), got->line));
+    throw failure(
+        fmt::format("the server at {} sent a reply to no command: '{}'", server_.address.to_string(), got->line));
   }
   --to.awaited;
   --awaited_;
@@ -138,8 +129,12 @@ void load_generator::expect(std::size_t client, std::string_view commands, std::
   finish([&](std::size_t, const reply& got) { expect_reply(got, kind, commands.substr(0, commands.find('\r'))); });
 }
 
+void load_generator::throw_closed() const {
+  throw failure(fmt::format("the server at {} has closed a connection", server_.address.to_string()));
+}
+
 void load_generator::throw_silent() const {
-  throw failure(fmt::format("the server at {} has not answered for {} s", server_.to_string(),
+  throw failure(fmt::format("the server at {} has not answered for {} s", server_.address.to_string(),
                             longest_silence.count() / (1000 * nanoseconds_in_millisecond)));
 }
 

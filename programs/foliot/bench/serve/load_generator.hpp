@@ -1,6 +1,7 @@
-// Clients of a beanstalk server, many in one thread, and a function that is called for each reply.
+// Clients of a server, many in one thread, and a function that is called for each reply. What they speak is a
+// client_protocol; their connections are in plain or under TLS.
 //
-//   load_generator clients(address, 64);
+//   load_generator clients(place, 64);
 //   for (std::size_t each = 0; each < clients.size(); ++each) clients.send(each, "use x\r\n");
 //   while (clients.awaited() > 0) clients.turn([&](std::size_t client, const reply& got) { … });
 //
@@ -21,22 +22,25 @@
 #include <vector>
 
 #include <foliot/core/duration.hpp>
-#include <foliot/runtime/net/address.hpp>
 
+#include "client_protocol.hpp"
+#include "client_socket.hpp"
 #include "owned_descriptor.hpp"
 #include "reply_scanner.hpp"
+#include "server_place.hpp"
 
 namespace foliot::program::bench {
 
 class load_generator {
  public:
   /// Connects that many clients; they are numbered from 0. Throws failure.
-  load_generator(const runtime::address& server, std::size_t clients);
+  load_generator(const server_place& server, std::size_t clients);
   ~load_generator();  // out of line, where `events` is complete
   load_generator(const load_generator&) = delete;
   load_generator& operator=(const load_generator&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return clients_.size(); }
+  [[nodiscard]] const client_protocol& protocol() const noexcept { return server_.protocol(); }
 
   /// The client sends these bytes at the end of this turn, or at the beginning of the next one. They are `commands`
   /// whole commands, each of which gets one reply.
@@ -46,6 +50,7 @@ class load_generator {
     awaited_ += commands;
     if (!clients_[client].has_more) note_more(client);
   }
+  void send(std::size_t client, const commands& what) { send(client, what.bytes, what.count); }
   /// How many replies have not come yet: of all clients, and of one.
   [[nodiscard]] std::size_t awaited() const noexcept { return awaited_; }
   [[nodiscard]] std::size_t awaited(std::size_t client) const noexcept { return clients_[client].awaited; }
@@ -86,29 +91,32 @@ class load_generator {
 
  private:
   struct client_state {
-    owned_descriptor socket{};
+    explicit client_state(const client_protocol& speaks) noexcept : replies(speaks) {}
+
+    client_socket socket{};
     bool has_more = false;        // is in with_more_, or is flushed at the end of the turn
     bool wants_to_write = false;  // epoll reports when the socket takes more
     std::string unsent{};
     std::size_t sent = 0;  // of unsent
     std::size_t awaited = 0;
-    reply_scanner replies{};
+    reply_scanner replies;
   };
   struct events;
 
   void note_more(std::size_t client);
+  [[noreturn]] void throw_closed() const;
   void flush_one(std::size_t client);
   void watch_writes(std::size_t client, bool wanted);
   [[nodiscard]] std::size_t wait(duration patience);
   [[nodiscard]] std::size_t receive(std::size_t event);
   [[nodiscard]] std::optional<reply> next_reply(std::size_t client);
-  void connect_one(client_state& to) const;
 
-  runtime::address server_;
+  const server_place server_;
   owned_descriptor epoll_;
   std::vector<client_state> clients_;
   std::vector<std::size_t> with_more_;
   std::size_t awaited_ = 0;
+  std::size_t read_at_once_;
   std::unique_ptr<events> events_;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "bench/report/report.hpp"
 #include "bench/workloads/quick_random.hpp"
+#include "client_socket.hpp"
 #include "interruption.hpp"
 #include "load_generator.hpp"
 #include "report.hpp"
@@ -35,8 +37,12 @@ struct contender {
 };
 
 /// Why a server of this kind cannot be started; nothing if it can.
-std::optional<std::string> absence_of(const server_kind& kind) {
+std::optional<std::string> absence_of(const server_kind& kind, const std::filesystem::path& old) {
   if (!kind.is_foliot && !program_of(kind)) return "beanstalkd is not installed (Debian: beanstalkd)";
+  if (kind.is_old && !program_of(kind, old)) return "name the program of another version with --old";
+  if ((kind.has_tls || kind.has_token) && !has_tls()) {
+    return "OpenSSL was not installed when this program was built (Debian: libssl-dev)";
+  }
 #ifndef FOLIOT_HAS_EMBEDDED_STORE
   if (kind.is_foliot && kind.keeps != durability::none) {
     return "RocksDB was not installed when this program was built (Debian: librocksdb-dev)";
@@ -142,13 +148,15 @@ class serve_run {
     for (const server_kind& each : server_kinds) {
       const bool named = std::ranges::find(options_.contestants, &each) != options_.contestants.end();
       if (!named && !options_.contestants.empty()) continue;
-      if (const auto reason = absence_of(each)) {
+      if (each.is_old && !named && options_.old_program.empty()) continue;  // nobody has asked for one
+      if (const auto reason = absence_of(each, options_.old_program)) {
         all_.left_out.push_back({.name = std::string(each.name), .reason = *reason});
         continue;
       }
       contenders_.push_back({.name = std::string(each.name), .kind = &each});
-      all_.contestants.push_back(
-          {.name = std::string(each.name), .version = version_of(each), .remark = std::string(each.remark)});
+      all_.contestants.push_back({.name = std::string(each.name),
+                                  .version = version_of(each, options_.old_program),
+                                  .remark = std::string(each.remark)});
     }
     if (contenders_.empty()) {
       throw failure(fmt::format("nothing can be measured: {}", all_.left_out.front().reason));
@@ -172,17 +180,18 @@ class serve_run {
   }
 
   [[nodiscard]] std::vector<serve_figure> measure_given(const serve_workload& workload) const {
-    return workload.measure({.address = *options_.address, .tube = options_.tube});
+    const server_place place(*options_.address);
+    return workload.measure({.place = place, .tube = options_.tube});
   }
 
   [[nodiscard]] std::vector<serve_figure> measure_started(const serve_workload& workload,
                                                           const server_kind& kind) const {
     const temporary_folder folder(options_.folder);
-    const server_settings settings{.way = options_.way};
+    const server_settings settings{.way = options_.way, .old_program = options_.old_program};
     if (workload.measure_own) return workload.measure_own({kind, folder.path(), settings});
     server_process server(kind, folder.path(), settings);
     try {
-      return workload.measure({.address = server.address(), .tube = options_.tube, .process = &server});
+      return workload.measure({.place = server.place(), .tube = options_.tube, .process = &server});
     } catch (const interrupted&) {
       throw;
     } catch (const failure&) {

@@ -23,6 +23,7 @@ struct serve_bench_arguments {
   std::string folder = bench::serve_bench_options{}.folder;
   std::string seconds = "1";
   std::string repetitions = std::to_string(bench::serve_bench_options{}.repetitions);
+  std::string old_program;
   std::string json;
   std::string report;
   bool local = false;
@@ -33,7 +34,7 @@ struct serve_bench_arguments {
 /// Throws failure if the options given contradict each other.
 void check(const CLI::App& line) {
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
-  for (const char* const own : {"--contestants", "--folder", "--unix"}) {
+  for (const char* const own : {"--contestants", "--folder", "--unix", "--old"}) {
     if (given("--address") && given(own)) {
       throw failure(fmt::format("{} is for servers that the benchmark starts: leave it out with --address", own));
     }
@@ -51,6 +52,7 @@ bench::serve_bench_options read(const serve_bench_arguments& all, const CLI::App
   if (given("--address")) options.address = bench::parse_server_address(all.address);
   options.tube = bench::parse_tube(all.tube);
   options.folder = all.folder;
+  if (given("--old")) options.old_program = bench::parse_old_program(all.old_program);
   options.way = all.local ? bench::transport::local : bench::transport::tcp;
   options.scale = {.length = bench::parse_seconds(all.seconds), .quick = all.quick, .full = all.full};
   options.repetitions = bench::parse_repetitions(all.repetitions);
@@ -80,6 +82,9 @@ CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
   line->add_option("--contestants", all->contestants, "Only these servers:\n" + joined(server_names()))
       ->type_name("NAMES")
       ->delimiter(',');
+  line->add_option("--old", all->old_program,
+                   "The program of another version, which takes part as\nfoliot-old: what is as quick as before?")
+      ->type_name("PATH");
   line->add_option("--address", all->address,
                    "Measure the server that runs there instead, such as\nlocalhost:11300 or unix:PATH")
       ->type_name("ADDRESS");

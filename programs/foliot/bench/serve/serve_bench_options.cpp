@@ -4,10 +4,12 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "text/address_text.hpp"
 #include "text/failure.hpp"
@@ -43,6 +45,11 @@ std::vector<const server_kind*> parse_servers(const std::vector<std::string>& na
     if (std::ranges::find(found, known) == found.end()) found.push_back(known);
   }
   return found;
+}
+
+std::string parse_old_program(const std::string& path) {
+  if (::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path)) return path;
+  throw failure(fmt::format("--old: '{}' is no program that can be executed", path));
 }
 
 runtime::address parse_server_address(const std::string& text) { return find_server("--address", text); }

@@ -25,6 +25,7 @@ struct serve_bench_options {
   std::optional<runtime::address> address{};      ///< of a server that the user has started, which is then measured
   std::string tube = "foliot-bench";              ///< for a server at `address`: one that nothing else uses
   std::string folder = "/var/tmp";                ///< in which the data of the servers are, while they are measured
+  std::string old_program{};                      ///< that of the contestant foliot-old; empty: it does not take part
   transport way = transport::tcp;
   serve_scale scale{};
   int repetitions = 3;
@@ -37,6 +38,8 @@ struct serve_bench_options {
 
 /// Throws failure for a name that is no family's.
 [[nodiscard]] std::vector<std::string> parse_serve_families(const std::vector<std::string>& names);
+/// The path of a program that can be executed. Throws failure.
+[[nodiscard]] std::string parse_old_program(const std::string& path);
 /// The servers of these names, each once. Throws failure.
 [[nodiscard]] std::vector<const server_kind*> parse_servers(const std::vector<std::string>& names);
 /// ADDRESS:PORT, NAME:PORT, a port alone on 127.0.0.1, or unix:PATH. Throws failure.

@@ -1,6 +1,8 @@
 #include "serve_target.hpp"
 
 #include "flood.hpp"
+#include "heartbeats.hpp"
+#include "idle_polls.hpp"
 #include "lateness.hpp"
 #include "serve_results.hpp"
 #include "stored_jobs.hpp"
@@ -11,6 +13,9 @@ namespace foliot::program::bench {
 serve_targets all_serve_targets() {
   serve_targets all;
   add_throughput_targets(all);
+  add_batches_targets(all);
+  add_heartbeats_targets(all);
+  add_idle_polls_targets(all);
   add_lateness_targets(all);
   add_flood_targets(all);
   add_stored_jobs_targets(all);
@@ -24,7 +29,10 @@ std::vector<target_outcome> outcomes_of(const serve_results& all) {
     if (own == nullptr) continue;
     double measured = own->amount.median;
     if (!each.against.empty()) {
-      const serve_record* const other = all.find(each.family, each.parameters, each.against, each.figure);
+      const bool is_same = each.against_family.empty();
+      const serve_record* const other =
+          all.find(is_same ? each.family : each.against_family, is_same ? each.parameters : each.against_parameters,
+                   each.against, each.figure);
       if (other == nullptr || other->amount.median <= 0) continue;
       measured /= other->amount.median;
     }

@@ -17,8 +17,11 @@ struct serve_target {
   std::string figure{};
   std::string contestant{};
   std::string against{};  ///< the server that `contestant` is compared with; empty: the amount itself counts
-  double bound = 1;       ///< of the ratio contestant / against, or of the amount
-  bool at_least = true;   ///< else at most
+  /// The workload in which `against` was measured; empty: the same.
+  std::string against_family{};
+  std::vector<std::pair<std::string, std::uint64_t>> against_parameters{};
+  double bound = 1;      ///< of the ratio contestant / against, or of the amount
+  bool at_least = true;  ///< else at most
 };
 
 using serve_targets = std::vector<serve_target>;

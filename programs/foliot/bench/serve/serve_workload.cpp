@@ -1,6 +1,8 @@
 #include "serve_workload.hpp"
 
 #include "flood.hpp"
+#include "heartbeats.hpp"
+#include "idle_polls.hpp"
 #include "lateness.hpp"
 #include "stored_jobs.hpp"
 #include "throughput.hpp"
@@ -10,6 +12,9 @@ namespace foliot::program::bench {
 serve_workloads all_serve_workloads(const serve_scale& scale) {
   serve_workloads all;
   add_throughput(all, scale);
+  add_batches(all, scale);
+  add_heartbeats(all, scale);
+  add_idle_polls(all, scale);
   add_lateness(all, scale);
   add_flood(all, scale);
   add_stored_jobs(all, scale);

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <foliot/core/duration.hpp>
-#include <foliot/runtime/net/address.hpp>
 
 #include "server_kind.hpp"
+#include "server_place.hpp"
 #include "server_process.hpp"
 
 namespace foliot::program::bench {
@@ -37,9 +37,9 @@ struct serve_scale {
   bool full = false;   ///< also the counts that take long, such as ten million jobs
 };
 
-/// A server that runs, for a workload that needs no more than its address.
+/// A server that runs, for a workload that needs no more than its place.
 struct server_under_load {
-  const runtime::address& address;
+  const server_place& place;
   const std::string& tube;    ///< the workload's own, and empty
   server_process* process{};  ///< null if the user started the server
 };

@@ -33,36 +33,54 @@ const server_kind* find_server_kind(std::string_view name) noexcept {
   return known == server_kinds.end() ? nullptr : &*known;
 }
 
-std::optional<std::filesystem::path> program_of(const server_kind& kind) {
+std::optional<std::filesystem::path> program_of(const server_kind& kind, const std::filesystem::path& old) {
   if (!kind.is_foliot) return find_in_path("beanstalkd");
+  if (kind.is_old) return old.empty() ? std::nullopt : std::optional(std::filesystem::absolute(old));
   std::error_code error;
   std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? std::nullopt : std::optional(std::move(own));
 }
 
-std::string version_of(const server_kind& kind) {
-  if (kind.is_foliot) return "foliot " FOLIOT_VERSION;
-  const auto program = program_of(kind);
+std::string version_of(const server_kind& kind, const std::filesystem::path& old) {
+  if (kind.is_foliot && !kind.is_old) return "foliot " FOLIOT_VERSION;
+  const auto program = program_of(kind, old);
   if (!program) return {};
-  std::string said = run_child({.words = {program->string(), "-v"}}, std::chrono::seconds(60)).output;
+  const std::string option = kind.is_foliot ? "--version" : "-v";
+  std::string said = run_child({.words = {program->string(), option}}, std::chrono::seconds(60)).output;
   said.erase(std::min(said.find('\n'), said.size()));
   return said;
 }
 
-std::vector<std::string> command_of(const server_kind& kind, const std::string& address,
-                                    const std::filesystem::path& data, std::size_t max_body) {
-  const std::string program = program_of(kind).value().string();
-  const std::string body = std::to_string(max_body);
-  if (kind.is_foliot) {
-    std::vector<std::string> words{program, "serve", "--quiet", "--max-job-size", body, "--beanstalk", address};
-    if (kind.keeps == durability::none) {
-      words.emplace_back("--memory");
-    } else {
-      words.insert(words.end(), {"--sync", "always", "--data", data.string()});
-    }
-    return words;
+namespace {
+
+std::vector<std::string> foliot_command(const server_kind& kind, const server_arguments& given) {
+  std::vector<std::string> words{given.program.string(), "serve", "--quiet", "--max-job-size",
+                                 std::to_string(given.max_body)};
+  if (kind.speaks == spoken_protocol::http) {
+    words.insert(words.end(), {"--http", given.address, "--beanstalk", "unix:" + given.control().string()});
+  } else {
+    words.insert(words.end(), {"--beanstalk", given.address});
+    if (!kind.is_old) words.insert(words.end(), {"--http", "off"});  // an old one may have no such option
   }
-  std::vector<std::string> words{program, "-z", body};
+  if (given.connections > 0) words.insert(words.end(), {"--max-connections", std::to_string(given.connections)});
+  if (kind.has_tls) {
+    words.insert(words.end(), {"--tls-certificate", given.certificate().string(), "--tls-key", given.key().string()});
+  }
+  if (kind.has_token) words.insert(words.end(), {"--tokens", given.tokens().string()});
+  if (kind.keeps == durability::none) {
+    words.emplace_back("--memory");
+  } else {
+    words.insert(words.end(), {"--sync", "always", "--data", given.data().string()});
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> command_of(const server_kind& kind, const server_arguments& given) {
+  if (kind.is_foliot) return foliot_command(kind, given);
+  std::vector<std::string> words{given.program.string(), "-z", std::to_string(given.max_body)};
+  const std::string& address = given.address;
   const std::size_t colon = address.rfind(':');
   if (address.starts_with("unix:")) {
     words.insert(words.end(), {"-l", address});
@@ -70,7 +88,7 @@ std::vector<std::string> command_of(const server_kind& kind, const std::string& 
     words.insert(words.end(), {"-l", address.substr(0, colon), "-p", address.substr(colon + 1)});
   }
   if (kind.keeps == durability::none) return words;
-  words.insert(words.end(), {"-b", data.string(), kind.keeps == durability::unsynced ? "-F" : "-f0"});
+  words.insert(words.end(), {"-b", given.data().string(), kind.keeps == durability::unsynced ? "-F" : "-f0"});
   return words;
 }
 

@@ -21,11 +21,22 @@ enum class durability : std::uint8_t {
   none,         ///< jobs are in memory only
 };
 
+enum class spoken_protocol : std::uint8_t { beanstalk, http };
+
 struct server_kind {
   std::string_view name;
   bool is_foliot = false;
   durability keeps = durability::none;
   std::string_view remark;
+  spoken_protocol speaks = spoken_protocol::beanstalk;
+  bool has_tls = false;
+  bool has_token = false;  ///< its clients show an access token
+  bool is_old = false;     ///< the program of another version, which --old names
+
+  /// Whether its clients speak the beanstalk protocol as they always did. The others take part where that is compared.
+  [[nodiscard]] constexpr bool is_usual() const noexcept {
+    return speaks == spoken_protocol::beanstalk && !has_tls && !has_token && !is_old;
+  }
 };
 
 inline constexpr std::array server_kinds = {
@@ -34,19 +45,68 @@ inline constexpr std::array server_kinds = {
     server_kind{"beanstalkd-f0", false, durability::each_change, "beanstalkd -b DIR -f0: each change is synced"},
     server_kind{"beanstalkd-F", false, durability::unsynced, "beanstalkd -b DIR -F: a log that is never synced"},
     server_kind{"beanstalkd", false, durability::none, "beanstalkd: no log"},
+    server_kind{.name = "foliot-tls",
+                .is_foliot = true,
+                .keeps = durability::each_change,
+                .remark = "as foliot, under TLS",
+                .has_tls = true},
+    server_kind{.name = "foliot-token",
+                .is_foliot = true,
+                .keeps = durability::each_change,
+                .remark = "as foliot, with access tokens",
+                .has_token = true},
+    server_kind{.name = "foliot-http",
+                .is_foliot = true,
+                .keeps = durability::each_change,
+                .remark = "as foliot, by HTTP",
+                .speaks = spoken_protocol::http},
+    server_kind{.name = "foliot-http-tls",
+                .is_foliot = true,
+                .keeps = durability::each_change,
+                .remark = "as foliot, by HTTP under TLS",
+                .speaks = spoken_protocol::http,
+                .has_tls = true},
+    server_kind{.name = "foliot-http-token",
+                .is_foliot = true,
+                .keeps = durability::each_change,
+                .remark = "as foliot, by HTTP with access tokens",
+                .speaks = spoken_protocol::http,
+                .has_token = true},
+    server_kind{.name = "foliot-old",
+                .is_foliot = true,
+                .keeps = durability::each_change,
+                .remark = "as foliot, the program of --old",
+                .is_old = true},
+};
+
+/// What a server gets on its command line.
+struct server_arguments {
+  std::string address{};            ///< where its clients connect: unix:PATH or 127.0.0.1:PORT
+  std::filesystem::path folder{};   ///< with its data, and with what server_kind says of TLS and tokens
+  std::size_t max_body = 0;         ///< bytes of a job
+  std::size_t connections = 0;      ///< 0: as many as it allows by itself
+  std::filesystem::path program{};  ///< as program_of() has found it
+
+  [[nodiscard]] std::filesystem::path data() const { return folder / "data"; }
+  [[nodiscard]] std::filesystem::path certificate() const { return folder / "certificate.pem"; }
+  [[nodiscard]] std::filesystem::path key() const { return folder / "key.pem"; }
+  [[nodiscard]] std::filesystem::path tokens() const { return folder / "tokens"; }
+  /// The socket at which a server that is measured by HTTP listens for clients of the beanstalk protocol: whether it
+  /// runs is asked there.
+  [[nodiscard]] std::filesystem::path control() const { return folder / "control"; }
 };
 
 /// Null if there is none of this name.
 [[nodiscard]] const server_kind* find_server_kind(std::string_view name) noexcept;
 
-/// The program of these servers: this one, or beanstalkd in one of the folders of $PATH; nothing if it is not there.
-[[nodiscard]] std::optional<std::filesystem::path> program_of(const server_kind& kind);
-/// What `beanstalkd -v` prints, or foliot and its version. Empty if the program does not run.
-[[nodiscard]] std::string version_of(const server_kind& kind);
+/// The program of these servers: this one, that of --old, or beanstalkd in one of the folders of $PATH; nothing if it
+/// is not there.
+[[nodiscard]] std::optional<std::filesystem::path> program_of(const server_kind& kind,
+                                                              const std::filesystem::path& old = {});
+/// What the program prints for its version. Empty if the program does not run.
+[[nodiscard]] std::string version_of(const server_kind& kind, const std::filesystem::path& old = {});
 
-/// The words of its command line. `address` is unix:PATH or 127.0.0.1:PORT; `data` is a folder that exists, of a server
-/// that has one; bodies have up to `max_body` bytes. Precondition: program_of() has found its program.
-[[nodiscard]] std::vector<std::string> command_of(const server_kind& kind, const std::string& address,
-                                                  const std::filesystem::path& data, std::size_t max_body);
+/// The words of its command line.
+[[nodiscard]] std::vector<std::string> command_of(const server_kind& kind, const server_arguments& given);
 
 }  // namespace foliot::program::bench

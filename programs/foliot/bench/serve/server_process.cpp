@@ -16,15 +16,19 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/note.hpp>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "beanstalk_protocol.hpp"
+#include "http_protocol.hpp"
 #include "interruption.hpp"
+#include "load_generator.hpp"
 #include "owned_descriptor.hpp"
-#include "reply_scanner.hpp"
+#include "server/access/access_token.hpp"
+#include "server/access/rights.hpp"
+#include "server/access/token_file.hpp"
 #include "statistics_reply.hpp"
 #include "text/failure.hpp"
 
@@ -95,10 +99,15 @@ std::string contents(const std::filesystem::path& file) {
 server_process::server_process(const server_kind& kind, const std::filesystem::path& folder,
                                const server_settings& settings)
     : kind_(kind), folder_(folder), settings_(settings) {
-  std::filesystem::create_directories(folder_ / "data");
+  given_ = {.folder = folder,
+            .max_body = settings.max_body,
+            .connections = settings.connections,
+            .program = program_of(kind, settings.old_program).value()};
+  std::filesystem::create_directories(given_.data());
   try {
+    make_files();
     for (int tries = 1;; ++tries) {
-      address_ = choose_address();
+      choose_place();
       if (try_start()) return;
       if (settings_.way == transport::local || tries == most_ports) throw_ended();
     }
@@ -110,18 +119,49 @@ server_process::server_process(const server_kind& kind, const std::filesystem::p
 
 server_process::~server_process() { kill(); }
 
-runtime::address server_process::choose_address() const {
-  if (settings_.way == transport::tcp) return runtime::address::loopback(free_port());
-  const std::string path = (folder_ / "socket").string();
-  const auto at = runtime::address::parse("unix:" + path);
-  if (!at) throw failure(fmt::format("'{}' is too long for a socket's path: name a folder with a short path", path));
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);  // of a server that was killed
-  return *at;
+void server_process::make_files() {
+  if (kind_.has_tls) {
+    make_certificate(given_.certificate(), given_.key());
+    tls_ = std::make_shared<const tls_client>(given_.certificate());
+  }
+  if (!kind_.has_token) return;
+  token_ = access_token::make();
+  const access_token made = access_token::parse(token_).value();
+  const auto all = std::make_shared<const rights>(std::string(made.id()), "the benchmark", scope_set::all(),
+                                                  std::vector<std::string>{""}, instant::never(), made.digest());
+  std::ofstream file(given_.tokens(), std::ios::binary);
+  file << text_of({.what = access_entry::kind::token, .given = all});
+  file.close();
+  if (!file) throw system_failure("write", given_.tokens().string(), errno);
+  std::filesystem::permissions(given_.tokens(),
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+void server_process::choose_place() {
+  const auto local = [](const std::filesystem::path& path) {
+    const auto at = runtime::address::parse("unix:" + path.string());
+    if (!at) {
+      throw failure(
+          fmt::format("'{}' is too long for a socket's path: name a folder with a short path", path.string()));
+    }
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);  // of a server that was killed
+    return *at;
+  };
+  const runtime::address at =
+      settings_.way == transport::tcp ? runtime::address::loopback(free_port()) : local(folder_ / "socket");
+  const auto beanstalk = std::make_shared<const beanstalk_protocol>(token_);
+  if (kind_.speaks == spoken_protocol::http) {
+    place_ = {at, std::make_shared<const http_protocol>(token_), tls_};
+    control_ = {local(given_.control()), beanstalk, tls_};
+  } else {
+    place_ = control_ = {at, beanstalk, tls_};
+  }
+  given_.address = at.to_string();
 }
 
 bool server_process::try_start() {
-  std::vector<std::string> words = command_of(kind_, address_.to_string(), folder_ / "data", settings_.max_body);
+  std::vector<std::string> words = command_of(kind_, given_);
   std::vector<char*> pointers;
   for (std::string& each : words) pointers.push_back(each.data());
   pointers.push_back(nullptr);
@@ -148,22 +188,22 @@ bool server_process::try_start() {
 
 /// Whether a server answers, and it is this one: `stats` has the number of its process.
 bool server_process::answers() const {
-  const auto* const at = static_cast<const sockaddr*>(address_.system().data());
-  const owned_descriptor probe(::socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(probe.get(), at, address_.system().size()) != 0) return false;
-  constexpr std::string_view command = "stats\r\n";
-  if (::send(probe.get(), command.data(), command.size(), MSG_NOSIGNAL) < 0) return false;
-  reply_scanner scanner;
-  for (;;) {
-    if (const auto got = scanner.next()) {
-      return number_in(got->body, "pid") == static_cast<std::uint64_t>(child_);
+  try {
+    load_generator probe(control_, 1);
+    for (const opening& each : beanstalk_protocol(token_).sign_in()) probe.send(0, each.bytes);
+    probe.send(0, "stats\r\n");
+    std::uint64_t process = 0;
+    while (probe.awaited() > 0) {
+      const auto note = [&process](std::size_t, const reply& got) {
+        if (got.kind == reply_kind::ok) process = number_in(got.body, "pid");
+      };
+      if (!probe.turn(note, 100ms)) return false;
     }
-    pollfd wanted{probe.get(), POLLIN, 0};
-    if (::poll(&wanted, 1, 100) <= 0) return false;
-    const auto room = scanner.room(4096);
-    const ssize_t length = ::recv(probe.get(), room.data(), room.size(), 0);
-    if (length <= 0) return false;
-    scanner.added(static_cast<std::size_t>(length));
+    return process == static_cast<std::uint64_t>(child_);
+  } catch (const interrupted&) {
+    throw;
+  } catch (const failure&) {  // it does not listen yet, or has ended
+    return false;
   }
 }
 

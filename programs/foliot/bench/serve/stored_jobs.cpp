@@ -85,7 +85,8 @@ void add_stored_jobs(serve_workloads& to, const serve_scale& scale) {
     made.parameters = {{"jobs", jobs}};
     made.most_repetitions = 1;
     made.takes_part = [](const server_kind& kind) {
-      return kind.keeps == durability::unsynced || (kind.is_foliot && kind.keeps != durability::none);
+      return kind.is_usual() &&
+             (kind.keeps == durability::unsynced || (kind.is_foliot && kind.keeps != durability::none));
     };
     made.measure_own = [jobs](const server_ground& ground) { return measure_stored_jobs(jobs, ground); };
     to.push_back(std::move(made));

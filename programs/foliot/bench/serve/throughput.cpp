@@ -23,6 +23,8 @@ namespace {
 constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
 constexpr std::int64_t warm_up_share = 5;
 constexpr std::size_t usual_body = 100;
+constexpr std::size_t usual_connections = 64;
+constexpr std::size_t usual_batch = 100;
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
@@ -37,10 +39,11 @@ struct mark {
 class load_run {
  public:
   load_run(const load& asked, const server_under_load& server)
-      : asked_(asked), server_(server), clients_(server.address, asked.connections) {
-    put_ = fmt::format("put 0 0 600 {}\r\n", asked.body);
-    put_.append(asked.body, 'x');
-    put_ += "\r\n";
+      : asked_(asked), server_(server), clients_(server.place, asked.connections) {
+    const client_protocol& of = clients_.protocol();
+    put_ = asked.batch == 1 ? of.put(server.tube, asked.body) : of.put_many(server.tube, asked.batch, asked.body);
+    reserve_ = of.reserve(server.tube);
+    puts_of_a_reply_ = asked.batch / put_.count;
     for (std::size_t each = 0; each < clients_.size(); ++each) enter_tube(clients_, each, server.tube);
   }
 
@@ -48,9 +51,10 @@ class load_run {
     for (std::size_t each = 0; each < clients_.size(); ++each) {
       for (std::size_t i = 0; i < asked_.in_flight; ++i) put(each);
     }
-    const std::uint64_t most = asked_.shape == load_shape::cycles
-                                   ? UINT64_MAX
-                                   : std::max<std::uint64_t>(most_bytes / asked_.body, 2 * asked_.connections);
+    const std::uint64_t most =
+        asked_.shape == load_shape::cycles
+            ? UINT64_MAX
+            : std::max<std::uint64_t>(most_bytes / asked_.body, 2 * asked_.batch * asked_.connections);
     run_until(now() + length / warm_up_share, most / warm_up_share);
     const mark first = mark_now();
     run_until(first.when + length, most);
@@ -64,24 +68,19 @@ class load_run {
   void put(std::size_t client) { clients_.send(client, put_); }
 
   void go_on(std::size_t client, const reply& got) {
+    const bool is_cycle = asked_.shape == load_shape::cycles;
     switch (got.kind) {
       case reply_kind::inserted:
-        if (asked_.shape == load_shape::cycles) return clients_.send(client, "reserve\r\n");
+        if (is_cycle) return clients_.send(client, reserve_);
         break;
-      case reply_kind::reserved: return delete_job(client, got.number);
+      case reply_kind::ok: break;  // of a batch
+      case reply_kind::reserved: return clients_.send(client, clients_.protocol().finish(got));
       case reply_kind::deleted: break;
-      default: throw_unexpected(got, asked_.shape == load_shape::puts ? "put" : "put, reserve or delete");
+      default: throw_unexpected(got, is_cycle ? "put, reserve or delete" : "put");
     }
-    ++operations_;
-    if (running_) put(client);
-  }
-
-  void delete_job(std::size_t client, std::uint64_t id) {
-    std::array<char, 40> command{'d', 'e', 'l', 'e', 't', 'e', ' '};
-    char* const end = std::to_chars(command.data() + 7, command.data() + command.size() - 2, id).ptr;
-    end[0] = '\r';
-    end[1] = '\n';
-    clients_.send(client, {command.data(), end + 2});
+    operations_ += is_cycle ? 1 : puts_of_a_reply_;
+    // The replies to a batch that was sent as several commands come together: the last one counts.
+    if (running_ && (asked_.batch == 1 || clients_.awaited(client) == 0)) put(client);
   }
 
   /// At least one operation ends meanwhile.
@@ -114,7 +113,9 @@ class load_run {
   const load asked_;
   const server_under_load& server_;
   load_generator clients_;
-  std::string put_;
+  commands put_;
+  commands reserve_;
+  std::uint64_t puts_of_a_reply_ = 1;
   std::uint64_t operations_ = 0;
   bool running_ = true;
 };
@@ -129,11 +130,14 @@ struct column_of {
   std::string head;
 };
 
-void add_load(serve_workloads& to, const serve_scale& scale, const load& asked, column_of where) {
+/// `of_all`: whether servers take part of which clients do not speak the beanstalk protocol as usual.
+void add_load(serve_workloads& to, const serve_scale& scale, const load& asked, column_of where, bool of_all = false) {
   serve_workload made;
   made.family = std::move(where.family);
   made.title = std::move(where.title);
   made.parameters = {{"connections", asked.connections}, {"in_flight", asked.in_flight}, {"body", asked.body}};
+  if (asked.batch > 1) made.parameters.push_back({"batch", asked.batch});
+  if (!of_all) made.takes_part = [](const server_kind& kind) { return kind.is_usual(); };
   made.measure = [asked, length = scale.length, head = std::move(where.head)](const server_under_load& server) {
     std::vector<serve_figure> figures = measure_load(asked, length, server);
     for (serve_figure& each : figures) {
@@ -148,23 +152,22 @@ void add_load(serve_workloads& to, const serve_scale& scale, const load& asked, 
 
 std::vector<serve_figure> measure_load(const load& asked, duration length, const server_under_load& server) {
   if (server.process != nullptr) return load_run(asked, server).measure(length);
-  check_empty(server.address, server.tube);
+  check_empty(server.place.address, server.tube);
   std::vector<serve_figure> figures;
   try {
     figures = load_run(asked, server).measure(length);
   } catch (...) {
     try {
-      empty_tube(server.address, server.tube);
+      empty_tube(server.place.address, server.tube);
     } catch (const failure&) {  // the first failure says more
     }
     throw;
   }
-  empty_tube(server.address, server.tube);
+  empty_tube(server.place.address, server.tube);
   return figures;
 }
 
 void add_throughput(serve_workloads& to, const serve_scale& scale) {
-  constexpr std::size_t usual_connections = 64;
   const std::vector<std::size_t> connections =
       scale.quick ? std::vector<std::size_t>{1, 4} : std::vector<std::size_t>{1, 4, 16, 64, 256};
   const std::vector<std::size_t> bodies =
@@ -177,7 +180,8 @@ void add_throughput(serve_workloads& to, const serve_scale& scale) {
                {puts ? "puts" : "cycles",
                 fmt::format("{} a second, bodies of {} bytes, by the number of connections",
                             puts ? "puts" : "cycles of put, reserve and delete", usual_body),
-                std::to_string(each)});
+                std::to_string(each)},
+               each == many);
     }
   }
   for (const std::size_t in_flight : {std::size_t{8}, std::size_t{64}}) {
@@ -200,6 +204,8 @@ void add_throughput(serve_workloads& to, const serve_scale& scale) {
 }
 
 void add_throughput_targets(serve_targets& to) {
+  constexpr double two_thirds = 2.0 / 3;
+  constexpr double as_quick = 0.95;  // what a run can tell from nothing
   const auto add = [&to](std::string what, const char* family, std::uint64_t connections, std::uint64_t in_flight,
                          const char* contestant, const char* against, double bound) {
     to.push_back({.what = std::move(what),
@@ -222,6 +228,47 @@ void add_throughput_targets(serve_targets& to) {
   add("puts, 64 connections", "puts", 64, 1, "foliot-memory", "beanstalkd", 1);
   add("cycles, 64 connections", "cycles", 64, 1, "foliot-memory", "beanstalkd", 1);
   add("puts, 4 connections, 64 in flight", "pipelined-puts", 4, 64, "foliot-memory", "beanstalkd", 1);
+  for (const char* const shape : {"puts", "cycles"}) {
+    const std::string what = fmt::format("{}, 64 connections", shape);
+    add(what, shape, 64, 1, "foliot", "foliot-old", as_quick);
+    add(what, shape, 64, 1, "foliot-tls", "foliot", two_thirds);
+    add(what, shape, 64, 1, "foliot-token", "foliot", as_quick);
+    add(what, shape, 64, 1, "foliot-http-tls", "foliot-http", two_thirds);
+    add(what, shape, 64, 1, "foliot-http-token", "foliot-http", as_quick);
+  }
+  add("puts, 64 connections", "puts", 64, 1, "foliot-http", "foliot", 0.5);
+}
+
+void add_batches(serve_workloads& to, const serve_scale& scale) {
+  const std::size_t connections = scale.quick ? 4 : usual_connections;
+  const std::size_t batch = scale.quick ? 10 : usual_batch;
+  const load asked{.connections = connections, .batch = batch};
+  add_load(
+      to, scale, asked,
+      {"batches",
+       fmt::format("puts a second, bodies of {} bytes, {} connections, each of which sends {} puts at once: by HTTP "
+                   "one request",
+                   usual_body, connections, batch),
+       std::to_string(batch)},
+      true);
+  to.back().takes_part = [](const server_kind& kind) {
+    return kind.is_foliot && kind.keeps == durability::each_change;
+  };
+}
+
+void add_batches_targets(serve_targets& to) {
+  to.push_back({.what = "batches of 100, against single puts",
+                .family = "batches",
+                .parameters = {{"connections", usual_connections},
+                               {"in_flight", 1},
+                               {"body", usual_body},
+                               {"batch", usual_batch}},
+                .figure = "rate",
+                .contestant = "foliot-http",
+                .against = "foliot-old",
+                .against_family = "puts",
+                .against_parameters = {{"connections", usual_connections}, {"in_flight", 1}, {"body", usual_body}},
+                .bound = 2});
 }
 
 }  // namespace foliot::program::bench

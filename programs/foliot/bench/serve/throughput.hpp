@@ -1,5 +1,5 @@
 // How many commands a server answers in a second: puts, and cycles of put, reserve and delete, from one connection to
-// many, with bodies of several sizes, and with several puts in flight on a connection.
+// many, with bodies of several sizes, with several puts in flight on a connection, and with many puts in a batch.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -25,6 +25,7 @@ struct load {
   std::size_t connections = 1;
   std::size_t in_flight = 1;  ///< puts of a connection that are not answered yet; 1 for cycles
   std::size_t body = 100;     ///< bytes
+  std::size_t batch = 1;      ///< puts that are sent at once, and count as one in flight; 1 for cycles
 };
 
 /// Loads the server for a fifth of `length`, then measures for `length`, or until some hundred megabytes were put.
@@ -35,5 +36,8 @@ struct load {
 void add_throughput(serve_workloads& to, const serve_scale& scale);
 /// The targets of these workloads.
 void add_throughput_targets(serve_targets& to);
+
+void add_batches(serve_workloads& to, const serve_scale& scale);
+void add_batches_targets(serve_targets& to);
 
 }  // namespace foliot::program::bench

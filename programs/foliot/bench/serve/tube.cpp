@@ -46,9 +46,7 @@ std::vector<std::uint64_t> ask(load_generator& clients, std::string_view command
 }  // namespace
 
 void enter_tube(load_generator& clients, std::size_t client, const std::string& tube) {
-  clients.expect(client, fmt::format("use {}\r\n", tube), 1, reply_kind::used);
-  clients.expect(client, fmt::format("watch {}\r\n", tube), 1, reply_kind::watching);
-  if (tube != "default") clients.expect(client, "ignore default\r\n", 1, reply_kind::watching);
+  for (const opening& each : clients.protocol().enter(tube)) clients.expect(client, each.bytes, 1, each.wanted);
 }
 
 void check_empty(const runtime::address& server, const std::string& tube) {
