@@ -61,10 +61,10 @@ task<> protocol::refuse(byte_stream& peer, std::string_view id) {
   log_->warning("an access token has too many connections",
                 state_.door->why_refused(access_limit::of_token, peer.peer_address(), id), between_refusals);
   peer.set_write_deadline(time_for_refusal);
-  const bool written = co_await write_all(peer, refusal());
+  const bool written = co_await write_all(peer, reply::out_of_memory);
   if (written) co_await drop_the_rest(peer);
 }
 
-std::string_view protocol::refusal() const noexcept { return reply::out_of_memory; }
+std::string protocol::refusal(access_limit) const { return std::string(reply::out_of_memory); }
 
 }  // namespace foliot::program::beanstalk

@@ -5,6 +5,7 @@
 // Thread safety: any task.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <foliot/runtime/task.hpp>
@@ -26,7 +27,7 @@ class protocol final : public program::protocol {
       : state_(state), tokens_(&tokens), log_(&log) {}
 
   [[nodiscard]] task<> serve(byte_stream& peer) override;
-  [[nodiscard]] std::string_view refusal() const noexcept override;
+  [[nodiscard]] std::string refusal(access_limit by) const override;
 
  private:
   task<> serve_signed_in(byte_stream& peer);

@@ -25,6 +25,7 @@
 namespace foliot::program {
 class access;
 class server_log;
+struct request_rates;
 class tls_certificates;
 }  // namespace foliot::program
 
@@ -81,6 +82,8 @@ class server_state {
   const tls_certificates* certificates = nullptr;
   /// By which the connections have come in; null: by none.
   access* door = nullptr;
+  /// How many commands may come in a second; null: any number.
+  request_rates* rates = nullptr;
   /// Null: nothing is logged.
   const server_log* log = nullptr;
   /// For so long a client may send nothing more of a command that it has begun, and take nothing of its answers.

@@ -20,10 +20,12 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task_mutex.hpp>
 
 #include "server/core/client_source.hpp"
+#include "server/core/rate_limits.hpp"
 #include "server/core/server_log.hpp"
 
 namespace foliot::program::beanstalk {
@@ -47,6 +49,8 @@ constexpr std::size_t part_of_one_body = 16;
 constexpr std::size_t room_of_reserve = 16'384;
 /// How long a client must be silent before its large buffers are given back.
 constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
+/// A command that waits for its turn looks so often whether the connection was closed.
+constexpr duration longest_sleep = duration::nanoseconds(250'000'000);
 
 /// The time between two lines of the log about clients that do not go on.
 constexpr duration between_slow_clients = duration::nanoseconds(60'000'000'000);
@@ -125,6 +129,7 @@ session::session(server_state& server, byte_stream& peer, const rights_holder& b
       memory_(server.memory, peer),
       broker_(server.brokers.for_next_connection()),
       client_(broker_, by),
+      source_(server.rates == nullptr ? std::string() : source_of(peer.peer_address())),
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
       buffer_(std::max(first_buffer, unread.size())),
       end_(unread.size()),
@@ -168,6 +173,10 @@ task<> session::serve_commands() {
     auto [used, what] = commands_.parse(unread());
     begin_ += used;
     if (what) {
+      if (const duration wait = time_to_turn(*what); wait > duration::zero()) {
+        co_await wait_for_turn(wait);
+        if (quits_ || peer_.is_closed() || memory_.is_closed()) break;
+      }
       co_await answer(*what);
       note_memory();
       if (out_.size() < few_answers || (out_.size() < many_answers && !server_.memory.is_full())) continue;
@@ -182,6 +191,28 @@ task<> session::serve_commands() {
     if (more == reading::ended) break;
   }
   co_await answer_pending();
+}
+
+duration session::time_to_turn(const event& what) {
+  if (server_.rates == nullptr || !server_.rates->have_limit()) return duration::zero();
+  // The body of a put comes as a second event.
+  const bool has_begun = std::holds_alternative<put>(what) || std::holds_alternative<body_discarded>(what) ||
+                         std::holds_alternative<body_without_crlf>(what);
+  if (has_begun) return duration::zero();
+  return server_.rates->take_ahead(source_, client_.allowed().id(), runtime::now());
+}
+
+task<> session::wait_for_turn(duration wait) {
+  const instant turn = runtime::now() + wait;
+  co_await answer_pending();
+  note_memory();
+  const bool written = co_await write_answers();
+  if (!written) quits_ = true;
+  memory_.waits_for_client(true);  // it may be closed for what it holds
+  while (!quits_ && runtime::now() < turn && !peer_.is_closed() && !memory_.is_closed()) {
+    co_await runtime::sleep(std::min(turn - runtime::now(), longest_sleep));
+  }
+  memory_.waits_for_client(false);
 }
 
 void session::on(const http_request&) {

@@ -28,6 +28,10 @@
 // server_state::patience, loses its connection. One that has sent whole commands may be silent for ever, as a worker is
 // that waits in a reserve.
 //
+// A command that comes sooner than the limits of rate allow waits for its turn, and those behind it with it: the
+// session reads nothing meanwhile. Clients of beanstalk have no word for `later`, and understand a server that takes
+// its time.
+//
 // What the rights of the client do not allow is answered with FORBIDDEN; a job in a tube that they do not include is
 // NOT_FOUND. When they end, the owner of the session closes the connection.
 //
@@ -141,6 +145,11 @@ class session {
   /// it need not wait again.
   task<bool> wait_for_room_of_body(std::size_t bytes);
 
+  /// How long a command that has begun has to wait for its turn.
+  [[nodiscard]] duration time_to_turn(const event& what);
+  /// Sends what is answered, and waits for so long, or until the connection is closed.
+  task<> wait_for_turn(duration wait);
+
   /// Executes what the client sends until it ends the connection. Throws store_unavailable only in doubt.
   task<> serve_commands();
 
@@ -233,6 +242,7 @@ class session {
   memory_holder memory_;
   jobs::broker& broker_;
   authorized_client client_;
+  const std::string source_;  // what counts as the client's address; empty: none does
   parser commands_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // of the unread bytes in buffer_

@@ -64,6 +64,8 @@ class byte_stream {
   /// bytes that came before may be unread. Under TLS a client that has only said that it writes no more is not known to
   /// have gone.
   [[nodiscard]] virtual bool peer_has_ended() const noexcept = 0;
+  /// Whether close() was called.
+  [[nodiscard]] virtual bool is_closed() const noexcept = 0;
   /// The client's address; none where there is no socket.
   [[nodiscard]] virtual runtime::address peer_address() const noexcept { return {}; }
 

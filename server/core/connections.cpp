@@ -96,7 +96,7 @@ task<bool> connections::accept_one(const listener& gate, duration round) {
       say_refused(place.refused_by(), from);
       access::place last_words = refused_.enter();
       if (!last_words) co_return true;
-      auto refusing = refuse(gate, std::move(*peer), std::move(last_words), refusals_.enter());
+      auto refusing = refuse(gate, std::move(*peer), place.refused_by(), std::move(last_words), refusals_.enter());
       static_cast<void>(runtime::spawn(std::move(refusing), "refuses a connection"));
     }
   } else if (peer.error() == runtime::io_errc::closed) {
@@ -108,15 +108,17 @@ task<bool> connections::accept_one(const listener& gate, duration round) {
   co_return true;
 }
 
-task<> connections::refuse(const listener& gate, runtime::stream accepted, access::place place,
+task<> connections::refuse(const listener& gate, runtime::stream accepted, access_limit by, access::place place,
                            runtime::wait_group::member) {
   const access::place mine(std::move(place));
   auto opening = open(gate, std::move(accepted));
   const std::unique_ptr<byte_stream> peer = co_await opening;
   if (peer == nullptr) co_return;
   peer->set_write_deadline(time_for_last_words);
-  const bool written = co_await write_all(*peer, protocol_.refusal());
-  if (written) co_await peer->close_write();
+  const std::string reply = protocol_.refusal(by);
+  const bool written = co_await write_all(*peer, reply);
+  // What the client has sent must be read: it would end the connection before the client has the reply.
+  if (written) co_await drop_the_rest(*peer);
 }
 
 task<> connections::serve_one(const listener& gate, runtime::stream accepted, access::place place,

@@ -61,7 +61,8 @@ class connections {
   task<std::unique_ptr<byte_stream>> open(const listener& gate, runtime::stream accepted);
   task<> serve_one(const listener& gate, runtime::stream accepted, access::place place,
                    runtime::wait_group::member ends);
-  task<> refuse(const listener& gate, runtime::stream accepted, access::place place, runtime::wait_group::member ends);
+  task<> refuse(const listener& gate, runtime::stream accepted, access_limit by, access::place place,
+                runtime::wait_group::member ends);
   /// Takes the next connection. Returns false if the listener is closed.
   task<bool> accept_one(const listener& gate, duration round);
   void say_refused(access_limit by, const runtime::address& from) const;

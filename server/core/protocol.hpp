@@ -5,10 +5,11 @@
 // Thread safety: any task.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include <foliot/runtime/task.hpp>
 
+#include "access.hpp"
 #include "byte_stream.hpp"
 
 namespace foliot::program {
@@ -23,8 +24,9 @@ class protocol {
   /// Serves one connection, until its client or the server ends it. An exception ends that connection, too. The
   /// protocol and the stream must outlive the task.
   [[nodiscard]] virtual task<> serve(byte_stream& peer) = 0;
-  /// The reply to a client that may not come in, because there are too many connections.
-  [[nodiscard]] virtual std::string_view refusal() const noexcept = 0;
+  /// The reply to a client that may not come in, because there are too many connections of this kind.
+  /// Throws std::bad_alloc.
+  [[nodiscard]] virtual std::string refusal(access_limit by) const = 0;
 };
 
 }  // namespace foliot::program

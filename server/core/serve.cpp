@@ -45,6 +45,7 @@
 #include "open_files.hpp"
 #include "opened_stores.hpp"
 #include "process_end.hpp"
+#include "rate_limits.hpp"
 #include "running_brokers.hpp"
 #include "serve_options.hpp"
 #include "server/access/watched_tokens.hpp"
@@ -131,6 +132,7 @@ class server {
     beanstalk_state_.certificates = certificates;
     beanstalk_state_.log = &log;
     beanstalk_state_.patience = options.client_timeout;
+    beanstalk_state_.rates = &rates_;
   }
 
   /// Until a signal or a failure ends it. The main task of the runtime.
@@ -173,6 +175,8 @@ class server {
   held_memory memory_{options_.max_buffered > 0 ? options_.max_buffered : default_max_buffered(usable_memory()),
                       [this](const std::string& sentence) { log_.warning("--max-buffered", sentence); },
                       [this] { gives_back_.begin(); }};
+  request_rates rates_{{options_.requests_per_second_per_address, options_.request_burst},
+                       {options_.requests_per_second_per_token, options_.request_burst}};
   beanstalk::server_state beanstalk_state_;
   beanstalk::protocol beanstalk_ = tokens_ == nullptr ? beanstalk::protocol(beanstalk_state_)
                                                       : beanstalk::protocol(beanstalk_state_, *tokens_, log_);
@@ -278,6 +282,7 @@ task<> server::serve_clients(listener& gate, listener& http_gate) {
   most.of_address = options_.max_connections_per_address;
   most.of_token = options_.max_connections_per_token;
   beanstalk_state_.door = &access_.emplace(most);
+  http_api_.limit_by(*access_, rates_, &log_);
   connections& clients = clients_.emplace(beanstalk_, *access_, log_);
   connections& http_clients = http_clients_.emplace(http_, *access_, log_);
   way_out ending;

@@ -45,9 +45,15 @@ struct serve_options {
   std::vector<std::string> hosts;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
-  /// From one address, and of beanstalk clients by one access token; 0: as many as there may be at all.
+  /// From one address, and by one access token, for which a request over HTTP counts while it runs; 0: as many as there
+  /// may be at all.
   std::size_t max_connections_per_address = 0;
   std::size_t max_connections_per_token = 0;
+  /// Requests over HTTP and commands of beanstalk, see rate_limits; 0: any number.
+  std::uint64_t requests_per_second_per_address = 0;
+  std::uint64_t requests_per_second_per_token = 0;
+  /// So many of them may come at once after a silence; 0: as many as in a second.
+  std::uint64_t request_burst = 0;
   /// For so long a client of beanstalk may send nothing more of a command that it has begun, and take nothing of its
   /// answers.
   duration client_timeout = std::chrono::minutes(10);

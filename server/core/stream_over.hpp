@@ -38,6 +38,10 @@ class stream_over final : public byte_stream {
   void end_reading() noexcept override { static_cast<void>(stream_.close_read()); }
   void close() noexcept override { stream_.close(); }
   [[nodiscard]] bool peer_has_ended() const noexcept override { return stream_.peer_has_ended(); }
+  [[nodiscard]] bool is_closed() const noexcept override {
+    const auto here = stream_.local_address();
+    return !here && here.error() == runtime::io_errc::closed;
+  }
   [[nodiscard]] runtime::address peer_address() const noexcept override {
     return stream_.peer_address().value_or(runtime::address());
   }

@@ -147,8 +147,10 @@ class talk final : public conversation {
 
   std::optional<response> refuse(const request& head) override {
     if (const std::optional<problem> wrong = state_.browsers.check(head)) return respond(*wrong);
+    if (std::optional<response> slower = state_.limits.refuse_address(who_.from)) return slower;
     std::expected<admission, response> come = state_.access.admit(head, who_);
     if (!come) return std::move(come.error());
+    if (std::optional<response> fewer = state_.limits.refuse_token(come->given->id(), who_.from, held_)) return fewer;
     act_by(std::move(*come), [this] { peer_.end_reading(); });  // wakes the task that waits, for bytes or for a job
     return std::nullopt;
   }
@@ -163,6 +165,7 @@ class talk final : public conversation {
       made = respond_to(error);
     }
     act_by({state_.access.nothing()}, nullptr);
+    held_ = load_limits::places();
     co_return made;
   }
 
@@ -235,6 +238,7 @@ class talk final : public conversation {
   std::optional<rights_holder> holder_;  // of the request that has come
   authorized_client client_;
   std::vector<jobs::reservation> reserved_;  // for the answer that is being sent
+  load_limits::places held_;                 // of the request that has come
 };
 
 }  // namespace

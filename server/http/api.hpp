@@ -1,10 +1,10 @@
 // The interface of the server for programs in any language: JSON over HTTP. Which request does what is in the table of
 // routes (api.cpp); docs/serve/http.md has all of them for users.
 //
-// A request is refused by its head alone if the rules for browsers say so (browser_rules.hpp), or if it has no rights
-// (request_access.hpp). Then its values are gathered from its path, query and body (inputs.hpp), and the function of
-// its route executes it, by the rights of the request. What is wrong with the request becomes a problem with the name
-// of the value that was wrong.
+// A request is refused by its head alone if the rules for browsers say so (browser_rules.hpp), if it has no rights
+// (request_access.hpp), or if too many come (load_limits.hpp). Then its values are gathered from its path, query and
+// body (inputs.hpp), and the function of its route executes it, by the rights of the request. What is wrong with the
+// request becomes a problem with the name of the value that was wrong.
 //
 // Each connection is a client of one of the brokers, so that its requests are executed in their order. Each request
 // holds the rights that it has shown, until it is answered: if they end before, a request that waits is answered with
@@ -22,8 +22,10 @@
 
 #include "call.hpp"
 #include "server/access/watched_tokens.hpp"
+#include "server/core/access.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/byte_stream.hpp"
+#include "server/core/rate_limits.hpp"
 #include "server/core/server_log.hpp"
 #include "service.hpp"
 
@@ -38,6 +40,10 @@ class api final : public service {
 
   /// Throws broker_full and broker_closed.
   [[nodiscard]] std::unique_ptr<conversation> begin(byte_stream& peer) override;
+  /// From now on requests count for these limits: see load_limits.
+  void limit_by(access& door, request_rates& rates, const server_log* log) noexcept {
+    state_.limits.set(door, rates, log);
+  }
   /// From now on new jobs are refused.
   void drain() noexcept { state_.draining = true; }
 

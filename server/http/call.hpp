@@ -14,6 +14,7 @@
 
 #include "browser_rules.hpp"
 #include "inputs.hpp"
+#include "load_limits.hpp"
 #include "message.hpp"
 #include "request_access.hpp"
 #include "server/access/authorized_client.hpp"
@@ -43,6 +44,7 @@ class api_state {
   const std::size_t max_job_size;
   const browser_rules browsers;
   const request_access access;
+  load_limits limits;
   /// Whether new jobs are refused, until the server is started again. Orders nothing.
   seam::atomic<bool> draining{false};
 

@@ -1,5 +1,13 @@
 #include "protocol.hpp"
 
+#include <chrono>
+
+#include <foliot/runtime/wall_time.hpp>
+
+#include "load_limits.hpp"
+#include "problem.hpp"
+#include "writer.hpp"
+
 namespace foliot::program::http {
 
 task<> protocol::serve(byte_stream& peer) {
@@ -7,8 +15,15 @@ task<> protocol::serve(byte_stream& peer) {
   co_await with.run();
 }
 
-std::string_view protocol::refusal() const noexcept {
-  return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
+std::string protocol::refusal(access_limit by) const {
+  const response last =
+      by == access_limit::of_address
+          ? respond_too_many("this address has as many connections as it may", "connections_of_address")
+          : respond(problem{503, "the server has as many connections as it may: try again"});
+  std::string text;
+  append_head(text, last, response_form{false, false, true},
+              std::chrono::floor<std::chrono::seconds>(runtime::wall_now()));
+  return text + last.body;
 }
 
 }  // namespace foliot::program::http

@@ -3,7 +3,7 @@
 // Thread safety: any task.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "message.hpp"
 #include "server/core/held_memory.hpp"
@@ -20,7 +20,7 @@ class protocol final : public program::protocol {
       : service_(by), memory_(memory), limits_(limits), times_(times) {}
 
   [[nodiscard]] task<> serve(byte_stream& peer) override;
-  [[nodiscard]] std::string_view refusal() const noexcept override;
+  [[nodiscard]] std::string refusal(access_limit by) const override;
 
  private:
   service& service_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "number_option.hpp"
+#include "server/core/rate_limits.hpp"
 #include "server/core/serve_options.hpp"
 #include "text/failure.hpp"
 
@@ -197,8 +198,16 @@ void add_limits(CLI::App& line, serve_arguments& all) {
         "The same from one address (of IPv6, from a network of 64\nbits); 0: no limit", std::size_t{0},
         std::size_t{1'000'000});
   limit("--max-connections-per-token", options.max_connections_per_token,
-        "The same by one access token or certificate, for clients of\nbeanstalkd; 0: no limit", std::size_t{0},
-        std::size_t{1'000'000});
+        "The same by one access token or certificate; a request over\nHTTP counts while it runs; 0: no limit",
+        std::size_t{0}, std::size_t{1'000'000});
+  limit("--requests-per-second-per-address", options.requests_per_second_per_address,
+        "Requests over HTTP and commands of beanstalkd from one address;\n0: no limit", std::uint64_t{0},
+        request_rate::most);
+  limit("--requests-per-second-per-token", options.requests_per_second_per_token,
+        "The same by one access token or certificate; 0: no limit", std::uint64_t{0}, request_rate::most);
+  limit("--request-burst", options.request_burst,
+        "So many of them may come at once after a silence; 0: as many as\nin a second", std::uint64_t{0},
+        request_rate::most);
   line.add_option("--client-timeout", all.client_timeout,
                   "Close connections of clients of beanstalkd that have sent half a\n"
                   "command, or do not read their answers, and do not go on for so\n"

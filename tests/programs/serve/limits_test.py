@@ -1,9 +1,11 @@
 """Limits of `foliot serve` that an operator sets: slow clients, and connections by address and by access token."""
+import http.client
+import json
 import re
 import socket
 import time
 
-from kit.beanstalk_client import PATIENCE, Connection
+from kit.beanstalk_client import PATIENCE, Connection, free_port
 from kit.program_case import main
 from kit.serve_case import ServeCase, put
 
@@ -107,6 +109,80 @@ class Addresses(LimitsCase):
         process.terminate()
         log = process.communicate(timeout=PATIENCE)[1].decode()
         self.assertEqual([line for line in log.splitlines() if "jobs are in memory" not in line], [])
+
+
+class OverHttp(LimitsCase):
+    def begin(self, *arguments):
+        """A server with HTTP at a port that is free."""
+        while True:
+            self.port = free_port()
+            try:
+                return self.serve("--memory", "--http", f"127.0.0.1:{self.port}", *arguments)
+            except RuntimeError as error:  # another process was quicker
+                self.assertIn("in use", str(error))
+
+    def connect_from(self, source):
+        made = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE, source_address=(source, 0))
+        self.addCleanup(made.close)
+        return made
+
+    def ask(self, client, target="/v1/tubes"):
+        """The status, the fields and the value of the answer."""
+        client.request("GET", target)
+        response = client.getresponse()
+        return response.status, response.headers, json.loads(response.read())
+
+    def ask_until(self, source, wanted):
+        until = time.monotonic() + PATIENCE
+        while True:
+            client = self.connect_from(source)
+            status = self.ask(client)[0]
+            if status == wanted:
+                return client
+            client.close()
+            self.assertLess(time.monotonic(), until, status)
+            time.sleep(0.002)
+
+    def test_connections_of_an_address(self):
+        server = self.begin("--max-connections-per-address", 2)
+        one, two = self.connect_from("127.0.0.2"), self.connect_from("127.0.0.2")
+        for each in [one, two]:
+            self.assertEqual(self.ask(each)[0], 200)
+        for _ in range(20):  # each has sent its request before it is refused
+            refused = self.connect_from("127.0.0.2")
+            status, fields, problem = self.ask(refused)
+            self.assertEqual((status, fields["Retry-After"], fields["Content-Type"], fields["Connection"]),
+                             (429, "1", "application/problem+json", "close"))
+            self.assertEqual((problem["status"], problem["outcome"]), (429, "connections_of_address"))
+        self.assertEqual(self.ask(self.connect_from("127.0.0.3"))[0], 200)
+        self.assertEqual(self.ask(one)[0], 200)
+        two.close()
+        self.ask_until("127.0.0.2", 200)
+        self.assertEqual(server.stop()[0], 0)
+
+    def test_requests_of_an_address(self):
+        server = self.begin("--requests-per-second-per-address", 1, "--request-burst", 3)
+        client = self.connect_from("127.0.0.2")
+        seen, until = [], time.monotonic() + PATIENCE
+        while 429 not in seen:
+            self.assertLess(time.monotonic(), until, seen)
+            status, fields, problem = self.ask(client)
+            seen.append(status)
+        self.assertGreaterEqual(len(seen), 4, seen)
+        self.assertEqual((fields["Retry-After"], problem["outcome"]), ("1", "rate_of_address"))
+        self.assertEqual(self.ask(self.connect_from("127.0.0.3"))[0], 200)
+        self.ask_until("127.0.0.2", 200)
+        # Commands of the same address wait for their turn.
+        began = time.monotonic()
+        slow = From("127.0.0.4", server.address)
+        self.addCleanup(slow.close)
+        for _ in range(5):
+            self.assertEqual(slow.ask(b"list-tube-used\r\n"), b"USING default\r\n")
+        self.assertGreaterEqual(time.monotonic() - began, 2)
+        code, log = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(self.lines(log, "--requests-per-second-per-address")[0],
+                         r" warning hold back the requests from 127\.0\.0\.2:\d+: its address sends more than 1 in a second")
 
 
 class Tokens(LimitsCase):

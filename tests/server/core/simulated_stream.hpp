@@ -104,6 +104,7 @@ class simulated_stream final : public byte_stream {
     end(*out_);
   }
   [[nodiscard]] bool peer_has_ended() const noexcept override { return is_closed_ || in_->ended; }
+  [[nodiscard]] bool is_closed() const noexcept override { return is_closed_; }
 
  private:
   static std::unexpected<std::error_code> error(runtime::io_errc what) {

@@ -23,6 +23,7 @@
 #include "jobs/kit/broker_world.hpp"
 #include "server/access/watched_tokens.hpp"
 #include "server/core/held_memory.hpp"
+#include "server/core/known_stream.hpp"
 #include "server/core/server_log.hpp"
 #include "server/core/simulated_stream.hpp"
 #include "server/http/api.hpp"
@@ -84,37 +85,13 @@ struct http_server : foliot::test::broker_world {
   protocol speaks{speaks_to, memory_of_clients, api::limits_for(largest_job)};
 };
 
-/// The server's end of a connection whose client has an address and a certificate.
-class stream_of_known final : public byte_stream {
- public:
-  stream_of_known(std::unique_ptr<byte_stream> below, runtime::address from, std::string certificate)
-      : below_(std::move(below)), from_(from), certificate_(std::move(certificate)) {}
-
-  task<runtime::or_error<std::size_t>> read_some(std::span<char> into) override { return below_->read_some(into); }
-  task<runtime::or_error<std::size_t>> write_some(std::string_view from) override { return below_->write_some(from); }
-  void set_read_deadline(instant deadline) override { below_->set_read_deadline(deadline); }
-  void set_read_deadline(duration from_now) override { below_->set_read_deadline(from_now); }
-  void set_write_deadline(duration from_now) override { below_->set_write_deadline(from_now); }
-  task<> close_write() override { return below_->close_write(); }
-  void end_reading() noexcept override { below_->end_reading(); }
-  void close() noexcept override { below_->close(); }
-  [[nodiscard]] bool peer_has_ended() const noexcept override { return below_->peer_has_ended(); }
-  [[nodiscard]] runtime::address peer_address() const noexcept override { return from_; }
-  [[nodiscard]] std::string certificate_fingerprint() const override { return certificate_; }
-
- private:
-  const std::unique_ptr<byte_stream> below_;
-  const runtime::address from_;
-  const std::string certificate_;
-};
-
 /// A connection, and the session at its other end.
 class http_client {
  public:
   explicit http_client(http_server& of, std::string_view from = "127.0.0.1:4000", std::string certificate = {})
       : ends_(program::test::simulated_stream::pair()) {
-    ends_.first = std::make_unique<stream_of_known>(std::move(ends_.first), runtime::address::parse(from).value(),
-                                                    std::move(certificate));
+    ends_.first = std::make_unique<program::test::stream_of_known>(
+        std::move(ends_.first), runtime::address::parse(from).value(), std::move(certificate));
     serving_ = runtime::spawn(serve(of, *ends_.first), "session");
   }
 

@@ -1,0 +1,79 @@
+#include "load_limits.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <foliot/runtime/run.hpp>
+
+#include "problem.hpp"
+#include "server/core/client_source.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+/// The time between two lines of the log about one limit.
+constexpr duration between_lines = std::chrono::minutes(1);
+
+/// Rounded up: after this time it is there.
+std::int64_t whole_seconds_for(duration wait) noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  return std::max<std::int64_t>((wait.count() + second - 1) / second, 1);
+}
+
+response respond_429(std::string detail, std::string_view outcome, std::int64_t seconds) {
+  response made = respond(problem{429, std::move(detail), where::nothing, "", std::string(outcome)});
+  made.fields.push_back({"Retry-After", std::to_string(seconds)});
+  return made;
+}
+
+}  // namespace
+
+response respond_too_many(std::string detail, std::string_view outcome) {
+  return respond_429(std::move(detail), outcome, 1);
+}
+
+response load_limits::refuse_rate(const std::string& detail, std::string_view outcome, duration wait) const {
+  return respond_429(detail, outcome, whole_seconds_for(wait));
+}
+
+void load_limits::warn(std::string_view kind, const std::string& sentence) const {
+  if (log_ != nullptr) log_->warning(kind, sentence, between_lines);
+}
+
+std::optional<response> load_limits::refuse_address(const runtime::address& from) const {
+  if (rates_ == nullptr || !rates_->of_address.has_limit()) return std::nullopt;
+  const duration wait = rates_->of_address.take(source_of(from), runtime::now());
+  if (wait == duration::zero()) return std::nullopt;
+  warn("an address sends too many requests",
+       fmt::format("hold back the requests from {}: its address sends more than {} in a second, the limit of "
+                   "--requests-per-second-per-address",
+                   shown_address(from), rates_->of_address.each_second()));
+  return refuse_rate(fmt::format("this address may send {} requests in a second", rates_->of_address.each_second()),
+                     "rate_of_address", wait);
+}
+
+std::optional<response> load_limits::refuse_token(std::string_view id, const runtime::address& from,
+                                                  places& held) const {
+  if (door_ == nullptr || id.empty()) return std::nullopt;
+  const duration wait = rates_->of_token.take(id, runtime::now());
+  if (wait > duration::zero()) {
+    warn("an access token sends too many requests",
+         fmt::format("hold back the requests from {}: the access token {} sends more than {} in a second, the limit of "
+                     "--requests-per-second-per-token",
+                     shown_address(from), id, rates_->of_token.each_second()));
+    return refuse_rate(
+        fmt::format("this access token may send {} requests in a second", rates_->of_token.each_second()),
+        "rate_of_token", wait);
+  }
+  held.of_token = door_->enter_as(id);
+  if (held.of_token) return std::nullopt;
+  warn("an access token has too many connections", door_->why_refused(access_limit::of_token, from, id));
+  return respond_too_many("this access token has as many connections and requests at once as it may",
+                          "connections_of_token");
+}
+
+}  // namespace foliot::program::http
