@@ -27,6 +27,12 @@ std::string field_name(std::string_view name) {
   return all;
 }
 
+/// Whether the text is a length of zero, such as 0s or 0ms, which parse_duration() refuses: a nanosecond before it
+/// stays one.
+bool is_zero(const std::string& text) {
+  return text == "0" || (!text.empty() && parse_duration("1ns" + text) == duration::nanoseconds(1));
+}
+
 std::string shown_name(where place, std::string_view name) {
   switch (place) {
     case where::body: return "/" + pointer_name(name);
@@ -110,7 +116,7 @@ std::optional<std::uint64_t> inputs::number(std::string_view name, std::uint64_t
 std::optional<jobs::milliseconds> inputs::length(std::string_view name) {
   const std::optional<std::string> it = text(name);
   if (!it) return std::nullopt;
-  if (*it == "0" || *it == "0s") return jobs::milliseconds(0);
+  if (is_zero(*it)) return jobs::milliseconds(0);
   const std::expected<duration, std::string> read = parse_duration(*it);
   if (!read) refuse(name, fmt::format("`{}` must be a length of time such as 5s or 1h30m: {}", name, read.error()));
   return std::chrono::ceil<jobs::milliseconds>(read->to_chrono());

@@ -187,6 +187,23 @@ TEST(JobRequests, MoveInTime) {
   });
 }
 
+TEST(JobRequests, ALengthOfZeroHasAnyUnit) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    for (const char* const zero : {"0", "0s", "0ms", "0.0s", "0h0m"}) {
+      const received put = co_await client.ask("POST", fmt::format("/v1/jobs?tube=t&delay={}", zero));
+      EXPECT_EQ(put.status, 201) << zero;
+      const received none = co_await client.ask("POST", fmt::format("/v1/reserve?tube=none&timeout={}", zero));
+      EXPECT_EQ(none.body, "{\"jobs\":[]}\n") << zero;
+    }
+    for (const char* const wrong : {"", "0x", "ms", "0.", "0.5", "-0s", "00"}) {
+      const received put = co_await client.ask("POST", fmt::format("/v1/jobs?tube=t&delay={}", wrong));
+      EXPECT_EQ(put.wrong(), "400 parameter delay") << wrong;
+    }
+    co_await client.leave();
+  });
+}
+
 TEST(JobRequests, WrongInputIsNamed) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
