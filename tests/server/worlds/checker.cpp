@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "facts.hpp"
 
@@ -18,36 +20,62 @@ namespace {
 /// rounded up by a millisecond.
 constexpr duration lateness = duration::nanoseconds(1'000'000);
 
-constexpr std::array<std::string_view, 16> verb_names{
-    "put",      "reserve", "reserve-job", "delete", "release", "bury",       "touch", "kick",
-    "kick-job", "cancel",  "reschedule",  "fire",   "peek",    "pause-tube", "page",  "other"};
+constexpr std::array<std::string_view, 17> verb_names{
+    "put",    "reserve",    "reserve-job", "delete", "release",    "bury", "touch", "kick", "kick-job",
+    "cancel", "reschedule", "fire",        "peek",   "pause-tube", "page", "clear", "other"};
 
 /// The answers that each command may get.
-constexpr std::array<std::string_view, 16> right_answers{" INSERTED KEPT REPLACED EXISTS IS_RESERVED DRAINING ",
-                                                         " RESERVED TIMED_OUT DEADLINE_SOON ",
-                                                         " RESERVED NOT_FOUND ",
-                                                         " DELETED NOT_FOUND ",
-                                                         " RELEASED NOT_FOUND ",
-                                                         " BURIED NOT_FOUND ",
-                                                         " TOUCHED NOT_FOUND ",
-                                                         " KICKED ",
-                                                         " KICKED NOT_FOUND ",
-                                                         " CANCELLED IS_RESERVED GONE ",
-                                                         " RESCHEDULED IS_RESERVED GONE ",
-                                                         " FIRED IS_RESERVED GONE ",
-                                                         " FOUND NOT_FOUND ",
-                                                         " PAUSED NOT_FOUND ",
-                                                         " OK ",
-                                                         " "};
+constexpr std::array<std::string_view, 17> right_answers{
+    " INSERTED KEPT REPLACED EXISTS IS_RESERVED DRAINING ",
+    " RESERVED TIMED_OUT DEADLINE_SOON ",
+    " RESERVED NOT_FOUND ",
+    " DELETED NOT_FOUND ",
+    " RELEASED NOT_FOUND ",
+    " BURIED NOT_FOUND ",
+    " TOUCHED NOT_FOUND ",
+    " KICKED ",
+    " KICKED NOT_FOUND ",
+    " CANCELLED IS_RESERVED GONE ",
+    " RESCHEDULED IS_RESERVED GONE ",
+    " FIRED IS_RESERVED GONE ",
+    " FOUND NOT_FOUND ",
+    " PAUSED NOT_FOUND ",
+    " OK ",
+    " CLEARED ",
+    " ",
+};
+
+bool is_one_of(std::string_view words, std::string_view answer) {
+  return words.find(fmt::format(" {} ", answer)) != std::string_view::npos;
+}
+
+bool is_right(const event& it) {
+  if (is_one_of(right_answers[static_cast<std::size_t>(it.what)], it.answer)) return true;
+  if (it.answer == "OTHER_VERSION") return it.wanted_version != 0;
+  if (it.by != protocol_of::http) return false;
+  // Over HTTP these tell more.
+  if (it.what == verb::kick_job) return is_one_of(" GONE IS_RESERVED REFUSED ", it.answer);
+  return it.is(verb::peek, "SHOWN");
+}
 
 std::string show(const moment& when) { return fmt::format("{} at {} ns", when.order, when.time.nanoseconds()); }
 
 std::string show(const event& it) {
   std::string text =
-      fmt::format("[connection {}: {} {} {}{} -> {} {}, from {}", it.connection,
-                  verb_names[static_cast<std::size_t>(it.what)], it.asked, it.tube, it.key.empty() ? "" : "=" + it.key,
-                  it.answer.empty() ? "?" : it.answer, it.job, show(it.begin));
+      fmt::format("[{} {}: {} {} {}{} -> {} {}, from {}", it.by == protocol_of::http ? "http" : "connection",
+                  it.connection, verb_names[static_cast<std::size_t>(it.what)], it.asked, it.tube,
+                  it.key.empty() ? "" : "=" + it.key, it.answer.empty() ? "?" : it.answer, it.job, show(it.begin));
   if (it.end) text += " to " + show(*it.end);
+  if (it.given_up) text += ", given up " + show(*it.given_up);
+  if (!it.token.empty()) text += ", token " + it.token;
+  if (it.version != 0) text += fmt::format(", {} with version {}", it.state, it.version);
+  if (it.wanted_version != 0) text += fmt::format(", wants version {}", it.wanted_version);
+  if (it.at) text += fmt::format(", due at {} ms", it.at->time_since_epoch().count());
+  if (it.delay.count() != 0) text += fmt::format(", delay {} ms", it.delay.count());
+  if (it.ttr.count() != 0) text += fmt::format(", ttr {} ms", it.ttr.count());
+  if (it.timeout) text += fmt::format(", timeout {} ms", it.timeout->count());
+  if (!it.watched.empty()) text += fmt::format(", {} of {} from {}", it.brought, it.count, fmt::join(it.watched, " "));
+  if (!it.prompt) text += ", slow";
   return text + "]";
 }
 
@@ -63,6 +91,7 @@ class checker {
   std::vector<std::string> check() {
     for (const event& each : judged_.events) check_answer(each);
     check_ids();
+    check_tokens();
     for (const auto& [id, put] : facts_.puts()) {
       check_lost(id, *put);
       check_back(id);
@@ -70,8 +99,11 @@ class checker {
       check_holders(id);
       check_truth(id, *put);
       check_late(id, *put);
+      check_versions(id);
     }
     for (const event* each : facts_.reserves()) {
+      check_wait(*each);
+      check_missed(*each);
       if (each->answer != "RESERVED") continue;
       check_early(*each);
       check_order(*each);
@@ -93,7 +125,7 @@ class checker {
     if (it.answer.empty() || it.answer == "MISSING") return;
     if (it.what == verb::other) {
       if (it.answer != it.expected) breach("wrong answer: {} instead of {} {}", it.answer, it.expected, show(it));
-    } else if (right_answers[static_cast<std::size_t>(it.what)].find(" " + it.answer + " ") == std::string_view::npos) {
+    } else if (!is_right(it)) {
       breach("wrong answer: {}", show(it));
     }
     if (it.answer == "RESERVED" || it.answer == "FOUND") check_body(it);
@@ -184,8 +216,9 @@ class checker {
     if (end == nullptr) return;
     if (judged_.left.contains(id)) breach("back: the job is there at the end {}", show(*end));
     for (const event* each : facts_.about(id)) {
-      const bool says_so = succeeds(*each) || each->answer == "FOUND" || each->answer == "IS_RESERVED" ||
-                           each->answer == "KEPT" || each->answer == "EXISTS";
+      const bool says_so = succeeds(*each) || each->answer == "FOUND" || each->answer == "SHOWN" ||
+                           each->answer == "IS_RESERVED" || each->answer == "REFUSED" || each->answer == "KEPT" ||
+                           each->answer == "EXISTS";
       if (each == end || !says_so || each->job != id) continue;
       const bool is_end = each->answer == "DELETED" || each->answer == "CANCELLED";
       if (is_end && end->answer != "REPLACED") breach("twice: {} {}", show(*end), show(*each));
@@ -210,7 +243,7 @@ class checker {
     for (const hold& one : facts_.holds(id)) {
       for (const event* each : facts_.about(id)) {
         if (each == one.by || !each->end || each->end->order >= one.until || each->end->time > one.until_time) continue;
-        const bool is_own = each->connection == one.by->connection;
+        const bool is_own = one.is_shown_by(*each);
         if (!is_own && succeeds(*each) && each->job == id && facts_.is_after(*each, *one.by)) {
           breach("held by two: {} {}", show(*one.by), show(*each));
         }
@@ -299,6 +332,65 @@ class checker {
     }
   }
 
+  /// Same token: two reservations have it. Stale: one that has ended is accepted.
+  void check_tokens() {
+    std::map<std::string, const event*> reserved;
+    for (const event* each : facts_.reserves()) {
+      if (each->token.empty() || each->answer != "RESERVED") continue;
+      const auto [at, is_new] = reserved.emplace(each->token, each);
+      if (!is_new) breach("same token: {} {}", show(*at->second), show(*each));
+    }
+    for (const event& each : judged_.events) {
+      if (each.token.empty() || each.what == verb::reserve || !each.end || !succeeds(each)) continue;
+      const auto found = reserved.find(each.token);
+      if (found == reserved.end()) continue;
+      const char* const why = facts_.why_ended(*found->second, each);
+      if (why != nullptr) breach("stale: {} {} {}", why, show(*found->second), show(each));
+    }
+  }
+
+  /// Version: a change that expects a version happens although the job has got another one since, or two looks show the
+  /// same one. Lie: it is refused although the job has the version.
+  void check_versions(jobs::job_id id) {
+    const std::vector<const event*> all = facts_.about(id);
+    for (const event* look : all) {
+      if (look->version == 0 || look->job != id || !look->end) continue;
+      for (const event* each : all) {
+        if (!each->end || each->begin.order < look->end->order || !facts_.names(*each, id)) continue;
+        const bool happens = each->wanted_version == look->version && (succeeds(*each) || each->answer == "REPLACED");
+        const bool shows_it = each->version == look->version && each->job == id;
+        const event* const change = happens || shows_it ? facts_.change_between(id, *look, *each) : nullptr;
+        if (change != nullptr) breach("version: {} {} {}", show(*look), show(*change), show(*each));
+        const bool is_refused = each->answer == "OTHER_VERSION" && each->wanted_version == look->version;
+        const bool is_shown_changed = each->version != 0 && each->job == id && each->version != look->version;
+        if (((is_refused && each->asked == id) || is_shown_changed) && !facts_.may_have_changed(id, *look, *each)) {
+          breach("lie: other version {} {}", show(*look), show(*each));
+        }
+      }
+    }
+  }
+
+  /// Impatient: a reserve ends without a job before its timeout. Late: it ends after that.
+  void check_wait(const event& it) {
+    if (!it.timeout || !it.end || it.given_up || it.answer != "TIMED_OUT") return;
+    const duration wait(*it.timeout);
+    if (it.end->time < it.begin.time + wait) breach("impatient: {}", show(it));
+    const bool is_late = it.prompt && !judged_.has_stalls && it.end->time > it.front.time + wait + lateness;
+    if (is_late) breach("late: after its timeout {}", show(it));
+  }
+
+  /// Missed: a reserve brings fewer jobs than it has asked for, although another one was ready all the time.
+  void check_missed(const event& it) {
+    const bool has_few = it.answer == "TIMED_OUT" || (it.answer == "RESERVED" && it.brought < it.count);
+    if (!has_few || !it.end || it.given_up) return;
+    for (const auto& [id, put] : facts_.puts()) {
+      if (id == it.job || !it.watched.contains(put->tube) || put->end->order > it.begin.order) continue;
+      if (facts_.latest_due(*put) >= judged_.wall.trough(it.begin.time, it.end->time)) continue;
+      if (facts_.may_be_paused(put->tube, it.end->order) || !facts_.is_untouched(id, it.end->time, nullptr)) continue;
+      breach("missed: {} {}", show(*put), show(it));
+    }
+  }
+
   /// Wrong page: at the end, pages of the store, one behind the other, have the delayed jobs that are there. They may
   /// have others of which no client has heard.
   void check_last_pages() {
@@ -336,6 +428,8 @@ class checker {
 };
 
 }  // namespace
+
+std::string shown(const event& it) { return show(it); }
 
 std::vector<std::string> breaches(const history& of) { return checker(of).check(); }
 

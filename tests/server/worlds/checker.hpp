@@ -15,4 +15,7 @@ namespace foliot::program::worlds {
 /// All breaches of the promises, as sentences that begin with the name of the rule. O(n²) for n events.
 [[nodiscard]] std::vector<std::string> breaches(const history& of);
 
+/// An event as a person reads it.
+[[nodiscard]] std::string shown(const event& it);
+
 }  // namespace foliot::program::worlds

@@ -45,6 +45,47 @@ class written {
     return it;
   }
   event& reserve(std::size_t connection, jobs::job_id id) { return add(connection, verb::reserve, 0, "RESERVED", id); }
+  /// A reserve over HTTP, which has brought the job by this token.
+  event& reserve_http(std::size_t connection, jobs::job_id id, std::string token) {
+    event& it = reserve(connection, id);
+    it.by = protocol_of::http;
+    it.token = std::move(token);
+    it.count = 1;
+    return it;
+  }
+  /// A command over HTTP that shows the token of a reservation.
+  event& show(std::size_t connection, verb what, jobs::job_id id, std::string token, std::string answer) {
+    event& it = add(connection, what, id, std::move(answer));
+    it.by = protocol_of::http;
+    it.token = std::move(token);
+    return it;
+  }
+  /// A look over HTTP.
+  event& look(jobs::job_id id, jobs::job_version version, std::string state = "ready") {
+    event& it = add(4, verb::peek, id, "FOUND");
+    it.by = protocol_of::http;
+    it.version = version;
+    it.state = std::move(state);
+    return it;
+  }
+  /// A change over HTTP that expects a version.
+  event& change(verb what, jobs::job_id id, jobs::job_version wanted, std::string answer) {
+    event& it = add(5, what, id, std::move(answer));
+    it.by = protocol_of::http;
+    it.wanted_version = wanted;
+    return it;
+  }
+  event& clear(std::size_t count, std::uint64_t changed) {
+    event& it = add(5, verb::clear, 0, "CLEARED");
+    it.by = protocol_of::http;
+    it.count = count;
+    it.changed = changed;
+    return it;
+  }
+  void restart() {
+    history_.server_ends.push_back(++history_.order);
+    history_.server_starts.push_back(++history_.order);
+  }
   /// A page behind no job, with jobs of the tube "mail" that are due so many milliseconds after 1970.
   event& page(const std::vector<std::pair<std::int64_t, jobs::job_id>>& listed, std::size_t count = 10) {
     event& it = add(3, verb::page, 0, "OK");
@@ -363,6 +404,216 @@ TEST(HistoryChecker, FindsWhatIsWrongAtTheEnd) {
   all.put(1);
   all.left(1).state = jobs::job_state::reserved;
   EXPECT_EQ(all.broken(), rules{"left"});
+}
+
+/// Over HTTP a reservation is held by its token.
+TEST(HttpHistoryChecker, AllowsThatAnyConnectionShowsTheToken) {
+  written all;
+  all.put(1);
+  all.reserve_http(2, 1, "1-1-1");
+  (*all).connection_ends[2] = ++(*all).order;
+  all.show(3, verb::touch, 1, "1-1-1", "TOUCHED");
+  all.show(4, verb::release, 1, "1-1-1", "RELEASED");
+  all.show(3, verb::remove, 1, "1-1-1", "NOT_FOUND");
+  all.reserve_http(3, 1, "1-1-2");
+  all.restart();
+  all.show(3, verb::touch, 1, "1-1-2", "NOT_FOUND");
+  EXPECT_EQ(all.broken(), rules{});
+}
+
+TEST(HttpHistoryChecker, FindsTwoHolders) {
+  written all;
+  all.put(1);
+  all.reserve_http(2, 1, "1-1-1");
+  (*all).connection_ends[2] = ++(*all).order;  // which ends nothing
+  all.reserve(3, 1);
+  EXPECT_EQ(all.broken(), rules{"held by two"});
+}
+
+TEST(HttpHistoryChecker, FindsAHolderBesideAToken) {
+  written all;
+  all.put(1);
+  all.reserve_http(2, 1, "1-1-1");
+  all.remove(2, 1);  // by the same connection, but without the token
+  EXPECT_EQ(all.broken(), rules{"held by two"});
+}
+
+TEST(HttpHistoryChecker, FindsARefusedToken) {
+  for (const bool is_restarted : {false, true}) {
+    written all;
+    all.put(1);
+    all.reserve_http(2, 1, "1-1-1");
+    if (is_restarted) all.restart();
+    all.show(3, verb::touch, 1, "1-1-1", "NOT_FOUND");
+    EXPECT_EQ(all.broken(), is_restarted ? rules{} : rules{"refused"});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsATokenThatIsGivenTwice) {
+  written all;
+  all.put(1);
+  all.reserve_http(2, 1, "1-1-1");
+  all.show(2, verb::release, 1, "1-1-1", "RELEASED");
+  all.reserve_http(2, 1, "1-1-1");
+  EXPECT_EQ(all.broken(), rules{"same token"});
+}
+
+TEST(HttpHistoryChecker, FindsATokenThatIsAcceptedAfterItsEnd) {
+  written ended;
+  ended.put(1);
+  ended.reserve_http(2, 1, "1-1-1");
+  ended.show(2, verb::release, 1, "1-1-1", "RELEASED");
+  ended.show(3, verb::bury, 1, "1-1-1", "BURIED");
+  EXPECT_EQ(ended.broken(), rules{"stale"});
+  written restarted;
+  restarted.put(1);
+  restarted.reserve_http(2, 1, "1-1-1");
+  restarted.restart();
+  restarted.show(3, verb::bury, 1, "1-1-1", "BURIED");
+  EXPECT_EQ(restarted.broken(), rules{"stale"});
+}
+
+TEST(HttpHistoryChecker, FindsATokenThatIsAcceptedAfterItsTime) {
+  for (const bool is_touched : {false, true}) {
+    written all;
+    all.put(1).ttr = 5ms;
+    all.reserve_http(2, 1, "1-1-1");                                  // until 7 ms
+    if (is_touched) all.show(3, verb::touch, 1, "1-1-1", "TOUCHED");  // until 8 ms
+    all.pass(is_touched ? 4ms : 6ms);
+    all.show(3, verb::bury, 1, "1-1-1", "BURIED");
+    EXPECT_EQ(all.broken(), is_touched ? rules{} : rules{"stale"});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsALateJobBehindAReserveWhoseClientHasGone) {
+  for (const bool is_before_put : {true, false}) {
+    written all;
+    event& gone = all.reserve_http(2, 1, "");
+    gone.end.reset();
+    gone.answer.clear();
+    gone.job = 0;
+    gone.given_up = moment{++(*all).order, gone.begin.time};
+    event& waiting = all.add(3, verb::reserve, 0, "TIMED_OUT");
+    waiting.job = 0;
+    const event& put = all.put(1);
+    if (!is_before_put) gone.given_up = put.end;
+    waiting.end = moment{++(*all).order, put.end->time + 5ms};
+    EXPECT_EQ(all.broken(), is_before_put ? rules{"late"} : rules{});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsAReserveThatBringsTooFew) {
+  written all;
+  all.put(1);
+  all.put(2);
+  all.pass(2ms);
+  event& few = all.reserve_http(2, 1, "1-1-1");
+  few.count = 2;
+  EXPECT_EQ(all.broken(), rules{"missed"});
+  few.brought = 2;
+  event& other = (*all).events.emplace_back(few);
+  other.job = 2;
+  other.token = "2-1-1";
+  EXPECT_EQ(all.broken(), rules{});
+  written none;
+  none.put(1);
+  none.pass(2ms);
+  event& missed = none.add(2, verb::reserve, 0, "TIMED_OUT");
+  missed.timeout = 0ms;
+  EXPECT_EQ(none.broken(), rules{"missed"});
+}
+
+TEST(HttpHistoryChecker, FindsAReserveThatDoesNotKeepItsTimeout) {
+  for (const auto& [took, rule] : {std::pair{9ms, "impatient"}, std::pair{12ms, "late"}, std::pair{10ms, ""}}) {
+    written all;
+    event& it = all.add(2, verb::reserve, 0, "TIMED_OUT");
+    it.timeout = 10ms;
+    it.end->time = it.begin.time + took;
+    EXPECT_EQ(all.broken(), *rule == '\0' ? rules{} : rules{rule});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsAChangeOfAnotherVersion) {
+  written all;
+  all.put(1);
+  all.look(1, 7);
+  all.change(verb::reschedule, 1, 7, "RESCHEDULED");
+  EXPECT_EQ(all.broken(), rules{});
+  written changed;
+  changed.put(1);
+  changed.look(1, 7);
+  changed.reserve_http(2, 1, "1-1-1");
+  changed.show(2, verb::bury, 1, "1-1-1", "BURIED");
+  changed.change(verb::reschedule, 1, 7, "OTHER_VERSION");
+  EXPECT_EQ(changed.broken(), rules{});
+  changed.change(verb::reschedule, 1, 7, "RESCHEDULED");
+  EXPECT_EQ(changed.broken(), rules{"version"});
+}
+
+TEST(HttpHistoryChecker, FindsAVersionThatDoesNotChange) {
+  written all;
+  all.put(1);
+  all.look(1, 7);
+  all.reserve_http(2, 1, "1-1-1");
+  all.show(2, verb::release, 1, "1-1-1", "RELEASED");
+  all.look(1, 7);
+  EXPECT_EQ(all.broken(), rules{"version"});
+}
+
+TEST(HttpHistoryChecker, FindsAVersionThatChangesByItself) {
+  written refused;
+  refused.put(1);
+  refused.look(1, 7);
+  refused.change(verb::cancel, 1, 7, "OTHER_VERSION");
+  EXPECT_EQ(refused.broken(), rules{"lie"});
+  for (const bool is_kicked : {false, true}) {
+    written shown;
+    shown.put(1, 1h);
+    shown.look(1, 7, "delayed");
+    if (is_kicked) shown.add(2, verb::kick, 0, "KICKED", 0);
+    shown.look(1, 8, "delayed");
+    EXPECT_EQ(shown.broken(), is_kicked ? rules{} : rules{"lie"});
+  }
+}
+
+TEST(HttpHistoryChecker, AllowsAVersionOnlyWhereItWasAskedFor) {
+  written all;
+  all.put(1);
+  all.change(verb::cancel, 1, 0, "OTHER_VERSION");
+  EXPECT_EQ(all.broken(), rules{"wrong answer"});
+}
+
+TEST(HttpHistoryChecker, FindsAJobThatIsBackAfterAClear) {
+  written all;
+  all.put(1);
+  all.clear(10, 1);
+  (*all).left.clear();
+  EXPECT_EQ(all.broken(), rules{});
+  all.reserve(2, 1);
+  EXPECT_EQ(all.broken(), rules{"back"});
+}
+
+TEST(HttpHistoryChecker, AllowsThatAClearLeavesJobs) {
+  for (const bool is_held : {false, true}) {
+    written all;
+    all.put(1);
+    if (is_held) all.reserve_http(2, 1, "1-1-1");
+    all.clear(is_held ? 10 : 1, 1);  // of another job
+    if (!is_held) all.reserve_http(2, 1, "1-1-1");
+    all.show(2, verb::remove, 1, "1-1-1", "DELETED");
+    (*all).left.clear();
+    EXPECT_EQ(all.broken(), rules{}) << is_held;
+  }
+}
+
+TEST(HttpHistoryChecker, FindsALostJobBehindAClearOfAnotherTube) {
+  written all;
+  all.put(1);
+  event& it = all.clear(10, 1);
+  (*all).left.clear();
+  EXPECT_EQ(all.broken(), rules{});
+  it.tube = "calls";
+  EXPECT_EQ(all.broken(), rules{"lost"});
 }
 
 }  // namespace

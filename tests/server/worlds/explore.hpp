@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
+#include "checker.hpp"
 #include "world.hpp"
 
 namespace foliot::program::worlds {
@@ -32,7 +34,11 @@ inline std::size_t explore(std::uint64_t count, const disk_maker& disk) {
     for (const event& each : left.seen.events) answered += each.end ? 1U : 0U;
     for (const std::string& each : left.breaches) ADD_FAILURE() << each;
     if (::testing::Test::HasFailure()) {
-      ADD_FAILURE() << "in the world of seed " << seed << "; to repeat it alone: FOLIOT_SIMULATION_SEED=" << seed;
+      ADD_FAILURE() << "in the world of seed " << seed
+                    << "; to see it alone, and whole: FOLIOT_SIMULATION_SEED=" << seed;
+      if (count > 1) break;
+      std::cout << "nodes: " << left.nodes << '\n';
+      for (const event& each : left.seen.events) std::cout << shown(each) << '\n';
       break;
     }
   }
@@ -40,9 +46,10 @@ inline std::size_t explore(std::uint64_t count, const disk_maker& disk) {
 }
 
 /// Whether one of so many worlds over a broken store breaks this rule of the checker.
-inline bool finds(std::string_view rule, std::uint64_t count, const disk_maker& disk) {
+inline bool finds(std::string_view rule, std::uint64_t count, const disk_maker& disk,
+                  const service_maker& make = nullptr) {
   for (std::uint64_t seed = 0; seed < count; ++seed) {
-    for (const std::string& each : play(seed, *disk(seed)).breaches) {
+    for (const std::string& each : play(seed, *disk(seed), make).breaches) {
       if (each.starts_with(rule)) return true;
     }
   }

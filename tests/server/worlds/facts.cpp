@@ -12,6 +12,11 @@ bool is_acknowledged(const event& it) {
 
 bool is_reserve(const event& it) { return it.what == verb::reserve || it.what == verb::reserve_job; }
 
+/// Whether one of the moments lies between two others.
+bool has_between(const std::vector<std::uint64_t>& moments, std::uint64_t from, std::uint64_t to) {
+  return std::ranges::any_of(moments, [&](std::uint64_t each) { return from < each && each < to; });
+}
+
 /// Whether its connection lets go of the job by it, or would have.
 bool gives_up(const event& it) {
   return (it.what == verb::remove || it.what == verb::release || it.what == verb::bury) && it.answer != "NOT_FOUND";
@@ -28,6 +33,8 @@ facts::facts(const history& of) : all_(of) {
     if (each.what == verb::reserve) reserves_.push_back(&each);
     if (each.what == verb::pause) pauses_.push_back(&each);
     if (each.what == verb::kick) kicks_.push_back(&each);
+    if (each.what == verb::clear) clears_.push_back(&each);
+    if (!each.token.empty()) by_token_[each.token].push_back(&each);
   }
 }
 
@@ -60,7 +67,6 @@ bool facts::may_have_reserved(const event& it, instant until) const {
   return known && known->time <= until;
 }
 
-/// Whether it may mean the job, if the answer does not tell.
 bool facts::names(const event& it, jobs::job_id id) const {
   if (it.job != 0 && it.what != verb::put) return it.job == id;
   if (it.asked != 0) return it.asked == id;
@@ -69,6 +75,7 @@ bool facts::names(const event& it, jobs::job_id id) const {
 }
 
 bool facts::may_end(const event& it, jobs::job_id id) const {
+  if (it.what == verb::clear) return it.tube == put_of(id)->tube && (!it.end || it.changed > 0);
   if (it.what == verb::remove) return it.asked == id && it.answer != "NOT_FOUND";
   if (it.what == verb::cancel) return names(it, id) && (it.answer == "CANCELLED" || !it.end);
   if (it.what != verb::put || !it.replaces || !names(it, id)) return false;
@@ -77,6 +84,14 @@ bool facts::may_end(const event& it, jobs::job_id id) const {
 
 /// Whether its answer says that the job is gone.
 bool facts::ends(const event& it, jobs::job_id id) const {
+  if (it.is(verb::clear, "CLEARED")) {
+    const event& put = *put_of(id);
+    const bool meant_all = it.tube == put.tube && it.changed < it.count && it.begin.order > put.end->order;
+    const auto may_have_ended_it = [&](const event* each) {
+      return each->begin.order < it.end->order && may_end(*each, id);
+    };
+    return meant_all && !may_have_been_held(id, it.end->order) && std::ranges::none_of(about(id), may_have_ended_it);
+  }
   if (it.is(verb::remove, "DELETED")) return it.asked == id;
   if (it.is(verb::cancel, "CANCELLED")) return it.job == id;
   if (!it.is(verb::put, "REPLACED") || !names(it, id) || it.job <= id) return false;
@@ -84,15 +99,17 @@ bool facts::ends(const event& it, jobs::job_id id) const {
 }
 
 bool facts::may_have_ended(jobs::job_id id, std::uint64_t order) const {
-  return std::ranges::any_of(about(id),
-                             [&](const event* each) { return each->begin.order < order && may_end(*each, id); });
+  const auto may_end_it = [&](const event* each) { return each->begin.order < order && may_end(*each, id); };
+  return std::ranges::any_of(about(id), may_end_it) || std::ranges::any_of(clears_, may_end_it);
 }
 
 const event* facts::end_of(jobs::job_id id) const {
   const event* first = nullptr;
-  for (const event* each : about(id)) {
+  const auto look_at = [&](const event* each) {
     if (ends(*each, id) && (first == nullptr || each->end->order < first->end->order)) first = each;
-  }
+  };
+  std::ranges::for_each(about(id), look_at);
+  std::ranges::for_each(clears_, look_at);
   return first;
 }
 
@@ -114,20 +131,73 @@ std::vector<hold> facts::holds(jobs::job_id id) const {
     hold one{each, whole_history, each->begin.time + duration(put->ttr)};
     std::uint64_t next_reserve = whole_history;  // of this connection: later touches may belong to that one
     for (const event* other : named) {
-      if (other->connection != each->connection || other->begin.order <= each->begin.order) continue;
+      if (!one.is_shown_by(*other) || other->begin.order <= each->begin.order) continue;
       if (gives_up(*other)) one.until = std::min(one.until, other->begin.order);
       if (is_reserve(*other)) next_reserve = std::min(next_reserve, other->begin.order);
     }
     const auto end = all_.connection_ends.find(each->connection);
-    if (end != all_.connection_ends.end()) one.until = std::min(one.until, end->second);
+    if (each->by == protocol_of::beanstalk && end != all_.connection_ends.end()) {
+      one.until = std::min(one.until, end->second);
+    }
+    for (const auto* const restarts : {&all_.server_ends, &all_.server_starts}) {
+      const auto next = std::ranges::upper_bound(*restarts, each->begin.order);
+      if (next != restarts->end()) one.until = std::min(one.until, *next);
+    }
     for (const event* other : named) {
-      const bool extends = other->connection == each->connection && other->begin.order > each->begin.order &&
+      const bool extends = one.is_shown_by(*other) && other->begin.order > each->begin.order &&
                            other->begin.order < std::min(one.until, next_reserve) && other->is(verb::touch, "TOUCHED");
       if (extends) one.until_time = std::max(one.until_time, other->begin.time + duration(put->ttr));
     }
     if (one.until > each->end->order) found.push_back(one);
   }
   return found;
+}
+
+const char* facts::why_ended(const event& reserve, const event& it) const {
+  if (has_between(all_.server_starts, reserve.end->order, it.begin.order)) return "the server was started again";
+  const event* const put = put_of(reserve.job);
+  instant latest = put == nullptr ? instant::never() : reserve.end->time + duration(put->ttr);
+  for (const event* each : by_token_.at(reserve.token)) {
+    if (each == &it || each == &reserve) continue;
+    const bool ended = each->answer == "DELETED" || each->answer == "RELEASED" || each->answer == "BURIED";
+    if (ended && each->end->order < it.begin.order) return "it was ended";
+    if (each->what != verb::touch || each->answer == "NOT_FOUND" || latest == instant::never()) continue;
+    latest = each->end ? std::max(latest, each->end->time + duration(put->ttr)) : instant::never();
+  }
+  return it.begin.time > latest ? "its time was over" : nullptr;
+}
+
+bool facts::may_have_restarted(std::uint64_t from, std::uint64_t to) const {
+  return has_between(all_.server_ends, from, to) || has_between(all_.server_starts, from, to);
+}
+
+const event* facts::change_between(jobs::job_id id, const event& look, const event& it) const {
+  if (may_have_restarted(look.begin.order, it.end->order)) return nullptr;  // which may bring back an earlier version
+  for (const event* each : about(id)) {
+    // Each is counted by the job. A reservation is not, once it has been given back.
+    const bool changes = each->answer == "RELEASED" || each->answer == "BURIED" || each->is(verb::kick_job, "KICKED");
+    const bool is_between = each->begin.order > look.end->order && each->end && each->end->order < it.begin.order;
+    if (changes && is_between && each->job == id) return each;
+  }
+  return nullptr;
+}
+
+bool facts::may_have_changed(jobs::job_id id, const event& look, const event& it) const {
+  if (look.state == "reserved" || may_have_restarted(look.begin.order, it.end->order)) return true;
+  const auto may_be_between = [&](const event* each) {
+    if (each == &look || each == &it || each->what == verb::peek || each->what == verb::page) return false;
+    const bool is_before = each->end && each->end->order < look.begin.order;
+    const bool is_given_up = !each->end && !all_.has_stalls && each->given_up &&
+                             each->given_up->time < look.begin.time;  // what it may have had was given back
+    return each->begin.order < it.end->order && !is_before && !is_given_up;
+  };
+  const std::string& tube = put_of(id)->tube;
+  const auto may_change = [&](const event* each) {
+    if (!may_be_between(each)) return false;
+    return each->what == verb::reserve ? !each->end && each->watched.contains(tube) : each->tube == tube;
+  };
+  return std::ranges::any_of(about(id), may_be_between) || std::ranges::any_of(reserves_, may_change) ||
+         std::ranges::any_of(kicks_, may_change) || std::ranges::any_of(clears_, may_change);
 }
 
 bool facts::may_be_paused(const std::string& tube, std::uint64_t order) const {
@@ -141,8 +211,17 @@ bool facts::is_untouched(jobs::job_id id, instant until, const event* but) const
     if (each == but || each == &put || each->what == verb::peek || each->begin.time > until) continue;
     if (each->what != verb::reserve || may_have_reserved(*each, until)) return false;
   }
+  // What a client that had gone before the put got nevertheless is given back at once.
+  const auto has_gone = [&](const event* each) {
+    return !all_.has_stalls && each->given_up && each->given_up->order < put.begin.order;
+  };
+  const auto may_have_ended_it = [&](const event* each) {
+    return each != but && each->tube == put.tube && each->begin.time <= until;
+  };
+  if (std::ranges::any_of(clears_, may_have_ended_it)) return false;
   return std::ranges::none_of(reserves_, [&](const event* each) {
-    return each != but && !each->end && each->watched.contains(put.tube) && may_have_reserved(*each, until);
+    return each != but && !each->end && each->watched.contains(put.tube) && !has_gone(each) &&
+           may_have_reserved(*each, until);
   });
 }
 
@@ -153,7 +232,7 @@ bool facts::stays_delayed(const event& put, const event& page) const {
     return each->begin.order < page.end->order && !(each->end && each->end->order < put.begin.order);
   };
   const auto is_of_tube = [&](const event* each) { return each->tube == put.tube && may_be_between(each); };
-  if (std::ranges::any_of(kicks_, is_of_tube)) return false;
+  if (std::ranges::any_of(kicks_, is_of_tube) || std::ranges::any_of(clears_, is_of_tube)) return false;
   return std::ranges::none_of(about(put.job), [&](const event* each) {
     return each != &put && each->what != verb::peek && each->what != verb::touch && may_be_between(each);
   });

@@ -16,8 +16,14 @@ namespace foliot::program::worlds {
 
 inline constexpr std::uint64_t whole_history = std::numeric_limits<std::uint64_t>::max();
 
-/// A time in which one connection certainly had a job.
+/// A time in which one connection, or over HTTP one token, certainly had a job.
 struct hold {
+  /// Whether a command comes from the one that has the job.
+  [[nodiscard]] bool is_shown_by(const event& it) const {
+    if (by->by == protocol_of::http) return it.token == by->token;
+    return it.connection == by->connection;
+  }
+
   const event* by = nullptr;  // the reserve
   std::uint64_t until = whole_history;
   instant until_time;
@@ -45,11 +51,22 @@ class facts {
 
   /// Whether a command that began before `order` may have ended the job.
   [[nodiscard]] bool may_have_ended(jobs::job_id id, std::uint64_t order = whole_history) const;
-  /// The command that was first answered with the end of the job.
+  /// The command that was first answered with the end of the job: also a clear that has left no job in its tube, if no
+  /// worker may have had this one.
   [[nodiscard]] const event* end_of(jobs::job_id id) const;
   /// Whether some client may have had the job before `order`.
   [[nodiscard]] bool may_have_been_held(jobs::job_id id, std::uint64_t order) const;
   [[nodiscard]] std::vector<hold> holds(jobs::job_id id) const;
+  /// Whether the reservation of a reserve over HTTP has certainly ended when `it` begins, and why.
+  [[nodiscard]] const char* why_ended(const event& reserve, const event& it) const;
+  /// Whether the server may have ended between two moments.
+  [[nodiscard]] bool may_have_restarted(std::uint64_t from, std::uint64_t to) const;
+  /// Whether `it` may mean the job, if the answer does not tell.
+  [[nodiscard]] bool names(const event& it, jobs::job_id id) const;
+  /// Whether between the look and the beginning of `it` the job has certainly got another version.
+  [[nodiscard]] const event* change_between(jobs::job_id id, const event& look, const event& it) const;
+  /// Whether the job that a look has shown may have changed before the end of `it`.
+  [[nodiscard]] bool may_have_changed(jobs::job_id id, const event& look, const event& it) const;
   /// Whether a pause of this tube began before `order`.
   [[nodiscard]] bool may_be_paused(const std::string& tube, std::uint64_t order) const;
   /// Whether between its put and `until` nothing may have happened to the job but that it became ready, if `but` is
@@ -65,7 +82,6 @@ class facts {
   [[nodiscard]] jobs::utc_time latest_due(const event& by) const;
 
  private:
-  [[nodiscard]] bool names(const event& it, jobs::job_id id) const;
   [[nodiscard]] bool may_end(const event& it, jobs::job_id id) const;
   [[nodiscard]] bool ends(const event& it, jobs::job_id id) const;
 
@@ -76,6 +92,8 @@ class facts {
   std::vector<const event*> reserves_;
   std::vector<const event*> pauses_;
   std::vector<const event*> kicks_;
+  std::vector<const event*> clears_;
+  std::map<std::string, std::vector<const event*>> by_token_;
 };
 
 }  // namespace foliot::program::worlds

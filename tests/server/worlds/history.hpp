@@ -40,7 +40,14 @@ enum class verb : std::uint8_t {
   peek,
   pause,
   page,   ///< the command `x-due`
+  clear,  ///< over HTTP: cancels the jobs of a tube that no worker has
   other,  ///< a command with one right answer, `expected`
+};
+
+/// The protocol of a connection. It decides what holds a reservation.
+enum class protocol_of : std::uint8_t {
+  beanstalk,  ///< the connection: no other one may end the job, and the reservation ends with it
+  http,       ///< the token: any connection at any node may end the job by it, until the server ends
 };
 
 struct moment {
@@ -50,12 +57,14 @@ struct moment {
   friend bool operator==(const moment&, const moment&) = default;
 };
 
-/// A command and its answer. Without an answer it may have happened at any time after `begin`, or never.
+/// A command and its answer. Without an answer it may have happened at any time after `begin`, or never. Over HTTP a
+/// request about several jobs is an event for each of them: a batch of puts, and a reserve that has brought several.
 struct event {
   std::size_t connection = 0;
+  protocol_of by = protocol_of::beanstalk;
   verb what = verb::other;
-  moment begin;                    ///< before the client wrote it
-  moment front;                    ///< when the client had read the answers to all commands before it; begin, if later
+  moment begin;  ///< before the client wrote it
+  moment front;  ///< when the client had read the answers to all commands before it; begin, if later; never, if not yet
   std::optional<moment> end;       ///< after the client had read the answer
   std::optional<moment> given_up;  ///< without an answer: when the client went away, or the server ended
   std::string answer;              ///< its first word; empty without an answer; MISSING if it should have come
@@ -70,7 +79,15 @@ struct event {
   jobs::milliseconds delay{};
   std::optional<jobs::utc_time> at;  ///< the due time, if it was not a delay
   jobs::milliseconds ttr{};
-  // Of a page: behind the time `at` and the id `after`, in the tubes with this prefix.
+  std::optional<jobs::milliseconds> timeout;  ///< how long a reserve waits; none: until its client goes away
+  std::string token;                          ///< over HTTP: of the reservation that it has brought, or that it shows
+  jobs::job_version version = 0;              ///< of the job that a look has shown; 0: none
+  jobs::job_version wanted_version = 0;       ///< not 0: the change expects it
+  std::string state;                          ///< of the job that a look has shown
+  std::uint64_t changed = 0;                  ///< how many jobs a clear has cancelled
+  std::size_t brought = 1;                    ///< how many jobs the answer to a reserve has
+  // Of a page: behind the time `at` and the id `after`, in the tubes with this prefix. `count`: also how many jobs a
+  // reserve or a clear asks for.
   jobs::job_id after = 0;
   std::size_t count = 0;
   std::string prefix;
@@ -134,6 +151,9 @@ struct history {
   std::map<std::string, std::vector<jobs::due_job>> listed;
   /// When each connection ended, if the client or the server did it: before that moment.
   std::map<std::size_t, std::uint64_t> connection_ends;
+  /// When the server began to end, or crashed, each time, and when it was started. Between the two it may still answer.
+  std::vector<std::uint64_t> server_ends;
+  std::vector<std::uint64_t> server_starts;
   std::uint64_t order = 0;
 };
 

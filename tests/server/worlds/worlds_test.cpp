@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -17,9 +19,9 @@ using jobs::conformance::flaw;
 using jobs::conformance::journal_under_test;
 
 #if defined(FOLIOT_SANITIZED)
-constexpr std::uint64_t worlds_here = 150;
+constexpr std::uint64_t worlds_here = 75;
 #else
-constexpr std::uint64_t worlds_here = 2000;
+constexpr std::uint64_t worlds_here = 600;
 #endif
 /// Each flaw shows in one of the first few dozen worlds.
 constexpr std::uint64_t worlds_of_a_canary = 1000;
@@ -28,6 +30,47 @@ std::unique_ptr<simulated_disk> sound(std::uint64_t) { return std::make_unique<j
 
 bool shows(flaw wrong, std::string_view rule) {
   return finds(rule, worlds_of_a_canary, [&](std::uint64_t) { return std::make_unique<journal_under_test>(wrong); });
+}
+
+/// What is wrong with the conversations of a broken server of HTTP.
+enum class http_flaw : std::uint8_t {
+  gives_back_what_was_sent,  ///< when the connection ends, as over beanstalk
+};
+
+class broken_service final : public http::service {
+ public:
+  broken_service(http::service& inner, http_flaw wrong) : inner_(inner), flaw_(wrong) {}
+
+  std::unique_ptr<http::conversation> begin(byte_stream& peer) override {
+    return std::make_unique<conversation>(*this, inner_.begin(peer));
+  }
+
+ private:
+  class conversation final : public http::conversation {
+   public:
+    conversation(broken_service& of, std::unique_ptr<http::conversation> inner)
+        : owner_(of), inner_(std::move(inner)) {}
+
+    std::optional<http::response> refuse(const http::request& head) override { return inner_->refuse(head); }
+    task<http::response> answer(http::request& what, http::answering_side& side) override {
+      return inner_->answer(what, side);
+    }
+    void note_sent() noexcept override {
+      if (owner_.flaw_ != http_flaw::gives_back_what_was_sent) inner_->note_sent();
+    }
+
+   private:
+    broken_service& owner_;
+    std::unique_ptr<http::conversation> inner_;
+  };
+
+  http::service& inner_;
+  const http_flaw flaw_;
+};
+
+bool shows(http_flaw wrong, std::string_view rule) {
+  return finds(rule, worlds_of_a_canary, sound,
+               [&](http::service& inner) { return std::make_unique<broken_service>(inner, wrong); });
 }
 
 TEST(SimulatedServer, KeepsItsPromises) { EXPECT_GT(explore(worlds_here, sound), 0U); }
@@ -49,7 +92,15 @@ TEST(SimulatedServer, ASeedIsTheSameWorld) {
 
 TEST(ServerCanary, AcknowledgesBeforeTheSync) { EXPECT_TRUE(shows(flaw::loses_batches_at_a_crash, "lost")); }
 TEST(ServerCanary, MovesItsFloorTooSoon) { EXPECT_TRUE(shows(flaw::moves_its_floor_too_soon, "lost")); }
-TEST(ServerCanary, IgnoresAttempts) { EXPECT_TRUE(shows(flaw::ignores_attempts, "refused")); }
+TEST(ServerCanary, IgnoresAttempts) {
+  EXPECT_TRUE(shows(flaw::ignores_attempts, "refused"));
+  EXPECT_TRUE(shows(flaw::ignores_attempts, "stale"));
+}
+TEST(ServerCanary, RepeatsTokens) { EXPECT_TRUE(shows(flaw::repeats_tokens, "same token")); }
+TEST(ServerCanary, IgnoresVersions) { EXPECT_TRUE(shows(flaw::ignores_versions, "version")); }
+TEST(ServerCanary, KeepsVersions) { EXPECT_TRUE(shows(flaw::keeps_versions, "version")); }
+TEST(ServerCanary, ChangesVersionsOfWhatIsDue) { EXPECT_TRUE(shows(flaw::changes_due_versions, "lie: other version")); }
+TEST(ServerCanary, GivesBackWhatWasSent) { EXPECT_TRUE(shows(http_flaw::gives_back_what_was_sent, "refused")); }
 TEST(ServerCanary, IsReadyEarly) { EXPECT_TRUE(shows(flaw::is_ready_early, "early")); }
 TEST(ServerCanary, PrefersHighNumbers) { EXPECT_TRUE(shows(flaw::prefers_high_numbers, "out of order")); }
 TEST(ServerCanary, LiesAboutCancels) { EXPECT_TRUE(shows(flaw::lies_about_cancels, "back")); }
