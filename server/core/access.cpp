@@ -32,6 +32,12 @@ keyed_places::place access::enter_as(std::string_view id) {
   return mine;
 }
 
+keyed_places::place access::enter_behind_proxy(std::string_view source) {
+  keyed_places::place mine = of_address_.enter(source);
+  if (!mine) refused_by_address_.fetch_add(1, seam::relaxed);
+  return mine;
+}
+
 std::string access::why_refused(access_limit by, const runtime::address& from, std::string_view id) const {
   switch (by) {
     case access_limit::none: break;

@@ -82,6 +82,9 @@ class access {
   /// A place for one that is in, and has shown the access token or the certificate with this id; none if it must be
   /// refused. Throws std::bad_alloc.
   [[nodiscard]] keyed_places::place enter_as(std::string_view id);
+  /// A place for a request that a named proxy has passed on, as for a connection from that source; none if it must be
+  /// refused. Throws std::bad_alloc.
+  [[nodiscard]] keyed_places::place enter_behind_proxy(std::string_view source);
   /// Why a connection from there was refused, for the log; `id` is that of its access token.
   [[nodiscard]] std::string why_refused(access_limit by, const runtime::address& from = {},
                                         std::string_view id = {}) const;

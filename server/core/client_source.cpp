@@ -8,8 +8,8 @@
 
 namespace foliot::program {
 
-std::string source_of(const runtime::address& from) {
-  const seam::socket_address& system = from.system();
+std::string address_bytes(const runtime::address& of) {
+  const seam::socket_address& system = of.system();
   const auto bytes = [&](std::size_t begin, std::size_t count) {
     std::string text(count, '\0');
     std::memcpy(text.data(), static_cast<const char*>(system.data()) + begin, count);
@@ -19,11 +19,30 @@ std::string source_of(const runtime::address& from) {
   if (system.family() != seam::address_family::ip6) return {};
   std::string whole = bytes(offsetof(sockaddr_in6, sin6_addr), 16);
   const bool is_mapped = whole.starts_with(std::string(10, '\0') + "\xFF\xFF");
-  return is_mapped ? whole.substr(12) : whole.substr(0, 8);
+  return is_mapped ? whole.substr(12) : whole;
+}
+
+std::string source_of(const runtime::address& from) {
+  constexpr std::size_t bytes_of_network = 8;
+  std::string bytes = address_bytes(from);
+  if (bytes.size() > bytes_of_network) bytes.resize(bytes_of_network);
+  return bytes;
+}
+
+std::optional<runtime::address> address_without_port(std::string_view text) {
+  const bool is_in_brackets = text.starts_with('[') && text.ends_with(']');
+  const bool needs_brackets = !is_in_brackets && text.contains(':');
+  const std::string alone(text);
+  const auto parsed = runtime::address::parse(needs_brackets ? "[" + alone + "]:0" : alone + ":0");
+  if (!parsed || parsed->is_local()) return std::nullopt;
+  return *parsed;
 }
 
 std::string shown_address(const runtime::address& from) {
-  return source_of(from).empty() ? "a local socket" : from.to_string();
+  if (source_of(from).empty()) return "a local socket";
+  std::string text = from.to_string();
+  if (from.port() == 0) text.resize(text.rfind(':'));  // as a proxy has told it
+  return text;
 }
 
 }  // namespace foliot::program

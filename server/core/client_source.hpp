@@ -5,7 +5,9 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <foliot/runtime/net/address.hpp>
 
@@ -13,6 +15,13 @@ namespace foliot::program {
 
 /// The bytes of the address that count; empty for clients of local sockets, and for no address. Throws std::bad_alloc.
 [[nodiscard]] std::string source_of(const runtime::address& from);
+
+/// The bytes of the address: 4 of IPv4, also within IPv6, or 16; empty for local sockets, and for no address. Throws
+/// std::bad_alloc.
+[[nodiscard]] std::string address_bytes(const runtime::address& of);
+
+/// An IP address that stands alone, without a port; that of IPv6 in brackets or not. Nothing for any other text.
+[[nodiscard]] std::optional<runtime::address> address_without_port(std::string_view text);
 
 /// The address for the log; `a local socket` for clients of those.
 [[nodiscard]] std::string shown_address(const runtime::address& from);

@@ -88,7 +88,7 @@ task<bool> connections::accept_one(const listener& gate, duration round) {
   auto peer = co_await gate.accept(round);
   if (peer) {
     const runtime::address from = peer->peer_address().value_or(runtime::address());
-    access::place place = access_.enter(from);
+    access::place place = access_.enter(protocol_.is_of_proxy(from) ? runtime::address() : from);
     if (place) {
       auto serving = serve_one(gate, std::move(*peer), std::move(place), sessions_.enter());
       static_cast<void>(runtime::spawn(std::move(serving), "serves a connection"));

@@ -24,6 +24,12 @@ class protocol {
   /// Serves one connection, until its client or the server ends it. An exception ends that connection, too. The
   /// protocol and the stream must outlive the task.
   [[nodiscard]] virtual task<> serve(byte_stream& peer) = 0;
+  /// Whether connections from there bring the requests of others, which the protocol can tell: they do not count for
+  /// the limit of connections by address.
+  [[nodiscard]] virtual bool is_of_proxy(const runtime::address& from) const {
+    static_cast<void>(from);
+    return false;
+  }
   /// The reply to a client that may not come in, because there are too many connections of this kind.
   /// Throws std::bad_alloc.
   [[nodiscard]] virtual std::string refusal(access_limit by) const = 0;

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <new>
@@ -42,6 +43,7 @@
 #include "listener.hpp"
 #include "machine_memory.hpp"
 #include "memory_return.hpp"
+#include "named_proxies.hpp"
 #include "open_files.hpp"
 #include "opened_stores.hpp"
 #include "process_end.hpp"
@@ -133,6 +135,7 @@ class server {
     beanstalk_state_.log = &log;
     beanstalk_state_.patience = options.client_timeout;
     beanstalk_state_.rates = &rates_;
+    http_api_.believe(named_proxies(options.proxies));
   }
 
   /// Until a signal or a failure ends it. The main task of the runtime.
@@ -141,15 +144,17 @@ class server {
  private:
   /// The tubes of a store that only this server uses.
   task<> learn_tubes();
-  task<> serve_clients(listener& gate, listener& http_gate);
+  task<> serve_clients(listener& gate, std::vector<listener>& http_gates);
+  /// Lets the connections of all listeners end. They end at once: the time is for all.
+  task<> end_connections(way_out& ending);
   /// The connections of all listeners.
   [[nodiscard]] listener::opening how_to_open() const {
     if (certificates_ == nullptr) return listener::in_plain;
     return certificates_->opening();
   }
-  /// Listens for clients of HTTP, if the options ask for it. Where only the default does and the address is in use, the
-  /// server does without them. Throws failure.
-  task<listener> listen_for_http();
+  /// Listens for clients of HTTP where the options ask for it. Where only the default does and the address is in use,
+  /// the server does without them. Throws failure.
+  task<std::vector<listener>> listen_for_http();
   void begin_accepting(const listener& gate, connections& clients, std::string_view protocol);
   /// Nothing if nobody wants to see the server.
   [[nodiscard]] std::unique_ptr<shown_server> show() const;
@@ -182,10 +187,9 @@ class server {
                                                       : beanstalk::protocol(beanstalk_state_, *tokens_, log_);
   http::api http_api_;
   http::protocol http_{http_api_, memory_, http::api::limits_for(options_.max_job_size)};
-  bool has_http_ = false;  // it listens for them
   std::optional<access> access_;
   std::optional<connections> clients_;
-  std::optional<connections> http_clients_;
+  std::deque<connections> http_clients_;  // of each listener
   std::vector<runtime::join_handle<>> accepting_;
   /// How many rounds the task that obeys signals has begun. Publishes nothing.
   seam::atomic<std::uint64_t> rounds_of_signals_{0};
@@ -198,7 +202,8 @@ task<> server::live() {
     auto listening = listener::listen(*options_.beanstalk, how_to_open());
     gate = co_await listening;
   }
-  listener http_gate = co_await listen_for_http();
+  auto listening_for_http = listen_for_http();
+  std::vector<listener> http_gates = co_await listening_for_http;
   const std::unique_ptr<shown_server> shown = show();
   if (!options_.database.empty()) {
     auto nothing = [] {};
@@ -208,7 +213,7 @@ task<> server::live() {
   try {
     brokers_.start();
     if (shown != nullptr) shown->begin();
-    co_await serve_clients(gate, http_gate);
+    co_await serve_clients(gate, http_gates);
   } catch (...) {
     ending.note_failure();
   }
@@ -252,13 +257,14 @@ task<> server::learn_tubes() {
   for (const std::string& each : known.tubes) static_cast<void>(beanstalk_state_.tubes.obtain(each));
 }
 
-task<listener> server::listen_for_http() {
-  listener made;
-  if (!options_.http) co_return made;
+task<std::vector<listener>> server::listen_for_http() {
+  std::vector<listener> made;
   try {
-    auto listening = listener::listen(*options_.http, how_to_open());
-    made = co_await listening;
-    has_http_ = true;
+    for (const runtime::address& at : options_.http) {
+      auto listening = listener::listen(at, how_to_open());
+      listener one = co_await listening;
+      made.push_back(std::move(one));
+    }
   } catch (const failure& why) {
     if (!options_.http_is_default) throw;
     log_.warning("--http", fmt::format("no client of HTTP is served: {}; name another address with --http, or add "
@@ -275,7 +281,7 @@ void server::begin_accepting(const listener& gate, connections& clients, std::st
       fmt::format("{} clients connect to {}{}", protocol, gate.address(), certificates_ != nullptr ? " by TLS" : ""));
 }
 
-task<> server::serve_clients(listener& gate, listener& http_gate) {
+task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates) {
   co_await learn_tubes();
   access_limits most;
   most.all = connections_that_fit(options_.max_connections, log_);
@@ -284,11 +290,11 @@ task<> server::serve_clients(listener& gate, listener& http_gate) {
   beanstalk_state_.door = &access_.emplace(most);
   http_api_.limit_by(*access_, rates_, &log_);
   connections& clients = clients_.emplace(beanstalk_, *access_, log_);
-  connections& http_clients = http_clients_.emplace(http_, *access_, log_);
   way_out ending;
   try {
     if (options_.beanstalk) begin_accepting(gate, clients, "beanstalk");
-    if (has_http_) begin_accepting(http_gate, http_clients, "HTTP");
+    for (const listener& each : http_gates)
+      begin_accepting(each, http_clients_.emplace_back(http_, *access_, log_), "HTTP");
     if (certificates_ != nullptr) {
       static_cast<void>(runtime::spawn(certificates_->watch(), "watches the certificates"));
     }
@@ -301,7 +307,7 @@ task<> server::serve_clients(listener& gate, listener& http_gate) {
   }
   static_cast<void>(manager_.tell("STOPPING=1"));
   gate.close();
-  http_gate.close();
+  for (listener& each : http_gates) each.close();
   for (runtime::join_handle<>& each : accepting_) {
     try {
       co_await each.join();
@@ -309,23 +315,31 @@ task<> server::serve_clients(listener& gate, listener& http_gate) {
       ending.note_failure();
     }
   }
-  runtime::join_handle<> end_of_http;  // both end at once: the time is for both
-  try {
-    end_of_http = runtime::spawn(http_clients.end(end_of_sessions), "ends connections");
-  } catch (...) {
-    ending.note_step();
-  }
-  try {
-    co_await clients.end(end_of_sessions);
-  } catch (...) {
-    ending.note_step();
-  }
-  try {
-    if (end_of_http) co_await end_of_http.join();
-  } catch (...) {
-    ending.note_step();
-  }
+  co_await end_connections(ending);
   ending.end();
+}
+
+task<> server::end_connections(way_out& ending) {
+  std::vector<runtime::join_handle<>> ends_of_http;
+  try {
+    for (connections& each : http_clients_) {
+      ends_of_http.push_back(runtime::spawn(each.end(end_of_sessions), "ends connections"));
+    }
+  } catch (...) {
+    ending.note_step();
+  }
+  try {
+    co_await clients_->end(end_of_sessions);
+  } catch (...) {
+    ending.note_step();
+  }
+  for (runtime::join_handle<>& each : ends_of_http) {
+    try {
+      co_await each.join();
+    } catch (...) {
+      ending.note_step();
+    }
+  }
 }
 
 task<> server::obey_to_the_end() {
@@ -433,7 +447,9 @@ void serve(const serve_options& asked) {
   if (!options.tls.is_none()) certificates.emplace(options.tls, log);
   const bool is_database = !options.database.empty();
   if (is_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
-  if (is_database && options.http && !options.http_is_default) runtime::run(expect_free(*options.http));
+  if (is_database && !options.http_is_default) {
+    for (const runtime::address& each : options.http) runtime::run(expect_free(each));
+  }
   std::optional<watched_tokens> tokens;
   if (!options.tokens.empty()) tokens.emplace(options.tokens, log);  // before a store is opened for nothing
   if (tokens && tokens->who().has_certificates() && options.tls.client_authorities.empty()) {

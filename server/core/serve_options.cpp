@@ -57,6 +57,24 @@ std::optional<runtime::address> default_http_address(const std::optional<runtime
   return runtime::address::parse("127.0.0.1:11380").value();
 }
 
+std::vector<runtime::address> http_addresses(const std::vector<std::string>& texts, const locks& has) {
+  std::vector<runtime::address> all;
+  for (const std::string& each : texts) {
+    const auto at = listen_address("--http", each, has);
+    if (!at && texts.size() > 1) throw failure("--http off stands alone: leave it out, or leave out the other --http");
+    if (at) all.push_back(*at);
+  }
+  return all;
+}
+
+network proxy_network(const std::string& text) {
+  if (auto known = network::parse(text)) return *known;
+  throw failure(
+      fmt::format("--proxy '{}' is no proxy: write its address such as 192.0.2.7, a network such as 10.1.0.0/16, or "
+                  "'unix' for those that connect to a path",
+                  printable(text)));
+}
+
 std::string host_name(const std::string& text) {
   const auto is_part = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||

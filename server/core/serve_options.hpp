@@ -11,6 +11,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/runtime/net/address.hpp>
 
+#include "named_proxies.hpp"
 #include "tls_files.hpp"
 
 namespace foliot::program {
@@ -38,11 +39,13 @@ struct serve_options {
   /// The files of TLS, which all listeners then speak; none: connections are in plain.
   tls_files tls;
   /// Where clients of HTTP connect; none: nowhere.
-  std::optional<runtime::address> http;
+  std::vector<runtime::address> http;
   /// Whether nobody has asked for that address: where it is in use, the server does without it.
   bool http_is_default = false;
   /// The names by which clients of HTTP reach the server, besides those of loopback.
   std::vector<std::string> hosts;
+  /// The proxies between clients of HTTP and the server that are believed where a request comes from.
+  std::vector<network> proxies;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
   /// From one address, and by one access token, for which a request over HTTP counts while it runs; 0: as many as there
@@ -113,6 +116,12 @@ struct locks {
 /// Where clients of HTTP connect unless the user says so: at a port of loopback, if clients of beanstalk connect to a
 /// port of loopback. Elsewhere nowhere, so that a new version opens no door to those who have had none.
 [[nodiscard]] std::optional<runtime::address> default_http_address(const std::optional<runtime::address>& beanstalk);
+
+/// The addresses of --http: one listen_address() for each text; none if the only one is `off`. Throws failure.
+[[nodiscard]] std::vector<runtime::address> http_addresses(const std::vector<std::string>& texts, const locks& has);
+
+/// A value of --proxy. Throws failure.
+[[nodiscard]] network proxy_network(const std::string& text);
 
 /// A value of --host: the name of a machine, without a scheme and a port. Throws failure.
 [[nodiscard]] std::string host_name(const std::string& text);

@@ -14,6 +14,7 @@
 
 #include "batch_requests.hpp"
 #include "failures.hpp"
+#include "forwarded.hpp"
 #include "front_check.hpp"
 #include "health_requests.hpp"
 #include "job_requests.hpp"
@@ -141,16 +142,21 @@ class talk final : public conversation {
   talk(api_state& state, byte_stream& peer)
       : state_(state),
         peer_(peer),
-        who_{peer.peer_address(), parse_digest(peer.certificate_fingerprint())},
+        who_{peer.peer_address(), parse_digest(peer.certificate_fingerprint()),
+             state.proxies.have(peer.peer_address())},
         holder_(std::in_place, nullptr, state.access.nothing(), nullptr),
         client_(state.for_next_connection(), *holder_) {}
 
   std::optional<response> refuse(const request& head) override {
-    if (const std::optional<problem> wrong = state_.browsers.check(head)) return respond(*wrong);
-    if (std::optional<response> slower = state_.limits.refuse_address(who_.from)) return slower;
-    std::expected<admission, response> come = state_.access.admit(head, who_);
+    const std::optional<std::string> asked_for = who_.behind_proxy ? forwarded_host(head) : std::nullopt;
+    if (const std::optional<problem> wrong = state_.browsers.check(head, asked_for)) return respond(*wrong);
+    const http_peer from = sender_of(head);
+    load_limits::places held;
+    if (std::optional<response> made = state_.limits.refuse_address(from.from, from.behind_proxy, held)) return made;
+    std::expected<admission, response> come = state_.access.admit(head, from);
     if (!come) return std::move(come.error());
-    if (std::optional<response> fewer = state_.limits.refuse_token(come->given->id(), who_.from, held_)) return fewer;
+    if (std::optional<response> made = state_.limits.refuse_token(come->given->id(), from.from, held)) return made;
+    held_ = std::move(held);
     act_by(std::move(*come), [this] { peer_.end_reading(); });  // wakes the task that waits, for bytes or for a job
     return std::nullopt;
   }
@@ -175,6 +181,11 @@ class talk final : public conversation {
   }
 
  private:
+  /// Who sends the request. The certificate of a connection from a named proxy is that proxy's.
+  [[nodiscard]] http_peer sender_of(const request& head) const {
+    if (!who_.behind_proxy) return who_;
+    return {forwarded_client(head, who_.from, state_.proxies), std::nullopt, true};
+  }
   /// From now on the connection acts by these rights, and by no others.
   void act_by(admission come, std::function<void()> rights_ended) {
     holder_.emplace(come.by, std::move(come.given), std::move(rights_ended));

@@ -25,6 +25,7 @@
 #include "server/core/access.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/byte_stream.hpp"
+#include "server/core/named_proxies.hpp"
 #include "server/core/rate_limits.hpp"
 #include "server/core/server_log.hpp"
 #include "service.hpp"
@@ -40,6 +41,9 @@ class api final : public service {
 
   /// Throws broker_full and broker_closed.
   [[nodiscard]] std::unique_ptr<conversation> begin(byte_stream& peer) override;
+  [[nodiscard]] bool is_of_proxy(const runtime::address& from) const override { return state_.proxies.have(from); }
+  /// From now on these are the named proxies.
+  void believe(named_proxies those) { state_.proxies = std::move(those); }
   /// From now on requests count for these limits: see load_limits.
   void limit_by(access& door, request_rates& rates, const server_log* log) noexcept {
     state_.limits.set(door, rates, log);

@@ -52,8 +52,12 @@ browser_rules::host_kind browser_rules::kind_of(std::string_view host) const {
   return is_of_this_machine(*parsed) ? host_kind::loopback : host_kind::address;
 }
 
-std::optional<problem> browser_rules::check(const request& head) const {
+std::optional<problem> browser_rules::check(const request& head, const std::optional<std::string>& asked_for) const {
   const std::optional<std::string_view> host = head.find("host");
+  if (asked_for && !knows(*asked_for)) {
+    return problem{421, "this server does not know the name that the proxy was asked for: it is known by --host",
+                   where::header, "x-forwarded-host"};
+  }
   if (host && !knows(*host)) {
     return problem{421, "this server does not know that name: connect by an IP address or as localhost", where::header,
                    "host"};
@@ -65,7 +69,8 @@ std::optional<problem> browser_rules::check(const request& head) const {
     return problem{stranger.status, stranger.detail, where::header, "sec-fetch-site"};
   }
   const auto origin = head.find("origin");
-  if (!origin || (host && equal_in_any_case(host_of_origin(*origin), *host))) return std::nullopt;
+  const auto is_origin = [&](std::string_view name) { return equal_in_any_case(host_of_origin(*origin), name); };
+  if (!origin || (host && is_origin(*host)) || (asked_for && is_origin(*asked_for))) return std::nullopt;
   return problem{stranger.status, stranger.detail, where::header, "origin"};
 }
 

@@ -39,8 +39,11 @@ class browser_rules {
     name,      ///< one of the names that the server was given
   };
 
-  /// What is wrong with the head of a request; nothing if it may come in.
-  [[nodiscard]] std::optional<problem> check(const request& head) const;
+  /// What is wrong with the head of a request; nothing if it may come in. `asked_for`: the host that the client has
+  /// asked for, as a named proxy says, which may have written another `Host`; both must be known then, and the origin
+  /// may be that of one of them.
+  [[nodiscard]] std::optional<problem> check(const request& head,
+                                             const std::optional<std::string>& asked_for = std::nullopt) const;
   /// What a value of `Host` names.
   [[nodiscard]] host_kind kind_of(std::string_view host) const;
   /// Whether it names a host that is known.

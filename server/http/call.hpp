@@ -20,6 +20,7 @@
 #include "server/access/authorized_client.hpp"
 #include "server/access/watched_tokens.hpp"
 #include "server/core/brokers.hpp"
+#include "server/core/named_proxies.hpp"
 #include "server/core/server_log.hpp"
 #include "service.hpp"
 
@@ -44,7 +45,10 @@ class api_state {
   const std::size_t max_job_size;
   const browser_rules browsers;
   const request_access access;
+  // Set before there are connections.
+
   load_limits limits;
+  named_proxies proxies;
   /// Whether new jobs are refused, until the server is started again. Orders nothing.
   seam::atomic<bool> draining{false};
 

@@ -18,6 +18,9 @@ namespace {
 /// The time between two lines of the log about one limit.
 constexpr duration between_lines = std::chrono::minutes(1);
 
+/// What counts as the address of all clients of which a named proxy without an address tells none.
+constexpr std::string_view of_unknown_client = "unknown";
+
 /// Rounded up: after this time it is there.
 std::int64_t whole_seconds_for(duration wait) noexcept {
   constexpr std::int64_t second = 1'000'000'000;
@@ -44,10 +47,20 @@ void load_limits::warn(std::string_view kind, const std::string& sentence) const
   if (log_ != nullptr) log_->warning(kind, sentence, between_lines);
 }
 
-std::optional<response> load_limits::refuse_address(const runtime::address& from) const {
-  if (rates_ == nullptr || !rates_->of_address.has_limit()) return std::nullopt;
-  const duration wait = rates_->of_address.take(source_of(from), runtime::now());
-  if (wait == duration::zero()) return std::nullopt;
+std::optional<response> load_limits::refuse_address(const runtime::address& from, bool behind_proxy,
+                                                    places& held) const {
+  if (door_ == nullptr) return std::nullopt;
+  std::string source = source_of(from);
+  if (source.empty() && behind_proxy) source = of_unknown_client;
+  if (source.empty()) return std::nullopt;
+  const duration wait = rates_->of_address.take(source, runtime::now());
+  if (wait == duration::zero()) {
+    if (!behind_proxy) return std::nullopt;
+    held.of_address = door_->enter_behind_proxy(source);
+    if (held.of_address) return std::nullopt;
+    warn("an address has too many connections", door_->why_refused(access_limit::of_address, from));
+    return respond_too_many("this address has as many requests at once as it may", "connections_of_address");
+  }
   warn("an address sends too many requests",
        fmt::format("hold back the requests from {}: its address sends more than {} in a second, the limit of "
                    "--requests-per-second-per-address",

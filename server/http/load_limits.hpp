@@ -28,6 +28,7 @@ class load_limits {
  public:
   /// What a request holds until it is answered.
   struct places {
+    keyed_places::place of_address;  // that a named proxy has told; others count by their connection
     keyed_places::place of_token;
   };
 
@@ -38,10 +39,11 @@ class load_limits {
     log_ = log;
   }
 
-  /// Counts a request from there. Returns the answer to one that is refused. Throws std::bad_alloc.
-  [[nodiscard]] std::optional<response> refuse_address(const runtime::address& from) const;
-  /// Counts a request by the access token or certificate with this id, which may be empty. Puts into `held` what it
-  /// holds.
+  /// Counts a request from there, which came `behind_proxy` or by a connection from there. Puts into `held` what it
+  /// holds. Returns the answer to one that is refused. Throws std::bad_alloc.
+  [[nodiscard]] std::optional<response> refuse_address(const runtime::address& from, bool behind_proxy,
+                                                       places& held) const;
+  /// The same by the access token or certificate with this id, which may be empty.
   [[nodiscard]] std::optional<response> refuse_token(std::string_view id, const runtime::address& from,
                                                      places& held) const;
 

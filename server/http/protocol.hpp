@@ -20,6 +20,7 @@ class protocol final : public program::protocol {
       : service_(by), memory_(memory), limits_(limits), times_(times) {}
 
   [[nodiscard]] task<> serve(byte_stream& peer) override;
+  [[nodiscard]] bool is_of_proxy(const runtime::address& from) const override { return service_.is_of_proxy(from); }
   [[nodiscard]] std::string refusal(access_limit by) const override;
 
  private:

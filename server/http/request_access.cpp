@@ -55,7 +55,7 @@ std::optional<std::string_view> bearer_in(std::string_view value) noexcept {
 }  // namespace
 
 bool request_access::comes_from_elsewhere(const request& head, const http_peer& from) const {
-  if (is_forwarded(head)) return true;
+  if (from.behind_proxy || is_forwarded(head)) return true;
   const browser_rules::host_kind at = rules_.kind_of(head.find("host").value_or("localhost"));
   if (at == browser_rules::host_kind::name) return true;
   return at == browser_rules::host_kind::address && is_of_this_machine(from.from);

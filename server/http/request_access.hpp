@@ -10,6 +10,7 @@
 //   - those that a proxy has passed on, and says so: Forwarded, X-Forwarded-…, X-Real-IP, Via. A proxy on the same
 //     machine makes the whole network loopback. The certificate of a connection is that of the proxy then, and does not
 //     count;
+//   - all that a named proxy sends (named_proxies.hpp), whatever it says;
 //   - those to a name of the server that is not one of loopback (`--host`);
 //   - those that come from this machine, and were sent to an address of another one.
 //
@@ -41,10 +42,11 @@
 
 namespace foliot::program::http {
 
-/// Who is at the other end of a connection.
+/// Who sends a request: the other end of the connection, or who is behind a named proxy there.
 struct http_peer {
   runtime::address from;
   std::optional<sha256_digest> certificate;  ///< which the client has proved to own
+  bool behind_proxy = false;                 ///< a named proxy says so: the connection is that proxy's
 };
 
 /// The rights with which a request has come in.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "message.hpp"
@@ -58,6 +59,11 @@ class service {
   /// A conversation for a new connection. Both must outlive it. It may end the reading from the connection, and must
   /// neither read nor write there.
   [[nodiscard]] virtual std::unique_ptr<conversation> begin(byte_stream& peer) = 0;
+  /// Whether a proxy is there whose requests say where they come from.
+  [[nodiscard]] virtual bool is_of_proxy(const runtime::address& from) const {
+    static_cast<void>(from);
+    return false;
+  }
 };
 
 }  // namespace foliot::program::http

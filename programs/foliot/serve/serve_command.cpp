@@ -21,7 +21,8 @@ struct serve_arguments {
   bool insecure = false;
   std::vector<std::string> sync{"always"};
   std::string beanstalk = "127.0.0.1:11300";
-  std::string http;  // empty: the default
+  std::vector<std::string> http;  // empty: the default
+  std::vector<std::string> proxies;
   std::string checked;
   bool migrates = false;
   std::string node_timeout = "10s";
@@ -114,9 +115,13 @@ void check(const serve_arguments& all, bool has_database) {
 void choose_listeners(serve_arguments& all) {
   all.options.beanstalk = listen_address("--beanstalk", all.beanstalk, locks_of(all));
   all.options.http_is_default = all.http.empty();
-  all.options.http = all.options.http_is_default ? default_http_address(all.options.beanstalk)
-                                                 : listen_address("--http", all.http, locks_of(all));
+  if (!all.options.http_is_default) {
+    all.options.http = http_addresses(all.http, locks_of(all));
+  } else if (const auto at = default_http_address(all.options.beanstalk)) {
+    all.options.http.push_back(*at);
+  }
   for (std::string& each : all.options.hosts) each = host_name(each);
+  for (const std::string& each : all.proxies) all.options.proxies.push_back(proxy_network(each));
 }
 
 /// Completes the options of a server over a database.
@@ -142,8 +147,10 @@ void add_listeners(CLI::App& line, serve_arguments& all) {
   line.add_option("--http", all.http,
                   "Where clients of HTTP connect: as --beanstalk, or off; default:\n"
                   "127.0.0.1:11380 where --beanstalk is a port of loopback, else\n"
-                  "off")
+                  "off. May come several times")
       ->type_name("ADDRESS")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check([](const std::string& text) {
         return text.empty() ? std::string("'' is no address: name one, or off") : std::string();
       })
@@ -153,6 +160,14 @@ void add_listeners(CLI::App& line, serve_arguments& all) {
                   "localhost, as where a proxy passes it on; they need access\n"
                   "tokens then. May come several times")
       ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group("Who may connect");
+  line.add_option("--proxy", all.proxies,
+                  "A proxy between clients of HTTP and the server, which is\n"
+                  "believed whose requests it passes on: an address, a network\n"
+                  "such as 10.1.0.0/16, or unix. May come several times")
+      ->type_name("ADDRESS")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group("Who may connect");
@@ -181,6 +196,7 @@ void add_listeners(CLI::App& line, serve_arguments& all) {
                 "or access tokens are missing")
       ->group("Who may connect");
   line.get_option("--host")->needs("--tokens");
+  line.get_option("--proxy")->needs("--tokens");
 }
 
 void add_limits(CLI::App& line, serve_arguments& all) {
@@ -298,7 +314,7 @@ void add_serve(CLI::App& program, command& chosen) {
       }
       all->options.sync_every = sync_period(all->sync);
       choose_listeners(*all);
-      if (!all->options.beanstalk && !all->options.http) {
+      if (!all->options.beanstalk && all->options.http.empty()) {
         throw failure(
             "--beanstalk off leaves no way to reach the jobs: name an address there or with --http, or keep the jobs "
             "in a database with --store, where SQL is a way");

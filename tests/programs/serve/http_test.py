@@ -347,6 +347,13 @@ class Connections(HttpCase):
                 time.sleep(0.01)
         self.assertEqual(self.ask("POST", "/v1/jobs?tube=t", b"x", client=client)[0], 201)
 
+    def test_several_addresses(self):
+        self.begin("--memory", "--http", f"unix:{self.here / 'other'}")
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=t", b"x")[0], 201)
+        other = self.connect_http(self.here / "other")
+        self.assertEqual(self.ask("GET", "/v1/jobs/1", client=other)[1]["text"], "x")
+        self.assertEqual(self.server.stop()[0], 0)
+
     def test_an_address_that_is_taken(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -359,7 +366,10 @@ class Connections(HttpCase):
     def test_addresses(self):
         wrong = [(["--http", ""], "is no address"),
                  (["--memory", "--beanstalk", "off", "--http", "off"], "no way to reach the jobs"),
-                 (["--memory", "--http", "192.0.2.1:80"], "can be reached from other machines")]
+                 (["--memory", "--http", "192.0.2.1:80"], "can be reached from other machines"),
+                 (["--memory", "--http", f"unix:{self.here}/http", "--http", "off"], "--http off stands alone"),
+                 (["--memory", "--tokens", "tokens", "--proxy", "localhost"], "--proxy 'localhost' is no proxy"),
+                 (["--memory", "--proxy", "127.0.0.1"], "--proxy requires --tokens")]
         for arguments, message in wrong:
             with self.subTest(arguments=arguments):
                 self.expect_error(message, "serve", *arguments)

@@ -58,6 +58,24 @@ TEST(ListenAddress, OthersNeedBothLocksOrTheUsersWord) {
   }
 }
 
+TEST(HttpAddresses, AreAsManyAsAreNamed) {
+  const locks none;
+  EXPECT_TRUE(http_addresses({"off"}, none).empty());
+  const auto two = http_addresses({"127.0.0.1:1", "unix:/run/http"}, none);
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two.front().to_string(), "127.0.0.1:1");
+  EXPECT_TRUE(two.back().is_local());
+  EXPECT_THROW(static_cast<void>(http_addresses({"127.0.0.1:1", "off"}, none)), failure);
+  EXPECT_THROW(static_cast<void>(http_addresses({"127.0.0.1:1", "192.0.2.1:1"}, none)), failure) << "each needs locks";
+}
+
+TEST(ProxyNetwork, IsAnAddressOrANetwork) {
+  EXPECT_TRUE(proxy_network("10.0.0.0/8").has(runtime::address::parse("10.1.1.1:1").value()));
+  for (const char* const text : {"", "localhost", "10.0.0.1/8", "10.0.0.1:80", "unix:/run/http"}) {
+    EXPECT_THROW(static_cast<void>(proxy_network(text)), failure) << text;
+  }
+}
+
 TEST(HostName, IsANameAlone) {
   for (const char* const name : {"timers", "timers.example", "a-b_c.example", "192.0.2.1"}) {
     EXPECT_EQ(host_name(name), name);

@@ -65,6 +65,26 @@ TEST(BrowserRules, APlainHttpPageOfTheSameNameMayChange) {
       << "browsers send no Sec-Fetch-Site to a name over plain HTTP";
 }
 
+/// A proxy may write another `Host`, and says for which one it was asked.
+TEST(BrowserRules, BehindANamedProxyTheHostThatWasAskedForCounts) {
+  const browser_rules rules({"timers.example"});
+  const auto refused_for = [&](const std::string& asked_for, std::vector<field> fields) {
+    request head;
+    head.method = "POST";
+    head.fields = std::move(fields);
+    const std::optional<problem> wrong = rules.check(head, asked_for);
+    return wrong ? wrong->status : 0;
+  };
+  const field host{"host", "127.0.0.1:11380"};
+  EXPECT_EQ(refused_for("timers.example", {host}), 0);
+  EXPECT_EQ(refused_for("timers.example", {host, {"origin", "https://timers.example"}}), 0);
+  EXPECT_EQ(refused_for("timers.example:8443", {host, {"origin", "https://timers.example:8443"}}), 0);
+  EXPECT_EQ(refused_for("timers.example", {host, {"origin", "https://evil.example"}}), 403);
+  EXPECT_EQ(refused_for("timers.example", {host, {"sec-fetch-site", "cross-site"}}), 403);
+  EXPECT_EQ(refused_for("evil.example", {host}), 421) << "a name of its own that points at the proxy";
+  EXPECT_EQ(refused_for("timers.example", {{"host", "evil.example"}}), 421);
+}
+
 TEST(BrowserRules, LooksAreSafeFromEverywhere) {
   for (const std::string method : {"GET", "HEAD", "OPTIONS"}) {
     EXPECT_EQ(refused(method, {{"host", "localhost"}, {"sec-fetch-site", "cross-site"}}), 0) << method;

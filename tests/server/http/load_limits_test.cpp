@@ -169,6 +169,57 @@ TEST_F(LoadLimits, ARequestCountsForItsTokenWhileItRuns) {
   EXPECT_EQ(door.refusals().by_token, 1U);
 }
 
+/// A named proxy is no client: what it passes on counts for the addresses that it tells.
+TEST_F(LoadLimits, BehindANamedProxyEachAddressHasItsOwn) {
+  request_rates rates({.each_second = 1, .burst = 2}, {});
+  access door(access_limits{100, 1, 0});
+  watched_tokens tokens(path_, log_);
+  const auto body = [&](http_server& in) -> task<> {
+    in.speaks_to.limit_by(door, rates, &log_);
+    in.speaks_to.believe(named_proxies({*network::parse("10.0.0.0/8")}));
+    http_client proxy(in, "10.0.0.1:4000");
+    http_client second(in, "10.0.0.2:4000");
+    http_client stranger(in, "192.0.2.9:4000");
+    const auto of = [this](std::string client) {
+      extras more = shows(token_);
+      more.fields += "X-Forwarded-For: 198.51.100.1, " + client + "\r\n";
+      return more;
+    };
+    for (const std::string client : {"192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.2"}) {
+      const received got = co_await proxy.ask("GET", "/v1/tubes", of(client));
+      EXPECT_EQ(got.status, 200) << client;
+    }
+    const received refused = co_await proxy.ask("GET", "/v1/tubes", of("192.0.2.1"));
+    EXPECT_EQ(refused.wrong(), "429 rate_of_address");
+    for (int i = 0; i < 2; ++i) {
+      const received believed = co_await stranger.ask("GET", "/v1/tubes", of("192.0.2.3"));
+      EXPECT_EQ(believed.status, 200);
+    }
+    const received own = co_await stranger.ask("GET", "/v1/tubes", of("192.0.2.4"));
+    EXPECT_EQ(own.status, 429) << "what a stranger says is not believed";
+    co_await runtime::sleep(2s);
+    // The limit of connections counts requests.
+    co_await proxy.send("POST", "/v1/reserve?tube=mail&timeout=1s", of("192.0.2.1"));
+    co_await runtime::sleep(500ms);
+    const received beside = co_await second.ask("GET", "/v1/tubes", of("192.0.2.1"));
+    EXPECT_EQ(beside.wrong(), "429 connections_of_address");
+    const received other = co_await second.ask("GET", "/v1/tubes", of("192.0.2.2"));
+    EXPECT_EQ(other.status, 200);
+    const received answered = co_await proxy.read();
+    EXPECT_EQ(answered.status, 200);
+    co_await runtime::sleep(2s);
+    extras without("X-Forwarded-For: 192.0.2.1\r\n");
+    const received wrong = co_await proxy.ask("GET", "/v1/tubes", without);
+    EXPECT_EQ(wrong.status, 401);
+    const received after = co_await second.ask("GET", "/v1/tubes", of("192.0.2.1"));
+    EXPECT_EQ(after.status, 200) << "a refused request keeps no place";
+    co_await proxy.leave();
+    co_await second.leave();
+    co_await stranger.leave();
+  };
+  with_server(body, &tokens, &log_);
+}
+
 TEST_F(LoadLimits, AConnectionBeyondTheLimitIsToldByAProblem) {
   with_server([](http_server& in) -> task<> {
     const std::string of_address = in.speaks.refusal(access_limit::of_address);
@@ -180,6 +231,9 @@ TEST_F(LoadLimits, AConnectionBeyondTheLimitIsToldByAProblem) {
     EXPECT_TRUE(of_all.starts_with("HTTP/1.1 503 Service Unavailable\r\n")) << of_all;
     EXPECT_TRUE(of_all.contains("Retry-After: 1\r\n"));
     EXPECT_TRUE(of_all.contains("application/problem+json\r\n"));
+    EXPECT_FALSE(in.speaks.is_of_proxy(runtime::address::loopback(1)));
+    in.speaks_to.believe(named_proxies({*network::parse("127.0.0.1")}));
+    EXPECT_TRUE(in.speaks.is_of_proxy(runtime::address::loopback(1))) << "its connections do not count for its address";
     co_return;
   });
 }

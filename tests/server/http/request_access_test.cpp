@@ -479,6 +479,23 @@ TEST(RequestAccessWithoutTokens, OptionsNameTheMethods) {
   });
 }
 
+/// What a named proxy passes on may come from anywhere, whether the proxy says so or not.
+TEST(RequestAccessWithoutTokens, IsNotForANamedProxy) {
+  with_server([](http_server& in) -> task<> {
+    in.speaks_to.believe(named_proxies({*network::parse("127.0.0.1")}));
+    http_client proxy(in);
+    http_client local(in, "127.0.0.2:4000");
+    const received refused = co_await proxy.ask("GET", "/v1/tubes");
+    EXPECT_EQ(refused.status, 401);
+    const received probe = co_await proxy.ask("GET", "/health");
+    EXPECT_EQ(probe.status, 200);
+    const received other = co_await local.ask("GET", "/v1/tubes");
+    EXPECT_EQ(other.status, 200);
+    co_await proxy.leave();
+    co_await local.leave();
+  });
+}
+
 /// Without a file of tokens: everything of this machine as ever, and nothing that comes from elsewhere.
 TEST(RequestAccessWithoutTokens, IsForThisMachine) {
   with_server(
