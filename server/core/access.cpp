@@ -23,6 +23,7 @@ access::place access::enter(const runtime::address& from) {
       return place(access_limit::all);
     }
   } while (!count_.compare_exchange_weak(count, count + 1, seam::relaxed));
+  come_.fetch_add(1, seam::relaxed);
   return place(*this, std::move(of_address));
 }
 

@@ -89,6 +89,9 @@ class access {
   [[nodiscard]] std::string why_refused(access_limit by, const runtime::address& from = {},
                                         std::string_view id = {}) const;
   [[nodiscard]] access_refusals refusals() const noexcept;
+  /// How many are in, and how many have come in since the start.
+  [[nodiscard]] std::size_t count() const noexcept { return count_.load(seam::relaxed); }
+  [[nodiscard]] std::uint64_t come() const noexcept { return come_.load(seam::relaxed); }
 
  private:
   const access_limits most_;
@@ -96,6 +99,7 @@ class access {
   keyed_places of_token_;
   seam::atomic<std::size_t> count_{0};  // of the places; orders nothing
   // Order nothing.
+  seam::atomic<std::uint64_t> come_{0};
   seam::atomic<std::uint64_t> refused_by_all_{0};
   seam::atomic<std::uint64_t> refused_by_address_{0};
   seam::atomic<std::uint64_t> refused_by_token_{0};

@@ -31,6 +31,8 @@ jobs::broker_counters brokers::counters() const noexcept {
     sum.unavailable += one.unavailable;
     sum.refused += one.refused;
     sum.is_unavailable = sum.is_unavailable || one.is_unavailable;
+    sum.no_space += one.no_space;
+    sum.lacks_room = sum.lacks_room || one.lacks_room;
     sum.expired += one.expired;
     sum.queued += one.queued;
     sum.queued_bytes += one.queued_bytes;

@@ -136,6 +136,7 @@ class server {
     beanstalk_state_.patience = options.client_timeout;
     beanstalk_state_.rates = &rates_;
     http_api_.believe(named_proxies(options.proxies));
+    http_api_.show(certificates);
   }
 
   /// Until a signal or a failure ends it. The main task of the runtime.

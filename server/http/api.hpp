@@ -28,6 +28,7 @@
 #include "server/core/named_proxies.hpp"
 #include "server/core/rate_limits.hpp"
 #include "server/core/server_log.hpp"
+#include "server/core/tls_certificates.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
@@ -48,6 +49,8 @@ class api final : public service {
   void limit_by(access& door, request_rates& rates, const server_log* log) noexcept {
     state_.limits.set(door, rates, log);
   }
+  /// With these connections are opened; null: in plain.
+  void show(const tls_certificates* certificates) noexcept { state_.certificates = certificates; }
   /// From now on new jobs are refused.
   void drain() noexcept { state_.draining = true; }
 

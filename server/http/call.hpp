@@ -22,6 +22,7 @@
 #include "server/core/brokers.hpp"
 #include "server/core/named_proxies.hpp"
 #include "server/core/server_log.hpp"
+#include "server/core/tls_certificates.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
@@ -49,6 +50,7 @@ class api_state {
 
   load_limits limits;
   named_proxies proxies;
+  const tls_certificates* certificates = nullptr;  ///< null: connections are in plain
   /// Whether new jobs are refused, until the server is started again. Orders nothing.
   seam::atomic<bool> draining{false};
 

@@ -39,6 +39,10 @@ class load_limits {
     log_ = log;
   }
 
+  /// Null: there are none.
+  [[nodiscard]] const access* door() const noexcept { return door_; }
+  [[nodiscard]] const request_rates* rates() const noexcept { return rates_; }
+
   /// Counts a request from there, which came `behind_proxy` or by a connection from there. Puts into `held` what it
   /// holds. Returns the answer to one that is refused. Throws std::bad_alloc.
   [[nodiscard]] std::optional<response> refuse_address(const runtime::address& from, bool behind_proxy,

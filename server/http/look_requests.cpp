@@ -113,6 +113,22 @@ struct counted_tube {
   jobs::in_flight<jobs::count_tube> answer;
 };
 
+/// What the door has let in and refused, and the limits have held back.
+void add_connections(ordered_json& all, const api_state& state) {
+  const access* const door = state.limits.door();
+  const request_rates* const rates = state.limits.rates();
+  if (door == nullptr || rates == nullptr) return;
+  const access_refusals refused = door->refusals();
+  ordered_json& shown = all["connections"];
+  shown["open"] = door->count();
+  shown["come"] = door->come();
+  shown["refused"] = refused.by_all;
+  shown["refused_of_address"] = refused.by_address;
+  shown["refused_of_token"] = refused.by_token;
+  shown["requests_held_back_of_address"] = rates->of_address.held_back();
+  shown["requests_held_back_of_token"] = rates->of_token.held_back();
+}
+
 }  // namespace
 
 task<response> show_tubes(call& by) {
@@ -216,6 +232,20 @@ task<response> show_statistics(call& by) {
   server["waiting"] = counters.waiting;
   server["queued"] = counters.queued;
   server["tubes_in_use"] = counters.tubes;
+  server["no_space"] = counters.no_space;
+  server["has_room"] = !counters.lacks_room;
+  server["answers"] = !counters.is_unavailable;
+  server["drains"] = by.state.draining.load(seam::relaxed);
+  add_connections(all, by.state);
+  if (by.state.certificates != nullptr) {
+    const tls_figures seen = by.state.certificates->figures();
+    ordered_json& tls = all["tls"];
+    tls["ends"] = time_text(jobs::utc_time(seen.ends));
+    tls["taken"] = seen.taken;
+    tls["files_are_good"] = !seen.is_refused;
+    tls["failed_handshakes"] = seen.failed;
+  }
+  if (by.state.access.has_tokens()) all["tokens"]["file_is_good"] = by.state.access.is_good();
   co_return respond_json(200, all);
 }
 

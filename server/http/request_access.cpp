@@ -61,8 +61,16 @@ bool request_access::comes_from_elsewhere(const request& head, const http_peer& 
   return at == browser_rules::host_kind::address && is_of_this_machine(from.from);
 }
 
+admission request_access::admit_probe(const request& head, const http_peer& from) const {
+  if (tokens_ == nullptr) return admission{comes_from_elsewhere(head, from) ? nothing_ : everything_};
+  const std::optional<std::string_view> text = bearer_in(head.find("authorization").value_or(""));
+  auto given = text ? tokens_->who().of_token(*text) : nullptr;
+  if (given == nullptr) return admission{nothing_};
+  return admission{std::move(given), &tokens_->who()};
+}
+
 std::expected<admission, response> request_access::admit(const request& head, const http_peer& from) const {
-  if (is_probe(head)) return admission{nothing_};
+  if (is_probe(head)) return admit_probe(head, from);
   if (tokens_ == nullptr) {
     if (!comes_from_elsewhere(head, from)) return admission{everything_};
     return std::unexpected(respond_unauthorized(

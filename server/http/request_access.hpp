@@ -3,7 +3,7 @@
 //
 // With a file of access tokens each request must show one in `Authorization: Bearer TOKEN`. A client whose certificate
 // has an entry in the file need not; if it shows a token, that counts alone, and a wrong one is refused. /health and
-// /ready, without a body, need none and get none.
+// /ready, without a body, need none, and a wrong one is no failure there.
 //
 // Without such a file a request has all rights, as every program on the machine has them. But some requests come from
 // elsewhere, and what they need, a token, nobody can have; so they are refused:
@@ -66,12 +66,15 @@ class request_access {
   [[nodiscard]] std::expected<admission, response> admit(const request& head, const http_peer& from) const;
   /// The rights of a request that needs none.
   [[nodiscard]] const std::shared_ptr<const rights>& nothing() const noexcept { return nothing_; }
+  [[nodiscard]] bool has_tokens() const noexcept { return tokens_ != nullptr; }
   /// Whether the file of tokens that was read last was right.
   [[nodiscard]] bool is_good() const noexcept { return tokens_ == nullptr || tokens_->is_good(); }
 
  private:
   /// Whether the request comes from elsewhere than its connection.
   [[nodiscard]] bool comes_from_elsewhere(const request& head, const http_peer& from) const;
+  /// The rights of a request that needs none: what it shows, or nothing.
+  [[nodiscard]] admission admit_probe(const request& head, const http_peer& from) const;
   /// By the value of its Authorization.
   [[nodiscard]] std::expected<admission, response> admit_by(std::string_view shown, const http_peer& from) const;
   /// The answer to a client that has shown something wrong. `warning`: a line for the log; empty: none.

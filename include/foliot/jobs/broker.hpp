@@ -134,6 +134,8 @@ struct broker_counters {
   std::uint64_t refused = 0;      ///< operations that it refused beside others: passed_over_answer, unavailable_answer
   std::uint64_t expired = 0;      ///< reservations whose time was over
   bool is_unavailable = false;    ///< whether a shared store has refused the latest batch
+  std::uint64_t no_space = 0;     ///< operations for which the store had no room
+  bool lacks_room = false;        ///< whether another job had no room behind the latest batch, see execution::has_room
   std::size_t queued = 0;         ///< operations that wait for the next batch
   std::size_t queued_bytes = 0;   ///< that they bring: bodies, fields and histories
   std::size_t clients = 0;

@@ -81,6 +81,9 @@ struct execution {
   /// The tubes that have lost their last job in this batch while they were paused, and still are without a job and
   /// paused: each once, in no particular order.
   std::vector<std::string> emptied_tubes;
+  /// Whether a put of a small job would have had room behind this batch, as far as the store knows: a full disk, or a
+  /// limit of jobs. A store in another process knows it by its refusals, and forgets one after 30 s.
+  bool has_room = true;
 };
 
 /// When a store wants to execute a batch, if need be an empty one, though nothing is asked of it: when the wall clock

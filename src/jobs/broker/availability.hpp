@@ -1,4 +1,5 @@
-// Whether a store that other nodes share executes what it is asked: what it has refused, and when to try again.
+// Whether a store executes what it is asked: what a store that other nodes share has refused, when to try again, and
+// whether there is room for more jobs.
 // Thread safety: the lock of the broker guards everything. O(1).
 #pragma once
 
@@ -24,7 +25,15 @@ class availability {
   [[nodiscard]] std::uint64_t refused_batches() const noexcept { return batches_; }
   [[nodiscard]] std::uint64_t refused_operations() const noexcept { return operations_; }
 
-  void note_executed() noexcept { is_unavailable_ = false; }
+  /// A batch was executed.
+  void note_executed(bool has_room) noexcept {
+    is_unavailable_ = false;
+    lacks_room_ = !has_room;
+  }
+  /// There was no room for an operation of it.
+  void note_no_space() noexcept { ++no_space_; }
+  [[nodiscard]] std::uint64_t no_space() const noexcept { return no_space_; }
+  [[nodiscard]] bool lacks_room() const noexcept { return lacks_room_; }
   /// The store has refused a batch at this time.
   void note_refused(const char* text, instant when) noexcept {
     ++batches_;
@@ -49,6 +58,8 @@ class availability {
   }
 
   bool is_unavailable_ = false;
+  bool lacks_room_ = false;
+  std::uint64_t no_space_ = 0;
   std::string why_;
   instant retry_at_;
   std::uint64_t batches_ = 0;

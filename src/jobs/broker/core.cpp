@@ -54,6 +54,19 @@ const std::string* tube_with_news(const operation& it) {
   return delay != nullptr && *delay == milliseconds(0) ? &what->tube : nullptr;
 }
 
+/// Whether the store had no room for the operation.
+bool has_had_no_space(const answer& brought) noexcept {
+  return std::visit(
+      [](const auto& each) {
+        if constexpr (requires { std::remove_cvref_t<decltype(each)>::kind::no_space; }) {
+          return each.what == std::remove_cvref_t<decltype(each)>::kind::no_space;
+        } else {
+          return false;
+        }
+      },
+      brought);
+}
+
 }  // namespace
 
 broker_core::broker_core(job_store& store, const broker_limits& limits)
@@ -249,7 +262,7 @@ void broker_core::conclude_batch(outcome& brought) noexcept {
   operations_ += batch_.size();
   try {
     if (brought.failure != nullptr) std::rethrow_exception(brought.failure);
-    availability_.note_executed();
+    availability_.note_executed(brought.done.has_room);
     next_ = brought.next;
     hand_out(brought.done);
   } catch (const store_unavailable& refused) {
@@ -272,6 +285,9 @@ void broker_core::conclude_batch(outcome& brought) noexcept {
 void broker_core::hand_out(execution& done) {
   FOLIOT_ASSERT(done.answers.size() == batch_.size(), "a store answers each operation of a batch");
   expired_ += done.expired.size();
+  for (const answer& each : done.answers) {
+    if (has_had_no_space(each)) availability_.note_no_space();
+  }
   for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[first_entry_ + i]);
   const std::size_t first_check = first_entry_ + entries_.size();
   const std::size_t first_claim = first_check + pauses_.checks();
@@ -888,6 +904,8 @@ broker_counters broker_core::counters() const noexcept {
   now.unavailable = availability_.refused_batches();
   now.refused = availability_.refused_operations();
   now.is_unavailable = availability_.is_unavailable();
+  now.no_space = availability_.no_space();
+  now.lacks_room = availability_.lacks_room();
   now.expired = expired_;
   now.operations = operations_;
   now.queued = queue_.size();

@@ -161,6 +161,7 @@ execution embedded_core::execute_steps(std::span<operation> batch) {
 
   indexes_.tell_of_tubes(done);
   done.expired = std::exchange(expired_, {});
+  done.has_room = space_.room_for_jobs() && tubes_.totals().stored.all() < options_.most_jobs;
   return done;
 }
 

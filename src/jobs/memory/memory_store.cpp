@@ -24,6 +24,7 @@ execution memory_store::execute(std::span<operation> batch) {
   done.ready_tubes = one.ready_tubes();
   done.emptied_tubes = one.emptied_tubes();
   done.expired = std::move(one).expired();
+  done.has_room = jobs_.size() < bounds_.jobs && bytes_ < bounds_.bytes;
   failed_ = false;
   return done;
 }

@@ -55,6 +55,8 @@ constexpr duration last_look = std::chrono::milliseconds(50);
 constexpr auto ends_at_once = static_cast<std::size_t>(sql_constants::most_at_once);
 /// The longest pause between two attempts of one batch.
 constexpr duration longest_pause = std::chrono::milliseconds(100);
+/// For so long a put that had no room says that the next one would have none either.
+constexpr duration remembers_lack_of_room = std::chrono::seconds(30);
 /// The SQLSTATE of an error because a disk is full: see sql/ballast.sql.
 constexpr const char* disk_full = "53100";
 /// How long the connection for notifications may be missing while the connection for jobs works. After an outage both
@@ -327,6 +329,7 @@ void postgresql_node::conclude(std::span<const operation> batch, batch_plan::out
   in_doubt_.note_given_back(frame.unwanted.size());
   for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
   note_passed_over(what.done.answers);
+  note_room(batch, what.done);
   next_ = what.next;
   // A pause that is over stays only for an error.
   const instant now = steady().now();
@@ -499,6 +502,18 @@ void postgresql_node::note_lack_of_room(std::string_view why) {
   if (!modes_.note_lack_of_room(monotonic_clock::instance().now())) return;
   warn("the database " + place_ +
        " has no room: what needs some is refused, and the rest goes on: " + std::string(why));
+}
+
+void postgresql_node::note_room(std::span<const operation> batch, execution& done) noexcept {
+  const instant now = monotonic_clock::instance().now();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto* const made = std::get_if<put_answer>(&done.answers[i]);
+    if (made == nullptr) continue;
+    using kind = put_answer::kind;
+    if (made->what == kind::no_space) room_missing_until_ = now + remembers_lack_of_room;
+    if (made->what == kind::inserted) room_missing_until_ = instant::earliest();
+  }
+  done.has_room = room_missing_until_ <= now;
 }
 
 void postgresql_node::give_up_ballast() noexcept {

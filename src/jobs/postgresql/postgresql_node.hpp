@@ -163,6 +163,8 @@ class postgresql_node {
   /// waited for a batch that waits for it. Precondition: that of run_aside().
   void make_tubes_before(std::span<const operation> batch) noexcept;
   void note_lack_of_room(std::string_view why);
+  /// Notes whether the puts of the batch had room, and tells it with what the batch has brought.
+  void note_room(std::span<const operation> batch, execution& done) noexcept;
   /// The database has refused a batch: for a while, operations are executed each by itself (sql/patient.sql), unless
   /// it was only because the schema lacks the function of one of them.
   void note_refusal(std::string_view why, bool lacks_function);
@@ -202,8 +204,10 @@ class postgresql_node {
   std::optional<instant> news_missing_since_;   // as an operator was told
   instant next_rotation_ = instant::earliest();
   backoff rotations_;
-  duration pause_;        // before the next attempt to connect
-  bool is_down_ = false;  // the last batch was not executed, because the database did not answer
+  duration pause_;  // before the next attempt to connect
+  instant room_missing_until_ =
+      instant::earliest();  // by the monotonic clock: a put had no room, and none since had any
+  bool is_down_ = false;    // the last batch was not executed, because the database did not answer
   bool is_closed_ = false;
   std::unique_ptr<node_listener> listener_;  // null: a test gives the time, and drives the nodes by itself
 };

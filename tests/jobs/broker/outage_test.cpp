@@ -432,5 +432,27 @@ TEST(BrokerOutage, AJobOfAClaimInDoubtComesBackAtTheEndOfItsTtr) {
   });
 }
 
+TEST(BrokerCounters, TellOfALackOfRoom) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    client one(world.jobs);
+    co_await world.jobs.execute(mail("fits"));
+    EXPECT_FALSE(world.jobs.counters().lacks_room);
+    world.store.after = [](execution& done) {
+      done.has_room = false;
+      for (answer& each : done.answers) {
+        if (auto* const made = std::get_if<put_answer>(&each)) made->what = put_answer::kind::no_space;
+      }
+    };
+    co_await world.jobs.execute(mail("does not"));
+    EXPECT_TRUE(world.jobs.counters().lacks_room);
+    EXPECT_EQ(world.jobs.counters().no_space, 1U);
+    world.store.accept();
+    peek look{job_id{1}};
+    co_await world.jobs.execute(std::move(look));
+    EXPECT_FALSE(world.jobs.counters().lacks_room) << "each batch tells it anew";
+    EXPECT_EQ(world.jobs.counters().no_space, 1U);
+  });
+}
+
 }  // namespace
 }  // namespace foliot::jobs

@@ -217,13 +217,16 @@ TEST(embedded_bounds, puts_beyond_them_are_refused_also_after_a_reopening) {
   {
     jobs::embedded_store store(options);
     EXPECT_EQ(put(store, "one"), inserted);
+    EXPECT_TRUE(store.execute({}).has_room);
     EXPECT_EQ(put(store, "two"), inserted);
+    EXPECT_FALSE(store.execute({}).has_room);
     EXPECT_EQ(put(store, "three"), no_space);
     EXPECT_EQ(put(store, "two"), replaced);
   }
   jobs::embedded_store store(options);
   EXPECT_EQ(put(store, "three"), no_space);
   jobs::execute_one(store, jobs::cancel{jobs::job_key{"a", "one"}});
+  EXPECT_TRUE(store.execute({}).has_room);
   EXPECT_EQ(put(store, "three"), inserted);
 }
 

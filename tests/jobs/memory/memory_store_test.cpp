@@ -46,6 +46,15 @@ TEST(MemoryStore, RefusesPutsBeyondItsBounds) {
   EXPECT_EQ(execute_one(small, count_all{}).counts.all(), 2U) << "the job that was to be replaced is there";
 }
 
+TEST(MemoryStore, TellsWhetherThereIsRoom) {
+  memory_store store({}, {.jobs = 1});
+  EXPECT_TRUE(store.execute({}).has_room);
+  const job_id id = execute_one(store, put{.tube = "a", .body = "x"}).id;
+  EXPECT_FALSE(store.execute({}).has_room);
+  execute_one(store, cancel{id});
+  EXPECT_TRUE(store.execute({}).has_room);
+}
+
 TEST(MemoryStore, CountsFieldsAndHistoriesForItsBounds) {
   using holder = holder_answer::kind;
   job_fields two_bytes;

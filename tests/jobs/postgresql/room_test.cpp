@@ -337,5 +337,18 @@ TEST_F(PostgresqlRoom, OneOfTwoDatabasesRefusesPuts) {
   EXPECT_EQ(claimed, 4U);
 }
 
+TEST_F(PostgresqlRoom, ARefusedPutIsRememberedUntilOneHasRoom) {
+  put_one();
+  EXPECT_TRUE((*node_).execute({}).has_room);
+  fill("job");
+  EXPECT_EQ(execute_one(*node_, put{.tube = "a", .body = "x"}).what, put_answer::kind::no_space);
+  EXPECT_FALSE((*node_).execute({}).has_room);
+  make_room("job");
+  EXPECT_FALSE((*node_).execute({}).has_room) << "the database tells it by its refusals alone";
+  fill_ballast();  // before, the database refuses puts itself
+  put_one();
+  EXPECT_TRUE((*node_).execute({}).has_room);
+}
+
 }  // namespace
 }  // namespace foliot::jobs

@@ -5,6 +5,7 @@ machine loses power, what it had acknowledged is there.
 The environment variables FOLIOT_DISK_FAULTS and FOLIOT_POWER_ROUNDS are for more: at how many places each kind of fault
 is tried (at least 3), and how often the power is lost."""
 import errno
+import json
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ from faulty_disk import FOR_EVER, LIBRARY, Disk, Fault
 from history import check
 from kit import beanstalk_client
 from kit.beanstalk_client import PATIENCE, need_space
+from kit.http_case import LocalConnection
 from kit.program_case import main
 from path_server import PathServer
 from workload import LOST, Workload, drain
@@ -295,6 +297,37 @@ class NearlyFull(DiskCase):
         expect(0, b"peek 5\r\n", b"FOUND 5 1\r\na\r\n")
         expect(256 * MEBIBYTE, put, b"INSERTED 6\r\n")
         client.close()
+        self.assertEqual(server.stop()[0], 0)
+
+    def test_ready_tells_it(self):
+        path = self.here / "http"
+        server = self.start("--http", f"unix:{path}")
+
+        def ask(target):
+            connection = LocalConnection(path)
+            self.addCleanup(connection.close)
+            connection.request("GET", target)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+        def expect(free, status):
+            self.disk.set_free(free)
+            until = time.monotonic() + beanstalk_client.PATIENCE
+            while (seen := ask("/ready"))[0] != status:
+                self.assertLess(time.monotonic(), until, seen)
+                time.sleep(0.01)
+            self.assertEqual(ask("/health")[0], 200, "it lives")
+            return seen[1]
+
+        self.assertEqual(expect(256 * MEBIBYTE, 200), {"status": "ready"})
+        self.assertEqual(expect(256 * MEBIBYTE - 4096, 503)["detail"], "there is no room for new jobs")
+        self.assertFalse(ask("/v1/statistics")[1]["server"]["has_room"])
+        client = server.connect()
+        self.assertEqual(client.ask(b"put 0 0 60 1\r\na\r\n"), b"OUT_OF_MEMORY\r\n")
+        client.close()
+        self.assertEqual(ask("/v1/statistics")[1]["server"]["no_space"], 1)
+        expect(256 * MEBIBYTE, 200)
+        self.assertTrue(ask("/v1/statistics")[1]["server"]["has_room"])
         self.assertEqual(server.stop()[0], 0)
 
 

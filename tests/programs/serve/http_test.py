@@ -477,6 +477,46 @@ class Nodes(NodesCase, HttpCase):
             status, answer = self.ask("POST", f"/v1/reservations/{job['reservation']}/finish", client=shop)
             self.assertEqual((status, answer["outcome"]), (200, "finished"))
 
+    def wait_for_ready(self, client, status):
+        until = time.monotonic() + PATIENCE
+        while (seen := self.ask("GET", "/ready", client=client))[0] != status:
+            self.assertLess(time.monotonic(), until, seen)
+            time.sleep(0.05)
+        self.assertEqual(self.ask("GET", "/health", client=client)[0], 200)
+        return seen[1].get("detail")
+
+    def test_ready_says_that_the_database_has_no_room(self):
+        client = self.begin_node("n0")
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", b"x", client)[0], 201)
+        self.database.sql(self.database.folder, "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                          "RAISE disk_full; END $$; CREATE TRIGGER refuse BEFORE INSERT ON foliot.job "
+                          "FOR EACH ROW EXECUTE FUNCTION public.refuse()")
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", b"x", client)[1]["outcome"], "no_space")
+        self.assertEqual(self.wait_for_ready(client, 503), "there is no room for new jobs")
+        server = self.ask("GET", "/v1/statistics", client=client)[1]["server"]
+        self.assertEqual((server["no_space"], server["has_room"], server["answers"]), (1, False, True))
+        self.assertEqual(self.ask("POST", "/v1/reserve?tube=mail", client=client)[1]["jobs"][0]["text"], "x", "the rest goes on")
+        self.database.sql(self.database.folder, "DROP TRIGGER refuse ON foliot.job")
+        # The database itself refuses puts until it has its reserve of room again, which takes a minute.
+        self.database.sql(self.database.folder, "SELECT setval('foliot.refusing_puts', 0)")
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", b"x", client)[0], 201)
+        self.wait_for_ready(client, 200)
+
+    def test_ready_says_that_the_database_takes_no_changes(self):
+        client = self.begin_node("n0")
+        self.wait_for_ready(client, 200)
+
+        def be_read_only(does):
+            for statement in (f"ALTER DATABASE jobs SET default_transaction_read_only = {does}",
+                              "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'jobs'"):
+                self.database.ask(f"host={self.database.folder} user=postgres dbname=postgres", statement)
+
+        be_read_only("on")
+        self.assertEqual(self.wait_for_ready(client, 503), "the database does not answer")
+        be_read_only("off")
+        self.wait_for_ready(client, 200)
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", b"x", client)[0], 201)
+
     def test_ready_says_that_the_database_is_away(self):
         client = self.begin_node("n0")
         self.assertEqual(self.ask("GET", "/ready", client=client)[0], 200)

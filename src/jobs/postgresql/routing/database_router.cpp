@@ -115,6 +115,7 @@ execution database_router::execute_batch(std::span<operation> batch) {
   retain_releases(routed, state.done.answers);
   execution aside = std::exchange(aside_, {});
   add_news(state.done, aside);
+  state.done.has_room = std::ranges::all_of(members_, [](const auto& each) { return each.second.has_room; });
   return std::move(state.done);
 }
 
@@ -277,6 +278,7 @@ bool database_router::take(int number, share_outcome& got, batch_state& state) {
   one.is_up = one.was_up = true;
   one.failure = nullptr;
   one.next = got.next;
+  one.has_room = got.done.has_room;
   state.has_executed = true;
   if (got.map.version != one.map_version) state.newer[number] = got.map.version;
   add_news(state.done, got.done);

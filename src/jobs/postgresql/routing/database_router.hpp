@@ -67,6 +67,7 @@ class database_router {
   struct member {
     std::unique_ptr<database_worker> worker;
     next_change next;
+    bool has_room = true;          // by its latest share
     std::int64_t map_version = 0;  // with which the map was read; 0: none
     bool is_up = false;
     bool was_up = false;                   // it has been reached, so that a further attempt is short
