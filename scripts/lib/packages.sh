@@ -25,6 +25,7 @@ test_packages=(
     chromium spin python3-prometheus-client
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
     curl python3-jsonschema # its HTTP interface, and the description of that
+    nginx haproxy # in front of it; their services do not start
     postgresql-15 python3-sqlalchemy python3-psycopg2 # servers of the tests' own, and an application
     patroni python3-etcd etcd-server # a manager of such servers; without a configuration its service does not start
 )
@@ -95,7 +96,7 @@ apt_install() {
     update_lists
     local install=(install_packages)
     [[ " $*" != *" postgresql-"* ]] || install=(without_default_database "${install[@]}")
-    [[ " $* " != *" etcd-server "* ]] || install=(without_etcd_service "${install[@]}")
+    [[ ! " $* " =~ " "(etcd-server|nginx|haproxy)" " ]] || install=(without_services_of_tests "${install[@]}")
     "${install[@]}" "$@"
 }
 
@@ -109,10 +110,11 @@ without_default_database() {
     with_setting /etc/postgresql-common/createcluster.d/foliot.conf "create_main_cluster = false" "$@"
 }
 
-# without_etcd_service COMMAND...: if the command installs etcd, systemd does not start its service, now or with the
-# machine. `systemctl enable --now etcd` starts it later.
-without_etcd_service() {
-    with_setting /etc/systemd/system-preset/00-foliot.preset "disable etcd.service" "$@"
+# without_services_of_tests COMMAND...: if the command installs etcd, nginx or haproxy, systemd does not start their
+# services, now or with the machine. `systemctl enable --now nginx` starts one later.
+without_services_of_tests() {
+    with_setting /etc/systemd/system-preset/00-foliot.preset \
+        $'disable etcd.service\ndisable nginx.service\ndisable haproxy.service' "$@"
 }
 
 # with_setting FILE LINE COMMAND...: runs the command while the file is there, with this line.
