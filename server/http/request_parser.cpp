@@ -60,11 +60,22 @@ request_parser::step request_parser::parse(std::string_view input) {
 
 request request_parser::take() noexcept {
   state_ = state::head;
-  line_.clear();
+  clear_line();
   if (line_.capacity() > least_body_memory) line_.shrink_to_fit();
   line_begin_ = fields_ = extensions_ = trailers_ = 0;
   has_blank_line_ = false;
   return std::exchange(current_, request());
+}
+
+void request_parser::clear_line() noexcept {
+  wipe(line_);
+  line_.clear();
+}
+
+void request_parser::forget_secrets() noexcept {
+  for (field& each : current_.fields) {
+    if (each.name == "authorization" || each.name == "proxy-authorization" || each.name == "cookie") wipe(each.value);
+  }
 }
 
 std::size_t request_parser::wanted_memory(std::size_t input) const noexcept {
@@ -134,7 +145,7 @@ request_parser::event request_parser::end_head() {
     return refuse(refusal{413, "content-length", "the body is larger than this server takes"});
   }
   if (!read_head()) return refuse(refusal{400, "", "the head of the request is malformed"});
-  line_.clear();
+  clear_line();
   line_begin_ = 0;
   left_ = framing->length;
   state_ = framing->is_chunked ? state::chunk_line : framing->length > 0 ? state::body : state::end;
@@ -142,7 +153,7 @@ request_parser::event request_parser::end_head() {
 }
 
 bool request_parser::read_head() {
-  beast::http::request_parser<beast::http::empty_body> library;
+  beast::http::request_parser<beast::http::empty_body, wiping_allocator<char>> library;
   library.header_limit(static_cast<std::uint32_t>(limits_.head));
   // Beast 1.74 takes `none` for less than any length.
   library.body_limit(std::numeric_limits<std::uint64_t>::max());

@@ -17,6 +17,9 @@
 // fields come; what one of the two refuses is refused. The framing of a body is read here: to check it and to follow it
 // is the same work. Trailers are checked and dropped.
 //
+// A head may have a secret, as an access token in Authorization: the memory in which it was gathered is wiped before it
+// is given back, also where it has grown.
+//
 // Thread safety: none, one thread. Memory: the head up to its limit, and of the body at most twice the bytes that have
 // come, or 4 KiB.
 #pragma once
@@ -28,6 +31,7 @@
 #include <string_view>
 
 #include "message.hpp"
+#include "server/core/wiping_allocator.hpp"
 
 namespace foliot::program::http {
 
@@ -66,6 +70,9 @@ class request_parser {
   /// How many bytes of the body have come.
   [[nodiscard]] std::size_t body_size() const noexcept { return current_.body.size(); }
 
+  /// Wipes the values of the fields of the current request that are secrets. Call it when they have been looked at.
+  void forget_secrets() noexcept;
+
   /// How many bytes of memory the parser holds.
   [[nodiscard]] std::size_t memory() const noexcept { return line_.capacity() + current_.body.capacity() + fields_; }
   /// How many bytes more the next parse() may take for a body, with an input of this size.
@@ -85,6 +92,8 @@ class request_parser {
   /// Takes bytes up to the end of a line, which it appends to line_; at most so many.
   line_end take_line(std::string_view& input, std::size_t most);
   event end_head();
+  /// Wipes and empties line_.
+  void clear_line() noexcept;
   /// Has Beast parse the head. Returns false if that refuses it.
   [[nodiscard]] bool read_head();
   event refuse(const refusal& why) noexcept;
@@ -92,7 +101,7 @@ class request_parser {
 
   request_limits limits_;
   state state_ = state::head;
-  std::string line_;             // the head so far; later the line of a chunk or trailer that has begun
+  wiped_string line_;            // the head so far; later the line of a chunk or trailer that has begun
   std::size_t line_begin_ = 0;   // in the head: where its last line begins
   bool has_blank_line_ = false;  // an empty line was skipped in front of the head
   request current_;

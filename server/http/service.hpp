@@ -40,7 +40,7 @@ class conversation {
   virtual ~conversation() = default;
 
   /// The answer to a request that is refused by its head, before its body has come; nothing if it is not. If the
-  /// refused request has a body, the connection ends.
+  /// refused request has a body, the connection ends. What the client has shown to come in is here, and later no more.
   [[nodiscard]] virtual std::optional<response> refuse(const request& head) = 0;
   /// Answers a request, which may be changed. Both must outlive the task. An exception ends the connection.
   [[nodiscard]] virtual task<response> answer(request& what, answering_side& side) = 0;

@@ -77,7 +77,9 @@ task<> session::run() {
       co_await take_room_for_body(wanted);
       if (ends_) break;
     }
+    const bool is_head = !requests_.expects_body();
     const auto [used, what] = requests_.parse(unread());
+    if (is_head) ::explicit_bzero(buffer_.data() + begin_, used);
     begin_ += used;
     if (what) co_await on(*what);
     note_memory();
@@ -110,6 +112,7 @@ void session::on_head() {
   body_begun_ = runtime::now();
   const request& head = requests_.current();
   refusal_ = with_->refuse(head);
+  requests_.forget_secrets();
   if (refusal_) {
     if (requests_.expects_body()) end_with(*refusal_);
   } else if (head.expects_continue && requests_.expects_body() && begin_ == end_) {
@@ -224,6 +227,7 @@ task<bool> session::read_beside() {
   if (end_ == buffer_.size() && begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
+    ::explicit_bzero(buffer_.data() + end_, begin_);  // the end of what was moved
     begin_ = 0;
   }
   if (end_ == buffer_.size()) {
@@ -293,7 +297,7 @@ void session::trim_buffers() {
   std::string().swap(out_);  // an assignment would keep the memory
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    buffer_ = std::vector<char>(first_buffer);
+    buffer_ = read_buffer(first_buffer);
   }
   note_memory();
 }

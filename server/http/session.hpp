@@ -16,6 +16,8 @@
 // While a request waits for jobs the session goes on reading, up to a bound: it must notice that the client has gone.
 // One that has closed its side counts as gone. If so much comes that the bound is reached, the wait ends without a job.
 //
+// What a client has shown to come in is wiped from the buffers when it has been looked at.
+//
 // The memory of a session counts as held_memory. Before it takes much memory for a body or an answer it takes room; if
 // there will be none, the client gets 503. A session that is closed to make room ends without a response.
 #pragma once
@@ -36,6 +38,7 @@
 #include "request_parser.hpp"
 #include "server/core/byte_stream.hpp"
 #include "server/core/held_memory.hpp"
+#include "server/core/wiping_allocator.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
@@ -58,6 +61,8 @@ class session final : private answering_side {
   [[nodiscard]] task<> run();
 
  private:
+  using read_buffer = std::vector<char, wiping_allocator<char>>;
+
   [[nodiscard]] task<bool> take_room(std::size_t bytes) override;
   [[nodiscard]] task<bool> wait_for(task<> what) override;
 
@@ -92,7 +97,7 @@ class session final : private answering_side {
   memory_holder memory_;
   std::unique_ptr<conversation> with_;
   request_parser requests_;
-  std::vector<char> buffer_;
+  read_buffer buffer_;
   std::size_t begin_ = 0;  // of the unread bytes in buffer_
   std::size_t end_ = 0;
   std::string out_;            // responses that were not sent

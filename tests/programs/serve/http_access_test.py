@@ -1,7 +1,11 @@
 """`foliot serve --tokens` as clients of HTTP see it: who comes in, whose requests end, and what the log does not say."""
 import itertools
 import json
+import re
+import resource
 import signal
+import socket
+import struct
 import threading
 import time
 
@@ -86,6 +90,85 @@ class HttpAccess(AccessCase):
         self.assertIn(b"too many failed attempts", log)
         self.assertNotIn(self.admin.split("_")[2].encode(), log)
         self.assertNotIn(wrong.split("_")[2].encode(), log)
+
+    def raw(self):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(PATIENCE)
+        connection.connect(str(self.path))
+        self.addCleanup(connection.close)
+        return connection
+
+    def times_in_memory(self, what):
+        """How often the server's memory has these bytes, in the pages that are there."""
+        page = resource.getpagesize()
+        process = f"/proc/{self.server.pid}"
+        found = 0
+        with open(f"{process}/maps") as maps, open(f"{process}/pagemap", "rb", 0) as pages, open(f"{process}/mem", "rb", 0) as memory:
+            for line in maps:
+                begin, end = (int(each, 16) for each in line.split()[0].split("-"))
+                if "rw" not in line.split()[1] or end - begin > 1 << 30:  # as the shadow of sanitizers
+                    continue
+                pages.seek(begin // page * 8)
+                entries = pages.read((end - begin) // page * 8)
+                is_there = [entry >> 63 for (entry,) in struct.iter_unpack("<Q", entries)]
+                for there, group in itertools.groupby(enumerate(is_there), lambda each: each[1]):
+                    numbers = [number for number, _ in group]
+                    if not there:
+                        continue
+                    try:
+                        memory.seek(begin + numbers[0] * page)
+                        found += memory.read(len(numbers) * page).count(what)
+                    except OSError:
+                        pass  # it is gone
+        return found
+
+    def test_no_token_stays_in_the_memory(self):
+        self.begin()
+        try:
+            open(f"/proc/{self.server.pid}/mem", "rb").close()
+        except PermissionError:
+            self.skipTest("the memory of a child may not be read here")
+        shows = f"Authorization: Bearer {self.admin}\r\n".encode()
+        begin = b"GET /v1/tubes HTTP/1.1\r\n"
+        host = b"Host: localhost\r\n"
+        many = b"".join(b"X-Field-%d: %s\r\n" % (i, b"x" * 300) for i in range(90))
+        kept = self.raw()
+        for head in [begin + host + shows + many, begin + shows + host, b"GET /health HTTP/1.1\r\n" + host + shows]:
+            for piece in range(0, len(head), 1000):
+                kept.sendall(head[piece:piece + 1000])
+            kept.sendall(b"\r\n")
+            self.assertIn(b"HTTP/1.1 200 OK", self.read_head(kept))
+        waiting = self.raw()  # with a request behind the one that waits
+        waiting.sendall(b"POST /v1/reserve?tube=mail&timeout=1s HTTP/1.1\r\n" + host + shows + b"\r\n" + begin + host + shows + b"\r\n")
+        for _ in range(2):
+            self.assertIn(b"HTTP/1.1 200 OK", self.read_head(waiting))
+        for head, status in [(begin + b"Host: evil.example\r\n" + shows, b"421"), (begin + host + shows + b"a b: c\r\n", b"400"),
+                             (begin + host + shows.replace(b"Bearer", b"Basic"), b"401"),
+                             (begin + host + shows[:-2] + b"x\r\n", b"401"),
+                             (b"POST /v1/nothing HTTP/1.1\r\nContent-Length: 1\r\n" + host + shows[:-2] + b"x\r\n", b"401")]:
+            one = self.raw()
+            one.sendall(head + b"\r\n")
+            self.assertIn(b"HTTP/1.1 " + status, self.read_head(one))
+        # The parts of the secret that an allocator does not overwrite when it takes back memory.
+        secret = self.admin.split("_")[2].encode()[8:40]
+        until = time.monotonic() + PATIENCE
+        while count := self.times_in_memory(secret):  # of connections that are about to end
+            self.assertLess(time.monotonic(), until, count)
+            time.sleep(0.05)
+
+    @staticmethod
+    def read_head(connection):
+        """A response, whose body is small enough to come with its head."""
+        read = b""
+        while b"\r\n\r\n" not in read:
+            piece = connection.recv(1)
+            if not piece:
+                return read
+            read += piece
+        length = int(re.search(rb"Content-Length: (\d+)", read)[1])
+        while length:
+            length -= len(connection.recv(length))
+        return read
 
     def test_the_hosts_that_it_knows(self):
         self.begin("--host", "timers.example")
