@@ -390,12 +390,17 @@ void postgresql_node::close() {
   try {
     if (connection_ == nullptr) connect();
     const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+    pause_ = first_pause;
     for (bool is_left = true; is_left;) {
       try {
         is_left = connection_->close_registration(registration_.number(), patience());
         connection_->commit(patience());
+        pause_ = first_pause;
       } catch (const database_failure& error) {
         if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;
+        if (error.is_state(disk_full)) give_up_ballast();
+        if (connection_ == nullptr) throw;  // the ballast has cost it
+        if (!error.is_conflict()) wait_before_next();
       }
     }
     connection_.reset();
@@ -597,6 +602,10 @@ void postgresql_node::recover(const database_failure& from, instant until, store
   }
   if (from.is_conflict() || from.is_state("FL001"))
     return;  // the registration has ended: the next attempt announces the node
+  wait_before_next();
+}
+
+void postgresql_node::wait_before_next() noexcept {
   sleep_for(pause_);
   pause_ = std::min(pause_ * 2, longest_pause);
 }

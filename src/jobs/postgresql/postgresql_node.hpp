@@ -150,6 +150,8 @@ class postgresql_node {
   /// Prepares the next attempt after a failed one: closes the connection, and waits. After a conflict or a lack of room
   /// it rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const database_failure& from, instant until, store_unavailable::kind known);
+  /// Waits before the next attempt, longer after each.
+  void wait_before_next() noexcept;
   void note_registration_ended() noexcept;
   /// Has the database rotate its partitions (sql/rotation.sql).
   void rotate() noexcept;
@@ -204,7 +206,7 @@ class postgresql_node {
   std::optional<instant> news_missing_since_;   // as an operator was told
   instant next_rotation_ = instant::earliest();
   backoff rotations_;
-  duration pause_;  // before the next attempt to connect
+  duration pause_;  // before the next attempt
   instant room_missing_until_ =
       instant::earliest();  // by the monotonic clock: a put had no room, and none since had any
   bool is_down_ = false;    // the last batch was not executed, because the database did not answer

@@ -350,5 +350,23 @@ TEST_F(PostgresqlRoom, ARefusedPutIsRememberedUntilOneHasRoom) {
   EXPECT_TRUE((*node_).execute({}).has_room);
 }
 
+class PostgresqlRoomAtTheEnd : public foliot_test::postgresql_clock_node {
+ protected:
+  PostgresqlRoomAtTheEnd() : postgresql_clock_node(500ms) {}
+};
+
+/// A node that has no room to give back its jobs tries again with the pauses of every other attempt.
+TEST_F(PostgresqlRoomAtTheEnd, AttemptsToCloseHavePauses) {
+  static_cast<void>(execute_one(*node_, put{.tube = "a", .body = "x"}));
+  sql("CREATE SEQUENCE public.attempts");  // counts also what is rolled back
+  sql("GRANT ALL ON SEQUENCE public.attempts TO public");
+  sql("CREATE OR REPLACE FUNCTION foliot.close_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM nextval('public.attempts'); RAISE disk_full; END $$");
+  EXPECT_THROW((*node_).close(), store_failure);
+  const int attempts = std::stoi(sql("SELECT last_value FROM public.attempts"));
+  EXPECT_GE(attempts, 2);
+  EXPECT_LE(attempts, 12) << "5, 10, 20, 40, 80 ms, and then 100 ms each";
+}
+
 }  // namespace
 }  // namespace foliot::jobs
