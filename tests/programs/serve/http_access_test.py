@@ -211,6 +211,17 @@ class HttpUnderTls(AccessCase):
         self.assertEqual(self.ask(*put, None, b"x", fields={"Via": "1.1 proxy"}, tls=as_worker)[0], 401,
                          "the certificate is that of the proxy")
         self.assertEqual(self.ask("GET", "/v1/tubes/mail", self.admin)[1]["ready"], 2)
+        shown = self.ask("GET", "/v1/statistics", self.admin)[1]
+        self.assertRegex(shown["tls"].pop("ends"), r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z\Z")
+        self.assertEqual((shown["tls"], shown["tokens"]),
+                         ({"taken": 1, "files_are_good": True, "failed_handshakes": 0}, {"file_is_good": True}))
+        self.certificate.write_text("no certificate")
+        self.server.send_signal(signal.SIGHUP)
+        until = time.monotonic() + PATIENCE
+        while self.ask("GET", "/v1/statistics", self.admin)[1]["tls"]["files_are_good"]:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        self.assertEqual(self.ask("GET", "/ready")[0], 200, "the one before is served")
         self.expect_done("token", "revoke", self.tokens, entry)
         until = time.monotonic() + PATIENCE
         while self.ask(*put, None, b"x", tls=as_worker)[0] != 401:
