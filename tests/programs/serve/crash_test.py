@@ -1,5 +1,5 @@
-"""The server is killed at random moments under load, and started again on the same folder: what it has acknowledged is
-there, what was finished is not, nothing comes early, nothing is held by two."""
+"""The server is killed at random moments under load, over beanstalk and HTTP, and started again on the same folder: what
+it has acknowledged is there, what was finished is not, nothing comes early, nothing is held by two."""
 import os
 import random
 import shutil
@@ -26,12 +26,12 @@ class Crash(unittest.TestCase):
         self.folder = Path(folder) / "jobs"
 
     def start(self):
-        return beanstalk_client.foliot("--data", self.folder)
+        return beanstalk_client.foliot("--data", self.folder, http=self.folder.parent / "http")
 
     def round(self, draw, work, until=lambda: True):
         """Clients at work; the server is killed in the middle of it."""
         server = self.start()
-        work.start(server.address)
+        work.start(server)
         time.sleep(draw.random() * draw.choice([0.05, 0.3]))  # any moment: nothing relies on how much was done by then
         latest = time.monotonic() + beanstalk_client.PATIENCE
         while not until() and time.monotonic() < latest:
@@ -45,8 +45,8 @@ class Crash(unittest.TestCase):
         work = Workload(draw)
         for _ in range(ROUNDS):
             self.round(draw, work)
-        # On a slow machine the server may not have answered anything so far.
-        self.round(draw, work, until=lambda: any(event.answer is not None for event in work.history.events))
+        # On a slow machine the server may not have answered anything so far, above all not over HTTP.
+        self.round(draw, work, until=lambda: any(event.token is not None for event in work.history.events))
         server = self.start()
         left = drain(server)
         self.assertEqual(server.stop(), (0, ""))
@@ -55,6 +55,7 @@ class Crash(unittest.TestCase):
         done = sum(event.answer is not None for event in events)
         print(f"{len(events)} requests, {done} answered, {len(left)} jobs at the end")
         self.assertGreater(done, 0, "the clients have done something")
+        self.assertTrue(any(event.token is not None for event in events), "those over HTTP, too")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from faulty_disk import FOR_EVER, LIBRARY, Disk, Fault
 from history import check
-from kit import beanstalk_client
+from kit import beanstalk_client, http_client
 from kit.beanstalk_client import PATIENCE, need_space
 from kit.http_case import LocalConnection
 from kit.program_case import main
@@ -104,13 +104,13 @@ class FailingWrites(DiskCase):
         with self.subTest(fault=str(fault)):
             self.begin()
             server = self.start()
-            self.work.start(server.address)
+            self.work.start(server)
             self.disk.fail(fault)
             until = time.monotonic() + PATIENCE
             while server.process.poll() is None:
                 self.assertLess(time.monotonic(), until)
                 if not self.work.has_clients():  # all of them have gone away
-                    self.work.start(server.address)
+                    self.work.start(server)
                 time.sleep(0.005)
             ended = server.wait()
             self.work.server_has_ended()
@@ -297,6 +297,40 @@ class NearlyFull(DiskCase):
         expect(0, b"peek 5\r\n", b"FOUND 5 1\r\na\r\n")
         expect(256 * MEBIBYTE, put, b"INSERTED 6\r\n")
         client.close()
+
+    def test_what_is_refused_over_http(self):
+        server = self.start()
+        client = http_client.SingleConnection(server.http)
+        self.addCleanup(client.close)
+
+        def expect(status, outcome, method, target, value=None):
+            seen, answer = client.ask(method, target, value)
+            self.assertEqual((seen, answer.get("outcome")), (status, outcome), target)
+            return answer
+
+        def wait_for_put(status):
+            until = time.monotonic() + PATIENCE
+            while client.ask("POST", "/v1/jobs?tube=other", {"text": "b"})[0] != status:
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.005)
+
+        jobs = [int(expect(201, "inserted", "POST", "/v1/jobs?tube=mail", {"text": "a"})["id"]) for _ in range(3)]
+        self.disk.set_free(128 * MEBIBYTE - 4096)
+        wait_for_put(507)
+        status, answer = client.ask("POST", "/v1/batch", {"jobs": 2 * [{"tube": "mail", "text": "a"}]})
+        self.assertEqual((status, [each["outcome"] for each in answer["results"]]), (207, ["no_space", "no_space"]))
+        held = client.ask("POST", "/v1/reserve?tube=mail")[1]["jobs"][0]
+        self.assertEqual(int(held["id"]), jobs[0])
+        path = f"/v1/reservations/{held['reservation']}"
+        expect(507, "no_space", "POST", f"{path}/release")
+        expect(507, "no_space", "POST", f"{path}/bury")
+        expect(200, "touched", "POST", f"{path}/touch")
+        expect(200, "finished", "POST", f"{path}/finish")
+        expect(200, "cancelled", "DELETE", f"/v1/jobs/{jobs[1]}")
+        expect(507, "no_space", "POST", f"/v1/jobs/{jobs[2]}/reschedule?delay=1s")
+        self.assertEqual(client.ask("GET", f"/v1/jobs/{jobs[2]}")[1]["text"], "a")
+        self.disk.set_free(256 * MEBIBYTE)
+        wait_for_put(201)
         self.assertEqual(server.stop()[0], 0)
 
     def test_ready_tells_it(self):
@@ -354,7 +388,7 @@ class PowerLoss(DiskCase):
     def test_what_is_acknowledged_is_durable(self):
         for _ in range(ROUNDS):
             server = self.start()
-            self.work.start(server.address)
+            self.work.start(server)
             time.sleep(self.random.random() * 0.2)  # any moment: nothing relies on how much was done by then
             server.kill()
             self.work.server_has_ended()

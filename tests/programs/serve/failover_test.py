@@ -60,7 +60,7 @@ class FailoverCase(NodesCase):
         work = Workload(draw, clients=2)
         servers = self.start_all()
         for server in servers:
-            work.start(server.address)
+            work.start(server)
         time.sleep(draw.random())  # any moment
         work.history.begin(0, "disturbed")
         began = time.monotonic()
@@ -68,7 +68,7 @@ class FailoverCase(NodesCase):
         self.put_until_acknowledged(work, servers[0])
         print(f"no job moved for {longest_pause(work.history, began):.2f} s")
         for server in servers:
-            work.start(server.address)
+            work.start(server)
         time.sleep(draw.random())
         return servers, work
 

@@ -38,6 +38,8 @@ class Event:
     priority: int = 0
     delay: float = 0
     ttr: float = 0
+    # Over HTTP: of the reservation. It is held by this, and not by the client: any other one may end it.
+    token: Optional[str] = None
     node: Optional[tuple] = None  # the address of the server; of what a client asks, that of its server
     timeout: float = 0
 
@@ -56,6 +58,13 @@ class History:
         with self.lock:
             self.events.append(event)
         return event
+
+    def add_copy(self, event):
+        """Of the same request, which is about several jobs."""
+        copy = dataclasses.replace(event)
+        with self.lock:
+            self.events.append(copy)
+        return copy
 
     def events_of(self, client):
         with self.lock:
@@ -79,6 +88,12 @@ class History:
         event.end_wall = time.time()
         event.end = time.monotonic()
         event.answer = answer
+
+
+# What clients may be told. INTERNAL_ERROR: nothing has changed. IN_DOUBT: a reserve may have reserved jobs.
+ANSWERS = {None, "INSERTED", "KEPT", "DRAINING", "RESERVED", "TIMED_OUT", "DEADLINE_SOON", "DELETED", "RELEASED", "BURIED",
+           "NOT_FOUND", "CANCELLED", "RESCHEDULED", "FIRED", "IS_RESERVED", "GONE", "OUT_OF_MEMORY", "INTERNAL_ERROR",
+           "IN_DOUBT"}
 
 
 def put_events(events):
@@ -123,6 +138,23 @@ def check_same_id(events):
             seen[event.job] = event
 
 
+def check_answers(events):
+    """No answer is one that nobody should get."""
+    for event in events:
+        if event.answer not in ANSWERS:
+            yield f"an answer is unknown: {event}"
+
+
+def check_tokens(events):
+    """No two reservations have the same token."""
+    seen = {}
+    for event in events:
+        if event.kind == "reserve" and event.token is not None:
+            if event.token in seen:
+                yield f"two reservations have the same token: {seen[event.token]} and {event}"
+            seen[event.token] = event
+
+
 def check_back(events, left):
     """Finished and back: what was deleted or cancelled is handed out to nobody afterwards."""
     ends = {event.job: event for event in events if has_ended(event)}
@@ -158,7 +190,7 @@ def check_early(events):
 
 @dataclasses.dataclass
 class Hold:
-    """A client certainly has the job from `end` on: until `until`, or until it makes the request `ending`."""
+    """A client, or a token, certainly has the job from `end` on: until `until`, or until it makes the request `ending`."""
     client: int
     begin: float  # of its reserve
     end: float
@@ -207,9 +239,9 @@ class Faults:
 
 
 def holds(events):
-    """For each job the times in which one client certainly held it."""
+    """For each job the times in which one client certainly held it, or over HTTP one token."""
     of_job = {}
-    open_holds = {}  # by client and job
+    open_holds = {}  # by client and job, or by token
     faults = Faults(events)
     ttrs = {job: put.ttr for job, put in put_events(events).items()}
     for event in sorted(events, key=lambda each: each.begin):
@@ -217,14 +249,14 @@ def holds(events):
             # It may have been reserved as early as `begin`, so that it may end a TTR after that.
             until = min(event.begin + ttrs.get(event.job, 0), faults.first_after(event.begin, event.node))
             hold = Hold(event.client, event.begin, event.end, until)
-            open_holds[event.client, event.job] = hold
+            open_holds[event.token or (event.client, event.job)] = hold
             of_job.setdefault(event.job, []).append(hold)
         elif event.kind in ("delete", "release", "bury") and event.answer != "INTERNAL_ERROR":  # that has changed nothing
-            hold = open_holds.pop((event.client, event.job), None)
+            hold = open_holds.pop(event.token or (event.client, event.job), None)
             if hold:
                 hold.ending = event
         elif event.kind == "gone":
-            for key in [key for key in open_holds if key[0] == event.client]:
+            for key in [key for key in open_holds if isinstance(key, tuple) and key[0] == event.client]:
                 hold = open_holds.pop(key)
                 hold.until = min(hold.until, event.begin)
     return of_job
@@ -275,7 +307,7 @@ def may_hold(events, grace=0.0):
             latest = kills[bisect.bisect_right(kills, event.begin)]
             if event.answer is None:
                 of_any.append((event.begin, latest))
-            elif disturbed and event.end - event.begin >= IN_DOUBT:
+            elif event.answer == "IN_DOUBT" or disturbed and event.end - event.begin >= IN_DOUBT:
                 of_any.append((event.begin, min(latest, event.end + max(ttrs.values(), default=0) + grace)))
             if event.answer == "RESERVED":
                 after = [time for time in ends.get((event.client, event.job), []) if time > event.begin]
@@ -327,7 +359,8 @@ def check_order(drained, priorities):
 def check(events, left, drained=(), priorities=None, grace=0.0):
     """All breaches of the promises, as sentences. `left` has the bodies of the jobs that are there at the end, by id.
     `grace`: the seconds by which a reservation may outlast its TTR, because the node that made it hangs."""
-    return [*check_lost(events, left), *check_invented(events, left), *check_same_id(events), *check_back(events, left),
+    return [*check_lost(events, left), *check_invented(events, left), *check_same_id(events), *check_answers(events),
+            *check_tokens(events), *check_back(events, left),
             *check_early(events), *check_two_holders(events), *check_refused(events), *check_contradictions(events),
             *check_truth(events, grace), *check_order(drained, priorities or {})]
 

@@ -76,6 +76,35 @@ class Checker(unittest.TestCase):
         self.assertEqual(check([put(0, 1, ttr=1), reserved(1, 1.5), reserved(1.6, 3, client=3)], {1: b"a"}), [],
                          "its time may have been over")
 
+    def test_a_token_holds_what_its_client_has_reserved(self):
+        def by_token(token, *others):
+            return [put(0, 1, ttr=60), reserved(1, 2, token=token), event("gone", 3, 3, None, client=2), *others]
+        again = reserved(4, 5, client=3)
+        self.assertEqual(check(by_token(None, again), {1: b"a"}), [], "over beanstalk its client gives it back")
+        self.expect("same time", by_token("1-1-1", again), {1: b"a"})
+        refused = event("release", 4, 5, "NOT_FOUND", client=3, token="1-1-1")
+        self.expect("refused to its holder", by_token("1-1-1", refused), {1: b"a"})
+        released = event("release", 4, 5, "RELEASED", client=3, token="1-1-1")
+        self.assertEqual(check(by_token("1-1-1", released, reserved(6, 7, client=4)), {1: b"a"}), [])
+        killed = event("killed", 3.5, 3.5, None)
+        self.assertEqual(check(by_token("1-1-1", killed, again), {1: b"a"}), [])
+
+    def test_a_token_that_is_given_twice(self):
+        times = [put(0, 1, ttr=1), reserved(1, 2, token="1-1-1"), reserved(5, 6, client=3, token="1-1-1")]
+        self.expect("same token", times, {1: b"a"})
+        times[2].token = "1-1-2"
+        self.assertEqual(check(times, {1: b"a"}), [])
+
+    def test_an_unknown_answer(self):
+        self.expect("unknown", [put(0, 1), event("fire", 2, 3, "404 {}")], {1: b"a"})
+
+    def test_a_reserve_that_is_in_doubt_may_have_the_job(self):
+        cancel = event("cancel", 3, 4, "IS_RESERVED", client=3)
+        doubt = event("reserve", 1, 2, "IN_DOUBT", client=2, job=None)
+        self.assertEqual(check([put(0, 1), doubt, cancel], {1: b"a"}), [])
+        late = event("cancel", 20, 21, "IS_RESERVED", client=3)
+        self.expect("nobody had it", [put(0, 1), doubt, late], {1: b"a"})
+
     def test_held_by_two_though_something_else_failed(self):
         def twice(*faults):
             return [put(0, 1), reserved(1, 2, node=ONE), *faults, reserved(7, 8, client=3, node=OTHER)]

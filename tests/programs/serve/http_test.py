@@ -449,8 +449,7 @@ class Nodes(NodesCase, HttpCase):
     """Two servers over one database."""
 
     def begin_node(self, name):
-        self.start_node(name, "--http", f"unix:{self.here / name}")
-        return self.connect_http(self.here / name)
+        return self.connect_http(self.start_node(name).http)
 
     def test_a_job_put_at_one_is_worked_on_at_the_other(self):
         shop, worker = self.begin_node("n0"), self.begin_node("n1")

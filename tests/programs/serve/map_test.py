@@ -215,7 +215,7 @@ class TwoDatabases(NodesCase):
         to = 1
         for _ in range(ROUNDS):
             for server in self.nodes.values():
-                work.start(server.address)
+                work.start(server)
             moving = subprocess.Popen([FOLIOT, "map", self.database.database, "--move", "default", str(to)],
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(draw.random())

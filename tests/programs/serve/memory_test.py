@@ -158,7 +158,7 @@ class MemoryCase(unittest.TestCase):
         while server.process.poll() is None and not is_over():
             self.assertLess(time.monotonic(), until)
             if not self.work.has_clients():
-                self.work.start(server.address)
+                self.work.start(server)
             server.process.send_signal(self.random.choice([signal.SIGHUP, signal.SIGUSR2]))
             try:
                 visitor = server.connect()
@@ -194,7 +194,7 @@ class MemoryCase(unittest.TestCase):
     def try_end(self, shortage):
         """Returns how many allocations were counted."""
         server = self.start()
-        self.work.start(server.address)
+        self.work.start(server)
         waiting = server.connect()
         waiting.ask(b"watch nothing\r\n")
         waiting.ask(b"ignore default\r\n")

@@ -52,7 +52,7 @@ class NodesCase(ServeCase):
 
     def start_node(self, name, *more):
         server = beanstalk_client.foliot("--store", self.database.database, "--node", name, "--node-timeout",
-                                         f"{self.node_timeout}s", *more)
+                                         f"{self.node_timeout}s", *more, http=self.here / f"{name}.http")
         self.nodes[name] = server
         return server
 
@@ -331,7 +331,7 @@ class NodesBehindCutLines(NodesBehindLines):
         for _ in range(ROUNDS):
             for name, line in lines.items():
                 if line.whole.is_set():
-                    work.start(self.nodes[name].address)
+                    work.start(self.nodes[name])
             time.sleep(draw.random() * 0.7)
             name = draw.choice(list(lines))
             if lines[name].whole.is_set():
@@ -370,7 +370,7 @@ class NodesUnderLoad(NodesCase):
         servers = self.start_all()
         for _ in range(3):
             for server in servers:
-                work.start(server.address)
+                work.start(server)
             time.sleep(draw.random())  # any moment
             work.history.begin(0, "disturbed")
             self.database.restart(draw.choice([0, 0.5]))
@@ -386,7 +386,7 @@ class NodesUnderLoad(NodesCase):
         for _ in range(ROUNDS):
             for name, server in self.nodes.items():
                 if name not in stopped:
-                    work.start(server.address)
+                    work.start(server)
             time.sleep(draw.random() * 0.7)
             name = f"n{draw.randrange(NODES)}"
             what = draw.choice(["kill", "stop", "continue", "continue", "stop database", "kill database", "hang database"])

@@ -35,7 +35,7 @@ class Partition(NodesBehindLines, StandbyCase):
         alone, *others = [self.start_behind(both, name) for name, both in lines.items()]
         work = Workload(draw, clients=2)
         for server in (alone, *others):
-            work.start(server.address)
+            work.start(server)
         time.sleep(draw.random())  # any moment
         cut = [self.replication, lines["n0"][1], lines["n1"][0], lines["n2"][0]]
         draw.shuffle(cut)
@@ -44,7 +44,7 @@ class Partition(NodesBehindLines, StandbyCase):
         for line in cut:
             line.cut()
         began = time.monotonic()
-        work.start(alone.address)
+        work.start(alone)
         with concurrent.futures.ThreadPoolExecutor() as pool:
             put = pool.submit(self.put_until_acknowledged, work, alone)
             try:
@@ -52,7 +52,7 @@ class Partition(NodesBehindLines, StandbyCase):
                 self.database.promote_standby()
                 for server in others:
                     self.put_until_acknowledged(work, server)
-                    work.start(server.address)
+                    work.start(server)
                 time.sleep(draw.choice([0.5, 8]) * draw.random())  # some are longer than a node waits for an answer
                 self.expect_no_change_at(alone, work, began)
                 self.note_fault(work, "heard", "n0")
@@ -63,7 +63,7 @@ class Partition(NodesBehindLines, StandbyCase):
         print(f"the server that was alone works {time.monotonic() - began:.2f} s after the cut")
         self.stay_at_promoted(work, (alone, *others))
         for server in (alone, *others):
-            work.start(server.address)
+            work.start(server)
         time.sleep(draw.random())
         self.database.stop_at_once()
         self.judge(work, seed)  # finds in the new primary all that was acknowledged

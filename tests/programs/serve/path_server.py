@@ -7,13 +7,15 @@ from kit.beanstalk_client import FOLIOT, PATIENCE, Connection, without_slow_disk
 
 
 class PathServer:
-    """`here` is the folder of its socket and its log."""
+    """`here` is the folder of its sockets and its log."""
 
     def __init__(self, here, environment, *arguments):
         self.address = str(here / "socket")
+        self.http = str(here / "http")
         self.log = open(here / "log", "w+b")
         self.process = subprocess.Popen(
-            [FOLIOT, "serve", "--quiet", "--beanstalk", f"unix:{self.address}", *map(str, arguments)],
+            [FOLIOT, "serve", "--quiet", "--beanstalk", f"unix:{self.address}", "--http", f"unix:{self.http}",
+             *map(str, arguments)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, env=environment)
 
     def connect(self):

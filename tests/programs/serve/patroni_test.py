@@ -27,7 +27,7 @@ def busy(work, servers):
             if has_ended.wait(0.1):
                 return
             if sum(client.is_alive() for client in work.clients) < CLIENTS:
-                work.start(server.address)
+                work.start(server)
 
     starter = threading.Thread(target=start_clients)
     starter.start()
@@ -102,7 +102,7 @@ class Patroni(FailoverCase):
             time.sleep(0.5)
         self.cluster.primary_and_standby()
         for server in servers:
-            work.start(server.address)
+            work.start(server)
 
     def test_the_primary_is_lost_and_comes_back(self):
         self.in_each_round(lambda work, servers: self.fail_primary(work, servers, Member.kill), self.bring_back)

@@ -51,7 +51,7 @@ class MixedVersions(UpgradeCase):
         draw = random.Random(SEED)
         work = Workload(draw, clients=2)
         for server in self.start_all():
-            work.start(server.address)
+            work.start(server)
         time.sleep(draw.random() * 0.5)  # any moment
         work.history.begin(0, "disturbed")
         code, said = self.migrate()
@@ -71,7 +71,7 @@ class MixedVersions(UpgradeCase):
 
     def start_clients(self, work):
         for server in self.nodes.values():
-            work.start(server.address)
+            work.start(server)
 
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")

@@ -1,16 +1,25 @@
 """Clients at work on a job server, with a history of what they asked and were answered, and what is there at the end."""
+import http.client
 import random
 import threading
 import time
+import urllib.parse
 
 from history import History
-from kit import beanstalk_client
+from kit import beanstalk_client, http_client
 
-LOST = (OSError, EOFError)  # the connection has ended: what was asked is unknown
+# The connection has ended: what was asked is unknown.
+LOST = (OSError, EOFError, http.client.HTTPException)
+
+# What HTTP says, in the words of beanstalk.
+WORDS = {"inserted": "INSERTED", "kept": "KEPT", "finished": "DELETED", "released": "RELEASED", "buried": "BURIED",
+         "not_held": "NOT_FOUND", "cancelled": "CANCELLED", "rescheduled": "RESCHEDULED", "ready": "FIRED",
+         "reserved": "IS_RESERVED", "gone": "GONE", "no_space": "OUT_OF_MEMORY"}
 
 
 class Client(threading.Thread):
     """Puts, reserves and ends jobs on one connection until that connection ends."""
+    commands = {"delete": b"delete %d\r\n", "release": b"release %d 1 0\r\n", "bury": b"bury %d 1\r\n"}
 
     def __init__(self, number, address, history, seed):
         super().__init__(daemon=True)
@@ -24,7 +33,7 @@ class Client(threading.Thread):
 
     def run(self):
         try:
-            self.connection = beanstalk_client.Connection(self.address)
+            self.connection = self.connect()
         except LOST:
             return
         try:
@@ -34,6 +43,9 @@ class Client(threading.Thread):
             self.history.lost(self.number)
         finally:
             self.connection.close()
+
+    def connect(self):
+        return beanstalk_client.Connection(self.address)
 
     def begin(self, kind, **more):
         return self.history.begin(self.number, kind, node=self.address, **more)
@@ -76,9 +88,9 @@ class Client(threading.Thread):
         if event.answer == "RESERVED":
             self.held.append(event.job)
 
-    def end(self, kind, command):
+    def end(self, kind):
         job = self.held.pop(self.random.randrange(len(self.held)))
-        self.ask(self.begin(kind, job=job), command % job)
+        self.ask(self.begin(kind, job=job), self.commands[kind] % job)
 
     def step(self):
         draw = self.random.randrange(100)
@@ -89,19 +101,105 @@ class Client(threading.Thread):
         elif draw < 75 or not self.held:
             self.reserve()
         elif draw < 93:
-            self.end("delete", b"delete %d\r\n")
+            self.end("delete")
         elif draw < 97:
-            self.end("release", b"release %d 1 0\r\n")
+            self.end("release")
         elif draw < 99:
-            self.end("bury", b"bury %d 1\r\n")
+            self.end("bury")
         else:
             self.begin("gone")
             return False
         return True
 
 
+class HttpClient(Client):
+    """The same over HTTP. What it reserves is held by a token, by which any other client of its kind may end the job, at
+    any node: they pass some on by the list `tokens`, which they share."""
+
+    def __init__(self, number, server, history, seed, tokens):
+        super().__init__(number, server.address, history, seed)
+        self.path = server.http
+        self.tokens = tokens
+
+    def connect(self):
+        return http_client.SingleConnection(self.path)
+
+    def ask(self, event, method, target, value=None):
+        self.note(event, *self.connection.ask(method, target, value))
+
+    def note(self, event, status, answer):
+        """What became of the request of this event. Without an answer it may have happened or not."""
+        if status == 500 and answer.get("outcome") == "unknown":
+            return
+        word = "INTERNAL_ERROR" if status == 503 else WORDS.get(answer.get("outcome"), f"{status} {answer}")
+        more = {"job": int(answer["id"])} if word == "INSERTED" else {}
+        self.history.answered(event, word, **more)
+
+    def new_put(self):
+        self.serial += 1
+        body = f"{self.number}/{self.serial}"
+        priority, delay, ttr = self.random.randrange(3), self.random.choice([0, 0, 0, 1]), self.random.choice([1, 60])
+        value = {"tube": "default", "text": body, "priority": priority, "delay": f"{delay}s", "ttr": f"{ttr}s"}
+        return self.begin("put", body=body.encode(), priority=priority, delay=delay, ttr=ttr), value
+
+    def put(self):
+        if self.random.randrange(6) == 0:
+            puts = [self.new_put() for _ in range(3)]
+            status, answer = self.connection.ask("POST", "/v1/batch", {"jobs": [value for _, value in puts]})
+            results = answer.get("results") or 3 * [answer | {"status": status}]
+            for (event, _), result in zip(puts, results, strict=True):
+                self.note(event, result["status"], result)
+            return
+        event, value = self.new_put()
+        if self.random.randrange(2) == 0:
+            self.ask(event, "POST", "/v1/jobs", value)
+            return
+        self.ask(event, "POST", "/v1/jobs", value | {"key": value["text"]})
+        if event.answer == "INSERTED":
+            self.mine.append((event.job, value["text"]))
+
+    def change(self):
+        job, key = self.random.choice(self.mine)
+        path = self.random.choice([f"/v1/jobs/{job}", f"/v1/tubes/default/jobs/{urllib.parse.quote(key, safe='')}"])
+        kind = self.random.choice(["cancel", "cancel", "reschedule", "fire"])
+        delay = self.random.choice([0, 0.1, 1]) if kind == "reschedule" else 0
+        event = self.begin(kind, job=job, delay=delay)
+        if kind == "cancel":
+            self.ask(event, "DELETE", path)
+        else:
+            self.ask(event, "POST", f"{path}/{kind}", {"delay": f"{delay}s"} if kind == "reschedule" else None)
+
+    def reserve(self):
+        events = [self.begin("reserve")]
+        value = {"tube": "default", "count": self.random.choice([1, 1, 3]),
+                 "timeout": self.random.choice(["0s", "0s", "0s", "20ms"])}
+        status, answer = self.connection.ask("POST", "/v1/reserve", value)
+        if status != 200:
+            word = {500: "IN_DOUBT", 503: "INTERNAL_ERROR"}.get(status, f"{status} {answer}")
+            self.history.answered(events[0], word)
+            return
+        jobs = answer["jobs"]
+        events += [self.history.add_copy(events[0]) for _ in jobs[1:]]
+        if not jobs:
+            self.history.answered(events[0], "TIMED_OUT")
+        for event, job in zip(events, jobs):
+            self.history.answered(event, "RESERVED", job=int(job["id"]), body=job["text"].encode(), token=job["reservation"])
+            held = self.tokens if self.random.randrange(4) == 0 else self.held
+            held.append((event.job, event.token))
+
+    def end(self, kind):
+        try:
+            held = self.tokens if self.random.randrange(4) == 0 else self.held
+            job, token = held.pop(self.random.randrange(len(self.held)) if held is self.held else 0)
+        except IndexError:
+            return  # another client has taken the last one
+        name, value = {"delete": ("finish", None), "release": ("release", {"priority": 1}),
+                       "bury": ("bury", {"priority": 1})}[kind]
+        self.ask(self.begin(kind, job=job, token=token), "POST", f"/v1/reservations/{token}/{name}", value)
+
+
 class Workload:
-    """Clients of one server after the other, with one history."""
+    """Clients of one server after the other, with one history. Every second client of a server with HTTP speaks that."""
 
     def __init__(self, draw: random.Random, clients=6, closes_idle=False):
         self.history = History(closes_idle)
@@ -109,12 +207,18 @@ class Workload:
         self.at_once = clients
         self.started = 0
         self.clients = []
+        self.tokens = []  # of reservations, that clients over HTTP pass on
 
-    def start(self, address):
+    def start(self, server):
         for _ in range(self.at_once):
             self.started += 1
-            self.clients.append(Client(self.started, address, self.history, self.random.randrange(1 << 62)))
-            self.clients[-1].start()
+            seed = self.random.randrange(1 << 62)
+            if server.http is not None and self.started % 2 == 0:
+                client = HttpClient(self.started, server, self.history, seed, self.tokens)
+            else:
+                client = Client(self.started, server.address, self.history, seed)
+            self.clients.append(client)
+            client.start()
 
     def has_clients(self):
         return any(client.is_alive() for client in self.clients)

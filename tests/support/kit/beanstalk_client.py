@@ -113,10 +113,11 @@ def free_port():
 
 class Server:
     """A server in a process of its own; made again where another process has taken the port meanwhile. Its clients use
-    `tls`, an ssl.SSLContext, if there is one."""
+    `tls`, an ssl.SSLContext, if there is one. `http` is the socket file for HTTP, or None."""
 
-    def __init__(self, command_for, environment=None, tls=None):
+    def __init__(self, command_for, environment=None, tls=None, http=None):
         self.tls = tls
+        self.http = http
         for _ in range(20):
             port = free_port()
             self.process = subprocess.Popen(command_for(port), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -171,9 +172,12 @@ def beanstalkd(*arguments):
     return Server(lambda port: [path, "-l", "127.0.0.1", "-p", str(port), *map(str, arguments)])
 
 
-def foliot(*arguments, tls=None):
-    """A server. Without --http among the arguments it has no HTTP, whose default port servers would contend for."""
-    if "--http" not in arguments:
+def foliot(*arguments, tls=None, http=None):
+    """A server. `http`: a socket file at which it also speaks HTTP. Without that, and without --http among the arguments,
+    it has no HTTP, whose default port servers would contend for."""
+    if http is not None:
+        arguments = (*arguments, "--http", f"unix:{http}")
+    elif "--http" not in arguments:
         arguments = (*arguments, "--http", "off")
     return Server(lambda port: [FOLIOT, "serve", "--quiet", "--beanstalk", f"127.0.0.1:{port}", *map(str, arguments)],
-                  tls=tls)
+                  tls=tls, http=http)

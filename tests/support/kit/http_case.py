@@ -1,33 +1,13 @@
 """Tests of the server `foliot serve` as its clients over HTTP see it. Each answer is compared with the description in
 OpenAPI."""
-import http.client
 import json
 import socket
 import time
 
 from kit import openapi
 from kit.beanstalk_client import PATIENCE
+from kit.http_client import LocalConnection
 from kit.serve_case import ServeCase
-
-
-class LocalConnection(http.client.HTTPConnection):
-    """To a socket file: no port that another process could take meanwhile. `tls`: what the client has, or plain."""
-
-    def __init__(self, path, tls=None):
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
-        self.tls = tls
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        try:
-            self.sock.connect(str(self.path))
-            if self.tls is not None:
-                self.sock = self.tls.wrap_socket(self.sock, server_hostname="localhost")
-        except OSError:
-            self.close()
-            raise
 
 
 class HttpCase(ServeCase):
