@@ -98,6 +98,21 @@ task<jobs::reserve_answer> authorized_client::reserve(std::optional<duration> ti
   return client_.reserve(timeout);
 }
 
+void authorized_client::check_events(const event_filter& which) const {
+  expect_scope(jobs::scope_of<jobs::peek>());
+  if (which.tube) expect_tube(*which.tube);
+}
+
+std::unique_ptr<jobs::event_reader> authorized_client::read_events(
+    event_filter which, const std::optional<jobs::event_place>& after) const {
+  check_events(which);
+  auto sees = [&mine = allowed(), which = std::move(which)](std::string_view tube) {
+    const bool is_wanted = which.tube ? tube == *which.tube : tube.starts_with(which.prefix);
+    return is_wanted && mine.has_tube(tube);
+  };
+  return std::make_unique<jobs::event_reader>(events_, std::move(sees), after);
+}
+
 task<jobs::peek_answer> authorized_client::look_within(jobs::job_name name) {
   auto looking = client_.execute(jobs::peek{std::move(name), false});
   jobs::peek_answer seen = co_await looking;

@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -36,6 +37,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/event_buffer.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "authority.hpp"
@@ -57,6 +59,12 @@ class access_refused : public std::runtime_error {
 
  private:
   reason why_;
+};
+
+/// The tubes whose events a client wants to see: one, or all whose names begin with the prefix.
+struct event_filter {
+  std::optional<std::string> tube;
+  std::string prefix;
 };
 
 namespace detail {
@@ -91,7 +99,7 @@ Answer answer_of_no_job() {
 class authorized_client {
  public:
   /// Both must outlive it. Throws broker_full, broker_closed, store_failure.
-  authorized_client(jobs::broker& with, const rights_holder& by) : by_(&by), client_(with) {}
+  authorized_client(jobs::broker& with, const rights_holder& by) : by_(&by), events_(with.events()), client_(with) {}
   authorized_client(const authorized_client&) = delete;
   authorized_client& operator=(const authorized_client&) = delete;
 
@@ -167,6 +175,13 @@ class authorized_client {
     check(what);
     return look_before(std::move(what));
   }
+
+  /// Throws access_refused if the rights lack the scope of a look, or the tube that is named.
+  void check_events(const event_filter& which) const;
+  /// A reader of the events of those tubes that are in the rights, from behind this place on, or from now on. The
+  /// rights must outlive it. Throws access_refused, and what an event_reader throws.
+  [[nodiscard]] std::unique_ptr<jobs::event_reader> read_events(event_filter which,
+                                                                const std::optional<jobs::event_place>& after) const;
 
   /// For what the server itself does for its books, and what no client sees: not checked.
   template <class Operation>
@@ -306,6 +321,7 @@ class authorized_client {
   task<jobs::due_answer> due_within(jobs::list_due what);
 
   const rights_holder* by_;
+  jobs::event_buffer& events_;
   jobs::client client_;
   std::size_t watched_ = 0;  // tubes
 };

@@ -7,7 +7,7 @@ namespace foliot::program {
 
 running_brokers::running_brokers(const std::vector<jobs::job_store*>& stores, const jobs::broker_limits& limits)
     : ended_(stores.size()) {
-  for (jobs::job_store* const each : stores) all_.push_back(std::make_unique<jobs::broker>(*each, limits));
+  for (jobs::job_store* const each : stores) all_.push_back(std::make_unique<jobs::broker>(*each, limits, &events_));
   runs_.reserve(all_.size());
 }
 

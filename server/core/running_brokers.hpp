@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/event_buffer.hpp>
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -52,6 +53,7 @@ class running_brokers {
   /// all_work() of one.
   static task<bool> works(jobs::broker& one);
 
+  jobs::event_buffer events_;  // of all of them
   std::vector<std::unique_ptr<jobs::broker>> all_;
   runtime::channel<ended_run> ended_;
   std::vector<runtime::join_handle<>> runs_;

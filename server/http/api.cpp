@@ -13,6 +13,7 @@
 #include <foliot/jobs/broker.hpp>
 
 #include "batch_requests.hpp"
+#include "event_requests.hpp"
 #include "failures.hpp"
 #include "forwarded.hpp"
 #include "front_check.hpp"
@@ -81,6 +82,7 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"GET", "/v1/tubes/{tube}", show_tube},
     {"GET", "/v1/tube", show_tube},
     {"GET", "/v1/due", show_due},
+    {"GET", "/v1/events", show_events},
     {"GET", "/v1/statistics", show_statistics},
 });
 
@@ -130,6 +132,9 @@ class side_with_rights final : public answering_side {
     const bool is_there = co_await waiting;
     if (by_.has_ended()) throw access_refused(access_refused::reason::ended, "the rights have ended");
     co_return is_there;
+  }
+  [[nodiscard]] task<response> stream(const response& head, streamed_body& body) override {
+    return below_.stream(head, body);
   }
 
  private:

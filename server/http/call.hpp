@@ -20,6 +20,7 @@
 #include "server/access/authorized_client.hpp"
 #include "server/access/watched_tokens.hpp"
 #include "server/core/brokers.hpp"
+#include "server/core/keyed_places.hpp"
 #include "server/core/named_proxies.hpp"
 #include "server/core/server_log.hpp"
 #include "server/core/tls_certificates.hpp"
@@ -46,11 +47,14 @@ class api_state {
   const std::size_t max_job_size;
   const browser_rules browsers;
   const request_access access;
-  // Set before there are connections.
 
+  // Set before there are connections.
   load_limits limits;
   named_proxies proxies;
   const tls_certificates* certificates = nullptr;  ///< null: connections are in plain
+  /// The streams of events: at most so many at once, and so many of one access token.
+  keyed_places streams{100};
+  keyed_places streams_of_token{20};
   /// Whether new jobs are refused, until the server is started again. Orders nothing.
   seam::atomic<bool> draining{false};
 

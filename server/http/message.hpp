@@ -48,6 +48,7 @@ struct response {
   std::vector<field> fields = {};
   bool closes = false;      ///< whether the connection ends behind it
   bool wants_word = false;  ///< whether its conversation wants to know when it has been sent
+  bool is_sent = false;     ///< it has left already, as a stream: nothing follows it
 };
 
 /// Why a request is refused before it is known what it asks for.

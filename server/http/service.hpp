@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <foliot/runtime/net/address.hpp>
 #include <foliot/runtime/task.hpp>
@@ -14,6 +15,31 @@
 #include "server/core/byte_stream.hpp"
 
 namespace foliot::program::http {
+
+/// Where the pieces of a body go.
+class piece_writer {
+ public:
+  piece_writer() noexcept = default;
+  piece_writer(const piece_writer&) = delete;
+  piece_writer& operator=(const piece_writer&) = delete;
+  virtual ~piece_writer() = default;
+
+  /// Writes a piece, which must outlive the task. Returns false if the client takes it too slowly, or not at all: then
+  /// the body must end.
+  [[nodiscard]] virtual task<bool> write(std::string_view piece) = 0;
+};
+
+/// A body whose pieces come by and by.
+class streamed_body {
+ public:
+  streamed_body() noexcept = default;
+  streamed_body(const streamed_body&) = delete;
+  streamed_body& operator=(const streamed_body&) = delete;
+  virtual ~streamed_body() = default;
+
+  /// Writes the pieces, of some KB each, until the body ends or its task is asked to stop.
+  [[nodiscard]] virtual task<> write_to(piece_writer& out) = 0;
+};
 
 /// What an answer that is being made may ask of its connection.
 class answering_side {
@@ -29,6 +55,10 @@ class answering_side {
   /// Awaits a task that may take long. If the client goes away meanwhile, or the server ends, the task is asked to
   /// stop, and false is returned when it has ended; `runtime::cancelled` is no error then. Throws what the task throws.
   [[nodiscard]] virtual task<bool> wait_for(task<> what) = 0;
+  /// Sends a response whose body comes in pieces: its head now, and then what `body` writes. When the client goes away,
+  /// the server ends, or the reading from the connection is ended, the body is asked to stop. The connection ends with
+  /// it. Returns what the answer must be then. Both must outlive the task.
+  [[nodiscard]] virtual task<response> stream(const response& head, streamed_body& body) = 0;
 };
 
 /// Answers the requests of one connection, one after the other.

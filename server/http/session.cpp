@@ -14,7 +14,6 @@
 #include <foliot/runtime/wall_time.hpp>
 
 #include "problem.hpp"
-#include "writer.hpp"
 
 namespace foliot::program::http {
 
@@ -28,6 +27,8 @@ constexpr std::size_t many_answers = 65'536;
 constexpr std::size_t large_body = 16'384;
 /// The slowest client, in bytes of a body for each second.
 constexpr std::size_t least_rate = 16'384;
+/// How long the end of a stream waits for its client.
+constexpr duration time_for_last_chunk = duration::nanoseconds(1'000'000'000);
 /// How long a client must be silent before its large buffers are given back.
 constexpr duration silence = duration::nanoseconds(1'000'000'000);
 
@@ -60,6 +61,36 @@ duration time_for(std::size_t bytes) noexcept {
 std::chrono::sys_seconds seconds_now() { return std::chrono::floor<std::chrono::seconds>(runtime::wall_now()); }
 
 }  // namespace
+
+/// Writes the pieces of a body to the connection.
+class session::chunk_writer final : public piece_writer {
+ public:
+  chunk_writer(byte_stream& peer, bool has_chunks, duration patience) noexcept
+      : peer_(peer), has_chunks_(has_chunks), patience_(patience) {}
+
+  task<bool> write(std::string_view piece) override {
+    if (piece.empty()) co_return true;
+    is_whole_ = false;
+    std::string framed;
+    if (has_chunks_) {
+      append_chunk(framed, piece);
+      piece = framed;
+    }
+    peer_.set_write_deadline(patience_ + time_for(piece.size()));
+    const bool is_written = co_await write_all(peer_, piece);
+    is_whole_ = is_written;
+    co_return is_written;
+  }
+
+  /// Whether the last chunk may follow.
+  [[nodiscard]] bool may_end() const noexcept { return has_chunks_ && is_whole_; }
+
+ private:
+  byte_stream& peer_;
+  const bool has_chunks_;
+  const duration patience_;
+  bool is_whole_ = true;  // no piece has been written in part
+};
 
 session::session(service& by, held_memory& memory, byte_stream& peer, const request_limits& limits,
                  const session_times& times)
@@ -126,11 +157,16 @@ task<> session::answer_request() {
   answering_ = before - std::min(before, requests_.memory());
   body_begun_ = instant::never();
   response made;
+  form_ = response_form{what.method == "HEAD", what.is_http_1_0, true, true};
   if (refusal_) {
     made = std::move(*refusal_);
   } else {
     auto answering = with_->answer(what, *this);
     made = co_await answering;
+  }
+  if (made.is_sent) {
+    ends_ = true;
+    co_return;
   }
   if (made.wants_word && peer_.peer_has_ended()) {
     ends_ = true;  // nobody will read it: its conversation takes it back
@@ -266,6 +302,32 @@ task<bool> session::wait_for(task<> what) {
   }
   if (failure != nullptr) std::rethrow_exception(failure);
   co_return is_there;
+}
+
+task<response> session::stream(const response& head, streamed_body& body) {
+  response sent;
+  sent.is_sent = true;
+  append_head(out_, head, form_, seconds_now());
+  if (form_.is_head) {
+    static_cast<void>(co_await flush());
+    co_return sent;
+  }
+  chunk_writer out(peer_, !form_.is_http_1_0, times_.response);
+  bool has_failed = false;
+  try {
+    auto writing = wait_for(body.write_to(out));
+    static_cast<void>(co_await writing);
+  } catch (...) {
+    has_failed = true;  // the head has gone: no other answer can follow
+  }
+  if (!has_failed && !memory_.is_closed()) co_await end_stream(out);
+  co_return sent;
+}
+
+task<> session::end_stream(const chunk_writer& out) {
+  if (!out.may_end()) co_return;
+  peer_.set_write_deadline(time_for_last_chunk);
+  static_cast<void>(co_await write_all(peer_, last_chunk));
 }
 
 void session::on_silence() {

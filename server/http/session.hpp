@@ -16,6 +16,10 @@
 // While a request waits for jobs the session goes on reading, up to a bound: it must notice that the client has gone.
 // One that has closed its side counts as gone. If so much comes that the bound is reached, the wait ends without a job.
 //
+// A stream is a response whose body comes in pieces, as long as the client takes them. A task of its own writes it,
+// while the session goes on reading, as above. Its pieces are small, so that they need no room. The connection ends
+// with it: in order, with the last chunk, unless the client has not taken the piece before.
+//
 // What a client has shown to come in is wiped from the buffers when it has been looked at.
 //
 // The memory of a session counts as held_memory. Before it takes much memory for a body or an answer it takes room; if
@@ -40,6 +44,7 @@
 #include "server/core/held_memory.hpp"
 #include "server/core/wiping_allocator.hpp"
 #include "service.hpp"
+#include "writer.hpp"
 
 namespace foliot::program::http {
 
@@ -65,6 +70,7 @@ class session final : private answering_side {
 
   [[nodiscard]] task<bool> take_room(std::size_t bytes) override;
   [[nodiscard]] task<bool> wait_for(task<> what) override;
+  [[nodiscard]] task<response> stream(const response& head, streamed_body& body) override;
 
   [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
   /// Waits for bytes of the client. Returns false if the connection ends.
@@ -78,6 +84,10 @@ class session final : private answering_side {
   void on_silence();
   task<bool> flush();
   task<bool> write(std::string_view text);
+
+  class chunk_writer;
+  /// Ends a stream in order, if the client takes that at once.
+  task<> end_stream(const chunk_writer& out);
 
   task<> on(request_parser::event what);
   task<> answer_request();
@@ -105,6 +115,7 @@ class session final : private answering_side {
   instant head_begun_ = instant::never();
   instant body_begun_ = instant::never();
   std::optional<response> refusal_;  // of the request whose head has come
+  response_form form_;               // of the response to the request that is being answered
   bool ends_ = false;
   bool drops_ = false;  // the client may still be sending what is not read
 };

@@ -31,7 +31,9 @@ void append_head(std::string& to, const response& what, const response_form& for
   fmt::format_to(std::back_inserter(to), "HTTP/1.1 {} {}\r\nDate: ", what.status, phrase_of(what.status));
   append_date(to, now);
   to += "\r\n";
-  if (!never_has_body(what.status)) {
+  if (form.is_stream) {
+    if (!form.is_http_1_0) to += "Transfer-Encoding: chunked\r\n";
+  } else if (!never_has_body(what.status)) {
     fmt::format_to(std::back_inserter(to), "Content-Length: {}\r\n", what.body.size());
   }
   if (!what.content_type.empty()) append_field(to, "Content-Type", what.content_type);
@@ -43,6 +45,11 @@ void append_head(std::string& to, const response& what, const response_form& for
     to += "Connection: keep-alive\r\n";
   }
   to += "\r\n";
+}
+
+void append_chunk(std::string& to, std::string_view piece) {
+  fmt::format_to(std::back_inserter(to), "{:x}\r\n", piece.size());
+  to.append(piece).append("\r\n");
 }
 
 void append_date(std::string& to, std::chrono::sys_seconds time) {

@@ -42,6 +42,9 @@
 // Tubes: a tube lives while it has a job, a user or a watcher. The pause of a tube ends with the tube;
 // in a shared store it lasts its time.
 //
+// Events: what batches do to jobs is told to the readers of events() (event_buffer.hpp); without a reader nothing is
+// noted. With one, a batch looks at each job that it ends by an id or a token.
+//
 // Bounds: at a limit of broker_limits the newcomer gets broker_full, and nothing else changes. Failure: after a
 // store_failure every operation in flight and every later one throws it; none is acknowledged.
 //
@@ -84,6 +87,7 @@ namespace foliot::jobs {
 
 class broker;
 class client;
+class event_buffer;
 
 /// The limits of a broker.
 struct broker_limits {
@@ -252,8 +256,9 @@ class [[nodiscard("co_await it")]] in_flight : public detail::broker_request {
 /// Neither copied nor moved.
 class FOLIOT_EXPORT broker {
  public:
-  /// A broker for this store.
-  explicit broker(job_store& store, const broker_limits& limits = {});
+  /// A broker for this store. Its events are told to `events`, which must outlive it and which other brokers may have;
+  /// null: it has its own.
+  explicit broker(job_store& store, const broker_limits& limits = {}, event_buffer* events = nullptr);
   /// All clients must be gone.
   ~broker();
   broker(const broker&) = delete;
@@ -286,6 +291,8 @@ class FOLIOT_EXPORT broker {
 
   /// Whether other nodes use the store, too: see the file head.
   [[nodiscard]] bool has_other_nodes() const noexcept;
+  /// What happens to jobs by this broker, and by the others that share these events.
+  [[nodiscard]] event_buffer& events() const noexcept;
   /// The present counters. O(1).
   [[nodiscard]] broker_counters counters() const noexcept;
   /// The clients of a tube; all zero if there are none. O(log n).
@@ -300,6 +307,8 @@ class FOLIOT_EXPORT broker {
   template <class Operation>
   friend class in_flight;
 
+  std::unique_ptr<event_buffer> own_events_;  // null: it has others
+  event_buffer* const events_;
   std::unique_ptr<detail::broker_core> core_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <foliot/jobs/event_buffer.hpp>
 #include <foliot/runtime/after.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
@@ -36,14 +37,17 @@ class wait_scope {
 
 }  // namespace
 
-broker::broker(job_store& store, const broker_limits& limits)
-    : core_(std::make_unique<detail::broker_core>(store, limits)) {}
+broker::broker(job_store& store, const broker_limits& limits, event_buffer* events)
+    : own_events_(events == nullptr ? std::make_unique<event_buffer>() : nullptr),
+      events_(events == nullptr ? own_events_.get() : events),
+      core_(std::make_unique<detail::broker_core>(store, limits, *events_)) {}
 broker::~broker() = default;
 
 task<> broker::run() { return core_->run(); }
 void broker::close() noexcept { core_->close(); }
 std::string broker::failure() const { return core_->failure(); }
 bool broker::has_other_nodes() const noexcept { return core_->has_other_nodes(); }
+event_buffer& broker::events() const noexcept { return *events_; }
 broker_counters broker::counters() const noexcept { return core_->counters(); }
 tube_clients broker::clients_of(std::string_view tube) const { return core_->clients_of(tube); }
 std::vector<std::string> broker::tubes_in_use() const { return core_->tubes_in_use(); }

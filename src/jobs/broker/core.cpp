@@ -69,8 +69,8 @@ bool has_had_no_space(const answer& brought) noexcept {
 
 }  // namespace
 
-broker_core::broker_core(job_store& store, const broker_limits& limits)
-    : store_(store), limits_(limits), pauses_(tubes_), news_(store.others()), next_(store.next()) {
+broker_core::broker_core(job_store& store, const broker_limits& limits, event_buffer& events)
+    : store_(store), limits_(limits), pauses_(tubes_), news_(store.others()), events_(events), next_(store.next()) {
   failure_.reserve(room_for_failure);
 }
 
@@ -188,6 +188,23 @@ void broker_core::execute_batch() noexcept {
   outcome brought = call_store();
   lock_.lock();
   conclude_batch(brought);
+  if (events_.wanted()) [[unlikely]]
+    tell_events();
+}
+
+void broker_core::note_events(const execution& done) noexcept {
+  const std::span<const answer> all(done.answers);
+  const std::size_t first_look = first_entry_ - events_.looks();
+  const std::size_t first_check = first_entry_ + entries_.size();
+  operations_ -= events_.looks();  // they are nobody's
+  events_.conclude(all.subspan(first_look, first_check - first_look), all.subspan(first_check + pauses_.checks()),
+                   done.ready_tubes);
+}
+
+void broker_core::tell_events() noexcept {
+  lock_.unlock();
+  events_.tell();
+  lock_.lock();
 }
 
 void broker_core::wake_runner_for_work() noexcept {
@@ -228,6 +245,7 @@ void broker_core::gather_reservations_to_give_back() {
 void broker_core::gather_requests() {
   entries_.clear();
   first_entry_ = batch_.size();
+  const bool is_told = events_.begin();
   std::size_t bytes = 0;
   std::uint64_t asked_bytes = 0;  // at most
   while (broker_request* const one = queue_.front()) {
@@ -238,12 +256,18 @@ void broker_core::gather_requests() {
       if (tube_record* const tube = tubes_.find(*name)) tubes_.note_news(*tube);
     }
     if (!news_.has_others()) pauses_.note(one->operation_);
+    if (is_told) [[unlikely]]
+      events_.note(one->operation_);
     entries_.push_back(entry{one, one->token_, one->touches_});
     queue_.erase(*one);
     one->state_ = broker_request::state::in_batch;
     one->index_ = entries_.size() - 1;
     batch_.push_back(std::move(one->operation_));
   }
+  if (!is_told) [[likely]]
+    return;
+  events_.add_looks(batch_, first_entry_);
+  first_entry_ += events_.looks();
 }
 
 broker_core::outcome broker_core::call_store() noexcept {
@@ -288,6 +312,8 @@ void broker_core::hand_out(execution& done) {
   for (const answer& each : done.answers) {
     if (has_had_no_space(each)) availability_.note_no_space();
   }
+  if (events_.wanted()) [[unlikely]]
+    note_events(done);
   for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[first_entry_ + i]);
   const std::size_t first_check = first_entry_ + entries_.size();
   const std::size_t first_claim = first_check + pauses_.checks();
@@ -785,6 +811,7 @@ task<> broker_core::run_shared() {
         refuse(no_thread.what());
       }
       end_lead(brought);
+      if (events_.wanted()) events_.tell();
     }
     has_yielded = what == step::let_others_run || what == step::execute;
     if (has_yielded) {

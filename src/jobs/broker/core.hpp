@@ -8,6 +8,7 @@
 //   tube_pauses        pauses that end with their tube
 //   node_news          what nodes that share the store tell each other
 //   availability       what such a store has refused
+//   batch_events       what the present batch does to jobs, for those that look on
 //
 // Leaders. `led_` means that a task executes a batch, or is about to: only that task uses the store, so the store needs
 // no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and no task
@@ -54,6 +55,7 @@
 #include <foliot/runtime/task.hpp>
 
 #include "availability.hpp"
+#include "batch_events.hpp"
 #include "claims.hpp"
 #include "client_state.hpp"
 #include "held_jobs.hpp"
@@ -67,7 +69,7 @@ namespace foliot::jobs::detail {
 
 class broker_core {
  public:
-  broker_core(job_store& store, const broker_limits& limits);
+  broker_core(job_store& store, const broker_limits& limits, event_buffer& events);
   ~broker_core();
   broker_core(const broker_core&) = delete;
   broker_core& operator=(const broker_core&) = delete;
@@ -173,6 +175,10 @@ class broker_core {
   void gather_reservations_to_give_back() FOLIOT_REQUIRES(lock_);
   void gather_requests() FOLIOT_REQUIRES(lock_);
   void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
+  /// Notes what the batch has done to jobs.
+  [[gnu::cold]] void note_events(const execution& done) noexcept FOLIOT_REQUIRES(lock_);
+  /// Tells it, without the lock: readers are woken.
+  [[gnu::cold]] void tell_events() noexcept FOLIOT_REQUIRES(lock_);
   void conclude(const entry& of, answer& brought) FOLIOT_REQUIRES(lock_);
   void serve(const claims::grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
   void note_refused(const claims::grant& by, const answer& brought) FOLIOT_REQUIRES(lock_);
@@ -238,6 +244,7 @@ class broker_core {
   // so that a batch allocates little. The leader alone reads the operations, without the lock while the store executes
   // them.
   std::vector<operation> batch_;
+  batch_events events_;  // the leader alone uses it
   std::vector<reservation> given_back_ FOLIOT_GUARDED_BY(lock_);
   std::size_t first_entry_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::vector<entry> entries_ FOLIOT_GUARDED_BY(lock_);

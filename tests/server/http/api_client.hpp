@@ -133,12 +133,25 @@ class http_client {
     received got = co_await asking;
     co_return got;
   }
+  /// All bytes up to this text, or to the end of the connection.
+  task<std::string> read_up_to(std::string end) {
+    std::string all;
+    while (end.empty() || !all.ends_with(end)) {
+      char one = 0;
+      const auto count = co_await ends_.second->read_some(std::span(&one, 1));
+      if (!count || *count == 0) break;
+      all += one;
+    }
+    co_return all;
+  }
   task<> write(std::string text) {
     const bool is_written = co_await write_all(*ends_.second, text);
     EXPECT_TRUE(is_written);
   }
   /// Whether the server has ended the connection.
   [[nodiscard]] bool has_ended() const noexcept { return ends_.second->peer_has_ended(); }
+  /// As when the server ends: its session reads nothing more.
+  void end_reading_of_server() noexcept { ends_.first->end_reading(); }
   task<> leave() {
     ends_.second->close();
     co_await serving_.join();
