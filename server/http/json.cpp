@@ -178,6 +178,10 @@ std::size_t size_of_character(std::string_view text) noexcept {
 }  // namespace
 
 std::expected<json, problem> parse_json(std::string_view text, const json_limits& limits) {
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {  // the library would end there
+    return std::unexpected(
+        problem{400, fmt::format("the body is not JSON at byte {}: a zero byte", zero + 1), where::body, ""});
+  }
   builder made(limits);
   const bool is_read = json::sax_parse(text, &made);
   return std::move(made).result(is_read);

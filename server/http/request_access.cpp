@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "front_check.hpp"
+#include "bearer.hpp"
 #include "problem.hpp"
 #include "server/access/access_token.hpp"
 #include "server/access/failed_attempts.hpp"
@@ -41,15 +41,6 @@ response respond_unauthorized(std::string_view detail, std::string_view error = 
   made.fields.push_back(
       {"WWW-Authenticate", error.empty() ? std::string("Bearer") : fmt::format("Bearer error=\"{}\"", error)});
   return made;
-}
-
-/// What comes behind `Bearer` and blanks; nothing if the field has another form.
-std::optional<std::string_view> bearer_in(std::string_view value) noexcept {
-  constexpr std::string_view scheme = "bearer ";
-  if (!equal_in_any_case(value.substr(0, scheme.size()), scheme)) return std::nullopt;
-  value.remove_prefix(scheme.size());
-  while (value.starts_with(' ')) value.remove_prefix(1);
-  return value;
 }
 
 }  // namespace

@@ -81,8 +81,11 @@ std::optional<jobs::utc_time> parse_time(std::string_view text) noexcept {
   const std::chrono::year_month_day date(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day)));
   if (!offset || !text.empty() || !date.ok()) return std::nullopt;
-  return jobs::utc_time(std::chrono::sys_days(date)) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second) + fraction - *offset;
+  const jobs::utc_time time = jobs::utc_time(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
+                              std::chrono::minutes(minute) + std::chrono::seconds(second) + fraction - *offset;
+  const auto year_of_time = std::chrono::year_month_day(std::chrono::floor<std::chrono::days>(time)).year();
+  const bool has_four_digits = year_of_time >= std::chrono::year(0) && year_of_time <= std::chrono::year(9999);
+  return has_four_digits ? std::optional(time) : std::nullopt;  // an offset or a leap second may lead out of them
 }
 
 std::string time_text(jobs::utc_time time) {

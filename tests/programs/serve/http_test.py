@@ -313,6 +313,24 @@ class Connections(HttpCase):
         self.assertEqual(self.ask("GET", "/health")[0], 200)
         self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 0)
 
+    def test_json_that_two_programs_may_read_differently_is_refused(self):
+        """And the connection goes on."""
+        self.begin()
+        refused = [(b"[" * 1_000_000, ""), (b'{"body":' + b"[" * 40 + b"]" * 40 + b"}", None),
+                   (b'{"body":[' + b"0," * 70_000 + b"0]}", None), (b'{"text":"a","text":"b"}', "#/text"),
+                   (b'{"text":"a","\\u0074ext":"b"}', "#/text"), (b'{"text":"\\ud800"}', None), (b'{"text":"\xff"}', None),
+                   (b'{"body":9007199254740992}', "#/body"), (b'{"body":1e999}', None), (b'{"body":1}\0{"body":2}', None),
+                   (b'{"body":1', None), (b"", "#/tube")]
+        for body, pointer in refused:
+            with self.subTest(body=body[:40]):
+                target = "/v1/jobs?tube=t" if body else "/v1/jobs"
+                status, problem = self.ask("POST", target, body, headers={"Content-Type": "application/json"})
+                self.assertEqual(status, 400, problem)
+                if pointer:
+                    self.assertEqual(problem["errors"][0]["pointer"], pointer)
+        self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 0)
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=t", {"body": 9007199254740991})[0], 201)
+
     def test_a_change_of_a_version_that_is_gone(self):
         self.begin()
         target = "/v1/tubes/mail/jobs/k"

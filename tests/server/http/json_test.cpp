@@ -38,7 +38,8 @@ TEST(Json, ReadsValues) {
 TEST(Json, RefusesWhatIsNoJson) {
   for (const std::string_view text :
        {""sv, "{"sv, "{\"a\":1}x"sv, "[1,]"sv, "{a:1}"sv, "'a'"sv, "01"sv, "+1"sv, "NaN"sv, "1e999"sv, "\"\x01\""sv,
-        "\"\xff\""sv, "\"\xed\xa0\x80\""sv, "\"\xc0\x80\""sv, "[1] [2]"sv, "\"a\0b\""sv, "// a\n1"sv}) {
+        "\"\xff\""sv, "\"\xed\xa0\x80\""sv, "\"\xc0\x80\""sv, "[1] [2]"sv, "\"a\0b\""sv, "// a\n1"sv, "1\0"sv,
+        "[1]\0[2]"sv}) {
     EXPECT_FALSE(read(text).detail.empty()) << text;
   }
 }
