@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <iterator>
 #include <string>
 #include <tuple>
@@ -20,6 +21,14 @@ std::string_view name_of(scope wanted) noexcept {
   const auto known = std::ranges::find(all_scopes, wanted, &named_scope::what);
   return known->name;
 }
+
+/// A look on its way through the broker.
+struct looking {
+  looking(jobs::client& by, jobs::job_id which) : id(which), answer(by.execute(jobs::peek{which, false})) {}
+
+  jobs::job_id id;
+  jobs::in_flight<jobs::peek> answer;
+};
 
 /// A name within quotes, in which it has none.
 std::string in_quotes(std::string_view name) {
@@ -118,6 +127,26 @@ task<jobs::peek_answer> authorized_client::look_within(jobs::job_name name) {
   jobs::peek_answer seen = co_await looking;
   if (seen.job && !allowed().has_tube(seen.job->tube)) seen = {};
   co_return seen;
+}
+
+task<authorized_client::known_jobs> authorized_client::look_up(std::vector<jobs::job_id> ids) {
+  constexpr std::size_t at_once = 100;  // the answers have the fields of the jobs
+  known_jobs known;
+  for (std::size_t begin = 0; begin < ids.size(); begin += at_once) {
+    std::deque<looking> looks;
+    for (std::size_t i = begin; i < std::min(begin + at_once, ids.size()); ++i) looks.emplace_back(client_, ids[i]);
+    for (looking& each : looks) {
+      try {
+        jobs::in_flight<jobs::peek>& one = each.answer;
+        jobs::peek_answer seen = co_await one;
+        if (!seen.job || !allowed().has_tube(seen.job->tube)) continue;
+        known.all_[each.id].names = {std::move(seen.job->tube), std::move(seen.job->key)};
+      } catch (const jobs::store_unavailable& failure) {
+        known.all_[each.id].failure.emplace(failure);
+      }
+    }
+  }
+  co_return known;
 }
 
 task<jobs::tubes_answer> authorized_client::execute(jobs::list_tubes what) {

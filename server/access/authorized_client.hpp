@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -34,6 +35,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/jobs/broker.hpp>
@@ -119,6 +121,8 @@ class authorized_client {
       expect_tube(what.tube);
     } else if constexpr (target == by_tubes) {
       for (const std::string& each : what.tubes) expect_tube(each);
+    } else if constexpr (target == by_puts) {
+      for (const jobs::put& each : what.puts) expect_tube(each.tube);
     } else if constexpr (target == by_job && requires { what.name; }) {
       if (const auto* const key = std::get_if<jobs::job_key>(&what.name)) expect_tube(key->tube);
     } else if constexpr (target == by_store && !detail::is_answered_within_rights<Operation>) {
@@ -149,6 +153,50 @@ class authorized_client {
     check(what);
     return execute_on_job(std::move(what));
   }
+  /// Some jobs, as a look has found them.
+  class known_jobs {
+   public:
+    /// The names of a job; null if it was not looked up, or does not exist for the client. Throws store_unavailable if
+    /// the look has failed. A job that has no key has an empty one.
+    [[nodiscard]] const jobs::job_key* find(jobs::job_id id) const {
+      const auto found = all_.find(id);
+      if (found == all_.end()) return nullptr;
+      if (found->second.failure) throw jobs::store_unavailable(*found->second.failure);
+      return &found->second.names;
+    }
+
+   private:
+    friend class authorized_client;
+
+    struct seen_job {
+      jobs::job_key names;
+      std::optional<jobs::store_unavailable> failure;
+    };
+    std::map<jobs::job_id, seen_job> all_;
+  };
+  /// Looks at these jobs, many in one batch.
+  [[nodiscard]] task<known_jobs> look_up(std::vector<jobs::job_id> ids);
+  /// Whether execute_known() may be called; else the answer is that about a job that does not exist. Throws
+  /// store_unavailable if the look at the job has failed.
+  template <class Operation>
+    requires detail::names_a_job<Operation>
+  [[nodiscard]] bool is_within(const Operation& what, const known_jobs& known) const {
+    const std::optional<jobs::job_id> id = unknown_tube_of(what);
+    return !id || known.find(*id) != nullptr;
+  }
+  /// As execute(), for a job that was looked up before if its tube is not known otherwise: queued at once. Throws
+  /// std::logic_error if it was not.
+  template <class Operation>
+    requires detail::names_a_job<Operation>
+  [[nodiscard]] jobs::in_flight<Operation> execute_known(Operation what, const known_jobs& known) {
+    check(what);
+    const std::optional<jobs::job_id> id = unknown_tube_of(what);
+    const jobs::job_key* const names = id ? known.find(*id) : nullptr;
+    if (id && names == nullptr) throw std::logic_error("foliot: the tube of a job must be known before it is changed");
+    tell(what, names != nullptr ? std::string_view(names->tube) : std::string_view());
+    return client_.execute(std::move(what));
+  }
+
   /// Lists the tubes that are in the rights. Queued when the task is awaited.
   [[nodiscard]] task<jobs::tubes_answer> execute(jobs::list_tubes what);
   /// Lists the jobs of such tubes: O(prefixes of the rights) pages, made one.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -84,6 +86,8 @@ problem bad_page(std::uint32_t count) {
   return "page must have from 1 to " + std::to_string(most_listed_due) + " jobs, got " + std::to_string(count);
 }
 
+problem bad_puts(const std::vector<put>& all, const job_limits& limits);
+
 std::string_view name_of(job_state state) {
   constexpr std::array<std::string_view, 4> names{"delayed", "ready", "reserved", "buried"};
   return names[static_cast<std::size_t>(state)];
@@ -124,7 +128,27 @@ problem first_problem(const Operation& what, const job_limits& limits) {
     check(bad_due, due_at(what.from));
     check(bad_page, what.count);
   }
+  if constexpr (requires { what.puts; }) check(bad_puts, what.puts, limits);
   return wrong;
+}
+
+problem bad_puts(const std::vector<put>& all, const job_limits& limits) {
+  if (all.empty() || all.size() > most_put_together) {
+    return "put_all must have from 1 to " + std::to_string(most_put_together) + " puts, got " +
+           std::to_string(all.size());
+  }
+  std::size_t bytes = 0;
+  std::set<std::pair<std::string_view, std::string_view>> keys;
+  for (const put& each : all) {
+    if (problem wrong = first_problem(each, limits)) return wrong;
+    bytes += content_bytes(each);
+    if (!each.key.empty() && !keys.emplace(each.tube, each.key).second) {
+      return "put_all must have each key of a tube once, got '" + each.key + "' of '" + each.tube + "' twice";
+    }
+  }
+  if (all.size() == 1 || bytes <= most_bytes_put_together) return std::nullopt;
+  return "several puts of one put_all must bring at most " + std::to_string(most_bytes_put_together) + " bytes, got " +
+         std::to_string(bytes);
 }
 
 }  // namespace
@@ -132,5 +156,6 @@ problem first_problem(const Operation& what, const job_limits& limits) {
 std::optional<std::string> validate(const operation& what, const job_limits& limits) {
   return std::visit([&](const auto& each) { return first_problem(each, limits); }, what);
 }
+std::optional<std::string> validate(const put& what, const job_limits& limits) { return first_problem(what, limits); }
 
 }  // namespace foliot::jobs

@@ -53,19 +53,32 @@ struct key_view {
   std::string_view key;
 };
 
-/// The key that the operation would give to a job, or by which it names the one that it would change, if it does.
-[[nodiscard]] inline std::optional<key_view> key_named_by(const operation& it) {
-  if (facts_of(it).effect == operation_effect::looks) return std::nullopt;
-  return std::visit(
-      [](const auto& what) -> std::optional<key_view> {
+/// Calls `visit(key_view)` for each key that the operation would give to a job, or by which it names the one that it
+/// would change.
+template <class Visit>
+void for_each_key(const operation& it, Visit visit) {
+  if (facts_of(it).effect == operation_effect::looks) return;
+  const auto take = [&visit](const auto& of) {
+    if (!of.key.empty()) visit(key_view{of.tube, of.key});
+  };
+  std::visit(
+      [&](const auto& what) {
         if constexpr (requires { std::string_view(what.key); }) {
-          if (!what.key.empty()) return key_view{what.tube, what.key};
+          take(what);
         } else if constexpr (requires { job_name(what.name); }) {
-          if (const job_key* const by = std::get_if<job_key>(&what.name)) return key_view{by->tube, by->key};
+          if (const job_key* const by = std::get_if<job_key>(&what.name)) visit(key_view{by->tube, by->key});
+        } else if constexpr (requires { what.puts; }) {
+          for (const put& each : what.puts) take(each);
         }
-        return std::nullopt;
       },
       it);
+}
+
+/// The puts of the operation; none if it is another one.
+[[nodiscard]] inline std::span<const put> puts_of(const operation& it) {
+  if (const put* const one = std::get_if<put>(&it)) return {one, 1};
+  if (const put_all* const all = std::get_if<put_all>(&it)) return all->puts;
+  return {};
 }
 
 /// The jobs that an operation with this answer has reserved.

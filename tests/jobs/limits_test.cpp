@@ -41,7 +41,8 @@ TEST(Limits, EveryOperationWithANameIsChecked) {
        {operation(put{.tube = "", .body = ""}), operation(claim{{"a", ""}}), operation(kick{""}),
         operation(cancel{job_key{"", "k"}}), operation(reschedule{job_key{"", "k"}, 0ms}),
         operation(fire_now{job_key{"", "k"}}), operation(pause{"", 1s}), operation(peek{job_key{"", "k"}}),
-        operation(peek_first{""}), operation(count_tube{""}), operation(clear_tube{""})}) {
+        operation(peek_first{""}), operation(count_tube{""}), operation(clear_tube{""}),
+        operation(put_all{{{.tube = "a", .body = ""}, {.tube = "", .body = ""}}})}) {
     EXPECT_EQ(refusal(each), bad) << each.index();
   }
   EXPECT_EQ(refusal(claim{{}}), "claim must name at least one tube");
@@ -60,6 +61,33 @@ TEST(Limits, PutsThatExpectAVersion) {
   what.expected = 0;
   EXPECT_EQ(refusal(what), "accepted");
   EXPECT_EQ(refusal(put{.tube = "a", .body = "", .existing = on_existing::replace, .expected = 1}), bad);
+}
+
+TEST(Limits, PutsOfWhichAllHappenOrNone) {
+  const put one{.tube = "a", .body = ""};
+  EXPECT_EQ(refusal(put_all{}), "put_all must have from 1 to 1000 puts, got 0");
+  EXPECT_EQ(refusal(put_all{std::vector(1000, one)}), "accepted");
+  EXPECT_EQ(refusal(put_all{std::vector(1001, one)}), "put_all must have from 1 to 1000 puts, got 1001");
+  put other{.tube = "a", .key = "k", .body = ""};
+  EXPECT_EQ(refusal(put_all{{one, other, one}}), "accepted");
+  EXPECT_EQ(refusal(put_all{{other, one, other}}), "put_all must have each key of a tube once, got 'k' of 'a' twice");
+  put in_another_tube = other;
+  in_another_tube.tube = "b";
+  EXPECT_EQ(refusal(put_all{{other, in_another_tube}}), "accepted");
+  other.expected = 1;
+  EXPECT_EQ(refusal(put_all{{one, other}}),
+            "put that expects a version must have a key, and replace the job that has it");
+  EXPECT_EQ(refusal(put_all{{one, put{.tube = "a", .body = std::string(65'536, 'x')}}}),
+            "body must have at most 65535 bytes, got 65536");
+
+  const job_limits wide{.max_body = largest_body};
+  const put half{.tube = "a", .body = std::string(8U << 20U, 'x')};
+  put more = half;
+  more.body += 'x';
+  EXPECT_EQ(refusal(put_all{{half, half}}, wide), "accepted");
+  EXPECT_EQ(refusal(put_all{{half, more}}, wide),
+            "several puts of one put_all must bring at most 16777216 bytes, got 16777217");
+  EXPECT_EQ(refusal(put_all{{put{.tube = "a", .body = std::string((16U << 20U) + 1, 'x')}}}, wide), "accepted");
 }
 
 TEST(Limits, PagesOfWhatIsDueNext) {

@@ -62,6 +62,19 @@ struct put {
   friend bool operator==(const put&, const put&) = default;
 };
 
+/// The most puts of one put_all, and the most bytes that several of them bring (content_bytes()).
+inline constexpr std::size_t most_put_together = 1000;
+inline constexpr std::size_t most_bytes_put_together = std::size_t{16} << 20;
+
+/// Stores new jobs, all of them or none: if one of the puts would be refused by itself, nothing is put. One that keeps
+/// an old job is not refused. No two of the puts have the same key of the same tube. The jobs get their ids in the
+/// order of the puts, and become visible together.
+struct put_all {
+  std::vector<put> puts;  ///< 1 to most_put_together
+
+  friend bool operator==(const put_all&, const put_all&) = default;
+};
+
 /// Reserves up to `count` ready jobs of these tubes for one worker: the best (priority, id) of all that are not paused.
 struct claim {
   std::vector<std::string> tubes;
@@ -270,6 +283,29 @@ struct put_answer {
   friend bool operator==(const put_answer&, const put_answer&) noexcept = default;
 };
 
+/// Whether a put with this answer was refused.
+[[nodiscard]] constexpr bool is_refused(const put_answer& it) noexcept {
+  using enum put_answer::kind;
+  return it.what != inserted && it.what != kept && it.what != replaced;
+}
+
+/// The answer to put_all.
+struct put_all_answer {
+  /// What became of the puts.
+  enum class kind : std::uint8_t {
+    done,              ///< none was refused: `puts` has their answers, in their order
+    refused,           ///< nothing was put, because the put at `place` would have been refused with `why`
+    several_databases  ///< nothing was put, because the tubes are in several databases, as `tubes` has them
+  };
+  kind what = kind::done;
+  std::vector<put_answer> puts = {};
+  std::size_t place = 0;  ///< that of the first put that was refused
+  put_answer why = {};
+  std::vector<std::vector<std::string>> tubes = {};  ///< one list for each database
+
+  friend bool operator==(const put_all_answer&, const put_all_answer&) = default;
+};
+
 /// The answer to claim and claim_job: the jobs, the first in order first; none if none could be claimed.
 struct claim_answer {
   /// What has ended the claim.
@@ -410,7 +446,7 @@ struct unavailable_answer {
 /// One answer of a store: of the kind that the operation names, or one of the last two.
 using answer =
     std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer, peek_answer,
-                 count_answer, tubes_answer, due_answer, passed_over_answer, unavailable_answer>;
+                 count_answer, tubes_answer, due_answer, put_all_answer, passed_over_answer, unavailable_answer>;
 
 /// Whether an operation may change something.
 enum class operation_effect : std::uint8_t { looks, changes };
@@ -419,6 +455,7 @@ enum class operation_effect : std::uint8_t { looks, changes };
 enum class operation_target : std::uint8_t {
   by_tube,   ///< `tube`
   by_tubes,  ///< `tubes`
+  by_puts,   ///< `puts`, each of which has a tube
   by_job,    ///< `id`, or `name`
   by_token,  ///< `token`
   by_store,  ///< none: all jobs of the store
@@ -529,7 +566,8 @@ inline constexpr operation_table operations(
     row<count_all, count_answer>("count_all", looks, by_store, together, none, may::look),
     row<list_tubes, tubes_answer>("list_tubes", looks, by_store, together, none, may::look),
     row<list_due, due_answer>("list_due", looks, by_store, together, none, may::look),
-    row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none, may::administer));
+    row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none, may::administer),
+    row<put_all, put_all_answer>("put_all", changes, by_puts, taken, for_a_new_job, may::put));
 
 }  // namespace table
 

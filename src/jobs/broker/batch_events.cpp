@@ -17,19 +17,19 @@ void batch_events::note(const operation& request) noexcept {
   using kind = noted::kind;
   try {
     noted& made = requests_.emplace_back();
-    if (const auto* const one = std::get_if<jobs::put>(&request)) {
+    if (const std::span<const jobs::put> puts = puts_of(request); !puts.empty()) {
       made.what = kind::put;
-      made.tube = one->tube;
-      made.key = one->key;
+      for (const jobs::put& each : puts) made.puts.push_back({each.tube, each.key});
     } else if (const auto* const bulk = std::get_if<clear_tube>(&request)) {
       made.what = kind::clear;
       made.tube = bulk->tube;
     } else if (std::holds_alternative<jobs::finish>(request) || std::holds_alternative<jobs::cancel>(request)) {
       made.what = std::holds_alternative<jobs::finish>(request) ? kind::finish : kind::cancel;
-      if (const auto named = key_named_by(request)) {
-        made.tube = named->tube;
-        made.key = named->key;
-      } else {
+      for_each_key(request, [&made](const key_view& named) {
+        made.tube = named.tube;
+        made.key = named.key;
+      });
+      if (made.tube.empty() && to_look_at_.size() < most_looks) {
         made.look = to_look_at_.size();
         to_look_at_.push_back(job_named_by(request));
       }
@@ -85,13 +85,10 @@ void batch_events::add(event_record::kind what, std::string tube, std::string ke
 void batch_events::add_of(noted& request, const answer& got, std::span<const answer> looks) {
   using enum event_record::reason;
   if (request.what == noted::kind::put) {
-    const auto* const done = std::get_if<put_answer>(&got);
-    if (done == nullptr) return;
-    const bool replaces = done->what == put_answer::kind::replaced;
-    if (replaces) add(event_record::kind::ended, request.tube, request.key, 0, replaced);
-    if (replaces || done->what == put_answer::kind::inserted) {
-      add(event_record::kind::put, std::move(request.tube), std::move(request.key), done->id);
-    }
+    if (const auto* const one = std::get_if<put_answer>(&got)) return add_put(request.puts.front(), *one);
+    const auto* const all = std::get_if<put_all_answer>(&got);
+    if (all == nullptr) return;
+    for (std::size_t i = 0; i < all->puts.size(); ++i) add_put(request.puts[i], all->puts[i]);
   } else if (request.what == noted::kind::finish) {
     const auto* const done = std::get_if<holder_answer>(&got);
     if (done != nullptr && done->what == holder_answer::kind::done) add_end(request, 0, finished, looks);
@@ -105,8 +102,16 @@ void batch_events::add_of(noted& request, const answer& got, std::span<const ans
   }
 }
 
+void batch_events::add_put(job_key& named, const put_answer& done) {
+  const bool replaces = done.what == put_answer::kind::replaced;
+  if (replaces) add(event_record::kind::ended, named.tube, named.key, 0, event_record::reason::replaced);
+  if (replaces || done.what == put_answer::kind::inserted) {
+    add(event_record::kind::put, std::move(named.tube), std::move(named.key), done.id);
+  }
+}
+
 void batch_events::add_end(noted& request, job_id id, event_record::reason why, std::span<const answer> looks) {
-  if (request.look == no_look) {
+  if (!request.tube.empty()) {
     return add(event_record::kind::ended, std::move(request.tube), std::move(request.key), id, why);
   }
   const auto* const seen = request.look < looks.size() ? std::get_if<peek_answer>(&looks[request.look]) : nullptr;

@@ -3,7 +3,7 @@
 //
 // A worker ends its job by its token, and many clients cancel by an id: neither names the tube or the key. So a batch
 // whose events are wanted begins with a look at each of these jobs, which neither can change. A job that is put by the
-// same batch is not found; its end is left out.
+// same batch is not found; its end is left out, and so are those for which the batch would have to look too often.
 //
 // Thread safety: the leader alone uses it, without the lock where it tells. O(requests of the batch).
 #pragma once
@@ -47,18 +47,22 @@ class batch_events {
 
  private:
   static constexpr std::size_t no_look = static_cast<std::size_t>(-1);
+  /// Over PostgreSQL each look is a statement of its own: a batch has no more of them, and leaves out other ends.
+  static constexpr std::size_t most_looks = 64;
   /// A request, as far as its event must know it.
   struct noted {
     enum class kind : std::uint8_t { other, put, finish, cancel, clear };
     kind what = kind::other;
     std::string tube = {};
     std::string key = {};
-    std::size_t look = no_look;  // among the looks: the job whose tube and key are not known
+    std::vector<job_key> puts = {};  // of a put or put_all: the tube, and the key or none
+    std::size_t look = no_look;      // among the looks: the job whose tube and key are not known
   };
 
   void add(event_record::kind what, std::string tube, std::string key, job_id id,
            event_record::reason why = event_record::reason::none, std::uint64_t count = 1);
   void add_of(noted& request, const answer& got, std::span<const answer> looks);
+  void add_put(job_key& named, const put_answer& done);
   void add_end(noted& request, job_id id, event_record::reason why, std::span<const answer> looks);
   void add_reserved(const answer& got);
   /// Forgets what the batch before has noted.

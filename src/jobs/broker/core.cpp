@@ -46,16 +46,17 @@ bool brings_body(const operation& it) {
   return facts_of(it).brings_body && (what == nullptr || what->with_body);
 }
 
-/// The tube in which a put makes a job ready at once, or null.
-const std::string* tube_with_news(const operation& it) {
-  const put* const what = std::get_if<put>(&it);
-  if (what == nullptr) return nullptr;
-  const milliseconds* const delay = std::get_if<milliseconds>(&what->due);
-  return delay != nullptr && *delay == milliseconds(0) ? &what->tube : nullptr;
+/// Whether the put makes its job ready at once.
+bool is_ready_at_once(const put& what) {
+  const milliseconds* const delay = std::get_if<milliseconds>(&what.due);
+  return delay != nullptr && *delay == milliseconds(0);
 }
 
 /// Whether the store had no room for the operation.
 bool has_had_no_space(const answer& brought) noexcept {
+  if (const auto* const all = std::get_if<put_all_answer>(&brought)) {
+    return all->what == put_all_answer::kind::refused && all->why.what == put_answer::kind::no_space;
+  }
   return std::visit(
       [](const auto& each) {
         if constexpr (requires { std::remove_cvref_t<decltype(each)>::kind::no_space; }) {
@@ -246,14 +247,17 @@ void broker_core::gather_requests() {
   entries_.clear();
   first_entry_ = batch_.size();
   const bool is_told = events_.begin();
+  std::size_t operations = 0;  // each put of a put_all counts
   std::size_t bytes = 0;
   std::uint64_t asked_bytes = 0;  // at most
   while (broker_request* const one = queue_.front()) {
-    if (entries_.size() == most_requests || bytes >= most_bytes || asked_bytes >= most_asked_bytes) break;
+    if (operations >= most_requests || bytes >= most_bytes || asked_bytes >= most_asked_bytes) break;
+    operations += std::max<std::size_t>(1, puts_of(one->operation_).size());
     bytes += brought_bytes(one->operation_);
     if (brings_body(one->operation_)) asked_bytes += limits_.job.max_body + 2 * most_field_bytes;
-    if (const std::string* const name = tube_with_news(one->operation_)) {
-      if (tube_record* const tube = tubes_.find(*name)) tubes_.note_news(*tube);
+    for (const put& each : puts_of(one->operation_)) {
+      tube_record* const tube = is_ready_at_once(each) ? tubes_.find(each.tube) : nullptr;
+      if (tube != nullptr) tubes_.note_news(*tube);
     }
     if (!news_.has_others()) pauses_.note(one->operation_);
     if (is_told) [[unlikely]]

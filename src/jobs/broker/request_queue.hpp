@@ -15,6 +15,11 @@ namespace foliot::jobs::detail {
 /// The bytes that the operation brings: of a body, fields and a history.
 [[nodiscard]] inline std::size_t brought_bytes(const operation& it) {
   if (const put* const what = std::get_if<put>(&it)) return content_bytes(*what);
+  if (const put_all* const what = std::get_if<put_all>(&it)) {
+    std::size_t bytes = 0;
+    for (const put& each : what->puts) bytes += content_bytes(each);
+    return bytes;
+  }
   const auto size_of = [](const auto& what) { return what.history ? what.history->bytes().size() : 0; };
   if (const release* const what = std::get_if<release>(&it)) return size_of(*what);
   if (const bury* const what = std::get_if<bury>(&it)) return size_of(*what);

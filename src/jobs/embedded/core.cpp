@@ -343,11 +343,13 @@ void embedded_core::set_due(record& it, const due_at& due) const {
   }
 }
 
-put_answer embedded_core::step(put& what) {
+job_id embedded_core::holder_of_key(const put& what) {
+  const tube* const known = tubes_.find(what.tube);
+  return known == nullptr || what.key.empty() ? 0 : records_.find_key(known->number, what.key);
+}
+
+put_answer embedded_core::outcome_of(const put& what, job_id old, std::uint64_t jobs_before) {
   using enum put_answer::kind;
-  put_answer answer;
-  tube* known = tubes_.find(what.tube);
-  const job_id old = known == nullptr || what.key.empty() ? 0 : records_.find_key(known->number, what.key);
   if (what.expected != 0) {
     const job_version present = present_version(old);
     if (present != what.expected) return {other_version, old, present};
@@ -356,10 +358,41 @@ put_answer embedded_core::step(put& what) {
     if (what.existing == on_existing::keep) return {kept, old};
     if (what.existing == on_existing::refuse) return {exists, old};
     if (holder(old) != nullptr) return {reserved, old};
-    answer.what = replaced;
   }
-  if (!has_room_for(what) || (old == 0 && tubes_.totals().stored.all() >= options_.most_jobs)) return {no_space, 0};
-  tube& home = known != nullptr ? *known : tubes_.get(what.tube);
+  if (!has_room_for(what) || (old == 0 && jobs_before >= options_.most_jobs)) return {no_space, 0};
+  return {old == 0 ? inserted : replaced, 0};
+}
+
+put_answer embedded_core::step(put& what) {
+  using enum put_answer::kind;
+  const job_id old = holder_of_key(what);
+  put_answer answer = outcome_of(what, old, tubes_.totals().stored.all());
+  if (answer.what == inserted || answer.what == replaced) answer.id = make(what, old);
+  return answer;
+}
+
+put_all_answer embedded_core::step(put_all& what) {
+  using enum put_answer::kind;
+  put_all_answer answer;
+  std::vector<job_id> old;
+  std::uint64_t jobs = tubes_.totals().stored.all();
+  for (const put& each : what.puts) {
+    old.push_back(holder_of_key(each));
+    const put_answer outcome = outcome_of(each, old.back(), jobs);
+    if (is_refused(outcome)) return {put_all_answer::kind::refused, {}, answer.puts.size(), outcome};
+    if (outcome.what == inserted) ++jobs;
+    answer.puts.push_back(outcome);
+  }
+  for (std::size_t i = 0; i < what.puts.size(); ++i) {
+    put_answer& outcome = answer.puts[i];
+    if (outcome.what != kept) outcome.id = make(what.puts[i], old[i]);
+    indexes_.end_step();
+  }
+  return answer;
+}
+
+job_id embedded_core::make(put& what, job_id old) {
+  tube& home = tubes_.get(what.tube);
   if (old != 0) {
     record replaced_one;
     records_.load_known(old, replaced_one, false);
@@ -367,7 +400,7 @@ put_answer embedded_core::step(put& what) {
     records_.erase(replaced_one);
   }
   record it;
-  it.id = answer.id = new_id();
+  it.id = new_id();
   it.tube = home.number;
   it.priority = what.priority;
   it.made = now_ms();
@@ -380,7 +413,7 @@ put_answer embedded_core::step(put& what) {
   indexes_.add(it, home, jobs::waiting_state(utc_time(milliseconds(it.due)), utc_));
   records_.save(it);
   must_sync_ = true;
-  return answer;
+  return it.id;
 }
 
 void embedded_core::kick_one(record& it, tube& home, job_state state) {

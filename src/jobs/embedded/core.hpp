@@ -124,12 +124,20 @@ class embedded_core {
   tubes_answer step(list_tubes& what);
   due_answer step(list_due& what);
   bulk_answer step(clear_tube& what);
+  put_all_answer step(put_all& what);
 
   /// Whether the disk has what the operation needs, by its row in the table of operations.
   template <class Operation>
   [[nodiscard]] bool has_room_for(const Operation& /*what*/) const noexcept {
     return space_.has(facts_of<Operation>().room);
   }
+  /// The job that has the key of this put, or 0.
+  [[nodiscard]] job_id holder_of_key(const put& what);
+  /// What becomes of a put where this job has its key, or none has; the id of a new job is yet to be given. The store
+  /// has so many jobs before it.
+  [[nodiscard]] put_answer outcome_of(const put& what, job_id old, std::uint64_t jobs_before);
+  /// Executes a put that is not refused. Returns the id of the new job.
+  job_id make(put& what, job_id old);
   job_id new_id();
   job_id find_name(const job_name& name);
   tube& home_of(const record& it);

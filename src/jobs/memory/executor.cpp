@@ -161,10 +161,12 @@ void memory_store::executor::end_pause(const std::string& name, tube& it) {
 
 // The operations.
 
-put_answer memory_store::executor::operator()(put& what) {
+memory_store::record* memory_store::executor::holder_of_key(const put& what) {
+  return what.key.empty() ? nullptr : find(job_key{what.tube, what.key});
+}
+
+put_answer memory_store::executor::outcome_of(const put& what, const record* old, expected_content& before) const {
   using enum put_answer::kind;
-  put_answer result{inserted, 0};
-  record* const old = what.key.empty() ? nullptr : find(job_key{what.tube, what.key});
   if (has_other_version(old, what.expected)) {
     return old == nullptr ? put_answer{other_version} : put_answer{other_version, old->job.id, version_of(old->job)};
   }
@@ -172,16 +174,50 @@ put_answer memory_store::executor::operator()(put& what) {
     if (what.existing == on_existing::keep) return {kept, old->job.id};
     if (what.existing == on_existing::refuse) return {exists, old->job.id};
     if (old->job.state == job_state::reserved) return {reserved, old->job.id};
+    before.jobs -= 1;
+    before.bytes -= memory_bytes_of(old->job);
   }
-  if (!has_room(what, old)) return {no_space, 0};
-  if (old != nullptr) {
-    apply(*old, job_event::cancel);
-    result.what = replaced;
+  const memory_bounds& bounds = store_.bounds_;
+  const std::uint64_t more = memory_bytes_of(what);
+  if (before.jobs >= bounds.jobs || before.bytes > bounds.bytes || more > bounds.bytes - before.bytes) {
+    return {no_space, 0};
   }
-  result.id = store_.next_id_++;
-  record& it = store_.jobs_[result.id];
+  before.jobs += 1;
+  before.bytes += more;
+  return {old != nullptr ? replaced : inserted, 0};
+}
+
+put_answer memory_store::executor::operator()(put& what) {
+  using enum put_answer::kind;
+  record* const old = holder_of_key(what);
+  expected_content before = content();
+  put_answer result = outcome_of(what, old, before);
+  if (result.what == inserted || result.what == replaced) result.id = make(what, old);
+  return result;
+}
+
+put_all_answer memory_store::executor::operator()(put_all& what) {
+  using enum put_answer::kind;
+  put_all_answer result;
+  expected_content before = content();
+  for (const put& each : what.puts) {
+    const put_answer outcome = outcome_of(each, holder_of_key(each), before);
+    if (is_refused(outcome)) return {put_all_answer::kind::refused, {}, result.puts.size(), outcome};
+    result.puts.push_back(outcome);
+  }
+  for (std::size_t i = 0; i < what.puts.size(); ++i) {
+    put_answer& outcome = result.puts[i];
+    if (outcome.what != kept) outcome.id = make(what.puts[i], holder_of_key(what.puts[i]));
+  }
+  return result;
+}
+
+job_id memory_store::executor::make(put& what, record* old) {
+  if (old != nullptr) apply(*old, job_event::cancel);
+  const job_id id = store_.next_id_++;
+  record& it = store_.jobs_[id];
   it.home = &known_tube(what.tube);
-  it.job = {.id = result.id,
+  it.job = {.id = id,
             .tube = std::move(what.tube),
             .key = std::move(what.key),
             .body = std::move(what.body),
@@ -195,14 +231,7 @@ put_answer memory_store::executor::operator()(put& what) {
   store_.bytes_ += memory_bytes_of(it.job);
   if (!it.job.key.empty()) it.home->keys.emplace(it.job.key, it.job.id);
   enter_indexes(it);
-  return result;
-}
-
-bool memory_store::executor::has_room(const put& what, const record* old) const noexcept {
-  const std::uint64_t jobs = store_.jobs_.size() - (old != nullptr ? 1 : 0);
-  const std::uint64_t bytes = store_.bytes_ - (old != nullptr ? memory_bytes_of(old->job) : 0);
-  const memory_bounds& bounds = store_.bounds_;
-  return jobs < bounds.jobs && bytes <= bounds.bytes && memory_bytes_of(what) <= bounds.bytes - bytes;
+  return id;
 }
 
 bool memory_store::executor::has_room(const std::optional<job_fields>& history, const record& it) const noexcept {

@@ -66,14 +66,26 @@ class memory_store::executor {
   tubes_answer operator()(list_tubes& what);
   due_answer operator()(list_due& what);
   bulk_answer operator()(clear_tube& what);
+  put_all_answer operator()(put_all& what);
 
   [[nodiscard]] std::vector<std::string> ready_tubes() const { return {ready_tubes_.begin(), ready_tubes_.end()}; }
   [[nodiscard]] std::vector<std::string> emptied_tubes();
   [[nodiscard]] std::vector<reservation> expired() && { return std::move(expired_); }
 
  private:
-  /// Whether there is room for this put, which replaces `old` unless that is null.
-  [[nodiscard]] bool has_room(const put& what, const record* old) const noexcept;
+  /// What the store would have after some puts: the first of a put_all.
+  struct expected_content {
+    std::uint64_t jobs = 0;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] expected_content content() const noexcept { return {store_.jobs_.size(), store_.bytes_}; }
+  /// The job that has the key of this put, or null.
+  [[nodiscard]] record* holder_of_key(const put& what);
+  /// What becomes of a put where this job has its key, or none has; the id of a new job is yet to be given. `before` is
+  /// what the store has then; the put is added to it.
+  [[nodiscard]] put_answer outcome_of(const put& what, const record* old, expected_content& before) const;
+  /// Executes a put that is not refused. Returns the id of the new job.
+  job_id make(put& what, record* old);
   /// Whether there is room for this history in place of that of the job.
   [[nodiscard]] bool has_room(const std::optional<job_fields>& history, const record& it) const noexcept;
   /// Replaces the history of a job, unless there is none to replace it by.

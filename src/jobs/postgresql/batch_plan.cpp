@@ -77,6 +77,7 @@ class batch_plan::builder {
   void operator()(const count_all& what);
   void operator()(const list_tubes& what);
   void operator()(const list_due& what);
+  void operator()(const put_all& what);
   void end();
 
  private:
@@ -108,7 +109,8 @@ class batch_plan::builder {
     plan_.calls_.push_back(std::move(made));
   }
   [[nodiscard]] call new_call(const sql_statement& what) const { return call(what).add(frame_.time); }
-  void push_put(const put& what);
+  /// Adds a put to the open ones, which are of this kind.
+  void push_put(const put& what, kind into);
 
   batch_plan& plan_;
   const batch_frame& frame_;
@@ -158,10 +160,10 @@ void batch_plan::builder::begin() {
   sql_texts keys;
   for (const operation& each : plan_.batch_) {
     if (!frame_.passes_over) to_lock.insert(to_database(job_named_by(each)));
-    if (const auto by = key_named_by(each)) {
-      key_tubes.emplace_back(by->tube);
-      keys.emplace_back(by->key);
-    }
+    for_each_key(each, [&](const key_view& by) {
+      key_tubes.emplace_back(by.tube);
+      keys.emplace_back(by.key);
+    });
   }
   to_lock.erase(0);
   call first(statements::begin_batch);
@@ -268,7 +270,12 @@ void batch_plan::builder::close_waiting() {
   finish_call(std::move(made), changes_);
 }
 
-void batch_plan::builder::push_put(const put& what) {
+void batch_plan::builder::push_put(const put& what, kind into) {
+  if (into == kind::keyed) {
+    keys_.emplace_back(what.key);
+    existing_.emplace_back(static_cast<std::int64_t>(what.existing));
+    expect(what.expected);
+  }
   tubes_.emplace_back(what.tube);
   bodies_.emplace_back(what.body);
   priorities_.emplace_back(what.priority);
@@ -277,21 +284,25 @@ void batch_plan::builder::push_put(const put& what) {
   fields_.emplace_back(what.fields.bytes());
   histories_.emplace_back(what.history.bytes());
   has_fields_ = has_fields_ || !what.fields.empty() || !what.history.empty();
-  join(puts_);
 }
 
 void batch_plan::builder::operator()(const put& what) {
   // A put with a key opens its own call, and keeps it open for those without. Any put may wait for the lock of its
   // tube.
-  if (what.key.empty() && open_ != kind::keyed && !frame_.passes_over) {
-    open(kind::plain);
-  } else {
-    open(kind::keyed);
-    keys_.emplace_back(what.key);
-    existing_.emplace_back(static_cast<std::int64_t>(what.existing));
-    expect(what.expected);
-  }
-  push_put(what);
+  const bool is_plain = what.key.empty() && open_ != kind::keyed && !frame_.passes_over;
+  open(is_plain ? kind::plain : kind::keyed);
+  push_put(what, open_);
+  join(puts_);
+}
+
+void batch_plan::builder::operator()(const put_all& what) {
+  close();
+  const auto has_no_key = [](const put& each) { return each.key.empty(); };
+  const bool is_plain = std::ranges::all_of(what.puts, has_no_key) && !frame_.passes_over;
+  open(is_plain ? kind::plain : kind::keyed);
+  for (const put& each : what.puts) push_put(each, open_);
+  join(puts_);
+  close();
 }
 
 void batch_plan::builder::operator()(const finish& what) {
@@ -517,22 +528,29 @@ class answer_reader {
     has_versions_ = &to == &statements::put_keyed_if || &to == &statements::put_if_or_pass ||
                     &to == &statements::change_waiting_if || &to == &statements::change_waiting_if_or_pass;
     was_elsewhere_ = false;
+    has_put_some_ = false;
   }
   /// Whether the last answer was that of a put into a tube that is in another database.
   [[nodiscard]] bool was_elsewhere() const noexcept { return was_elsewhere_; }
+  /// Whether the last operation was a put_all that is refused as a whole, though some of its jobs were put.
+  [[nodiscard]] bool has_put_some(const answer& got) const noexcept {
+    const auto* const all = std::get_if<put_all_answer>(&got);
+    return has_put_some_ && (all == nullptr || all->what != put_all_answer::kind::done);
+  }
 
-  answer operator()(const put&) {
-    if (is_plain_) {
-      const std::int64_t id = numbers().at(index_);
-      if (id == sql_constants::no_id) return is_elsewhere();
-      if (id == no_room) return put_answer{put_answer::kind::no_space};
-      return put_answer{put_answer::kind::inserted, from_database(id)};
+  answer operator()(const put&) { return answer_to_put(); }
+  answer operator()(const put_all& what) {
+    std::vector<answer> each;
+    each.reserve(what.puts.size());
+    std::size_t elsewheres = 0;
+    for (index_ = 0; index_ < what.puts.size(); ++index_) {
+      was_elsewhere_ = false;
+      each.push_back(answer_to_put());
+      if (was_elsewhere_) ++elsewheres;
     }
-    const auto [what, id, version] = row();
-    if (what == elsewhere) return is_elsewhere();
-    if (what == passed_over) return passed_over_answer{};
-    if (what == no_room) return put_answer{put_answer::kind::no_space};
-    return put_answer{static_cast<put_answer::kind>(what), id, version};
+    was_elsewhere_ = elsewheres == each.size() && !each.empty();
+    has_put_some_ = std::ranges::any_of(each, has_put);
+    return answer_of_all(each);
   }
   answer operator()(const claim&) { return read_claim(*from_, opening_, time_); }
   answer operator()(const claim_job&) {
@@ -589,9 +607,37 @@ class answer_reader {
   }
 
  private:
+  answer answer_to_put() {
+    if (is_plain_) {
+      const std::int64_t id = numbers().at(index_);
+      if (id == sql_constants::no_id) return is_elsewhere();
+      if (id == no_room) return put_answer{put_answer::kind::no_space};
+      return put_answer{put_answer::kind::inserted, from_database(id)};
+    }
+    const auto [what, id, version] = row();
+    if (what == elsewhere) return is_elsewhere();
+    if (what == passed_over) return passed_over_answer{};
+    if (what == no_room) return put_answer{put_answer::kind::no_space};
+    return put_answer{static_cast<put_answer::kind>(what), id, version};
+  }
   answer is_elsewhere() {
     was_elsewhere_ = true;
     return passed_over_answer{};
+  }
+  [[nodiscard]] static bool has_put(const answer& it) {
+    const auto* const made = std::get_if<put_answer>(&it);
+    return made != nullptr && !is_refused(*made) && made->what != put_answer::kind::kept;
+  }
+  /// The first one that is not the answer of a put, or refuses it, is that of all.
+  [[nodiscard]] static answer answer_of_all(const std::vector<answer>& each) {
+    put_all_answer all;
+    for (const answer& it : each) {
+      const auto* const made = std::get_if<put_answer>(&it);
+      if (made == nullptr) return it;
+      if (is_refused(*made)) return put_all_answer{put_all_answer::kind::refused, {}, all.puts.size(), *made};
+      all.puts.push_back(*made);
+    }
+    return all;
   }
 
   const std::vector<std::int64_t>& numbers() {
@@ -645,6 +691,7 @@ class answer_reader {
   bool is_plain_ = false;      // puts without keys
   bool has_versions_ = false;  // each row has one more number
   bool was_elsewhere_ = false;
+  bool has_put_some_ = false;
   std::vector<std::int64_t> numbers_;
 };
 
@@ -666,6 +713,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
     reader.take(calls_[places_[i].call].what(), replies[places_[i].call], places_[i].index);
     result.done.answers.push_back(std::visit(reader, batch_[i]));
     if (reader.was_elsewhere()) result.map.elsewhere.push_back(i);
+    if (!result.undone && reader.has_put_some(result.done.answers.back())) result.undone = i;
   }
   result.wants_heartbeat = has_heartbeat_ && replies[1].integer(0, 0) != 0;
   const reply& last = replies.back();

@@ -73,7 +73,8 @@ struct map_state {
   /// Whether jobs leave this database, or have left it lately: one that was not found may have come to another one.
   bool sends = false;
   /// The puts that were refused because their tubes are in other databases, by their places in the batch, ascending.
-  /// They are answered as operations that were passed over.
+  /// They are answered as operations that were passed over. So is a put_all, if all of its tubes are in others; if some
+  /// are, it is passed over alone.
   std::vector<std::size_t> elsewhere = {};
 };
 
@@ -87,6 +88,9 @@ class batch_plan {
   /// batch_frame::over that are not over by the server's clock, with their ends.
   struct outcome {
     execution done;
+    /// The place of the first put_all of which some jobs were put, though it is refused, or passed over. Then the
+    /// transaction must not be committed.
+    std::optional<std::size_t> undone;
     std::vector<std::pair<job_id, instant>> still;
     next_change next;
     /// Whether the next batch should have a heartbeat, whenever it comes: the database has more of dead nodes to end.

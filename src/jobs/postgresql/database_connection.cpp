@@ -264,14 +264,14 @@ bool database_connection::goes_on_after(const database_failure& failure, instant
                            failure.is_lack_of_a_function() || failure.is_refusal();
   if (!is_in_order || !has_refused_) return false;
   try {
-    roll_back(deadline);
+    roll_back_failed(deadline);
     return true;
   } catch (...) {  // the connection is lost as well
     return false;
   }
 }
 
-void database_connection::roll_back(instant deadline) {
+void database_connection::roll_back_failed(instant deadline) {
   has_refused_ = false;
   for (bool is_skipping = true, was_end = false; is_skipping;) {
     const reply skipped(next_result(deadline));
@@ -283,6 +283,10 @@ void database_connection::roll_back(instant deadline) {
     }
     was_end = is_end;
   }
+  roll_back(deadline);
+}
+
+void database_connection::roll_back(instant deadline) {
   PGconn* const it = connection_.get();
   if (PQsendQueryParams(it, "ROLLBACK", 0, nullptr, nullptr, nullptr, nullptr, 1) == 0) fail_connection("sending");
   if (PQpipelineSync(it) == 0) fail_connection("sending");

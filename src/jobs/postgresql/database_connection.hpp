@@ -98,6 +98,8 @@ class database_connection {
   [[nodiscard]] bool goes_on_after(const database_failure& failure, instant deadline) noexcept;
   /// Commits. A warning of the server counts as a failure: the server may have stopped waiting for its standby.
   void commit(instant deadline);
+  /// Ends the transaction without its effect.
+  void roll_back(instant deadline);
 
   /// The notifications that other connections have sent and that have arrived. Does not wait.
   [[nodiscard]] std::vector<std::string> take_notifications();
@@ -118,7 +120,8 @@ class database_connection {
     const char* prepares;  // the name of the statement that is then prepared, or null
   };
 
-  void roll_back(instant deadline);
+  /// Ends a transaction that has failed.
+  void roll_back_failed(instant deadline);
   static void take_notice(void* self, const PGresult* notice);
   void send(const sql_statement& what);
   void send(const call& what);

@@ -77,6 +77,8 @@ class node_connection {
                                                     batch_time& time, instant deadline) = 0;
   /// Commits. A warning of the server counts as a failure: the server may have stopped waiting for its standby.
   virtual void commit(instant deadline) = 0;
+  /// Ends the open transaction, which has not failed, without its effect.
+  virtual void roll_back(instant deadline) = 0;
   /// As database_connection::goes_on_after().
   [[nodiscard]] virtual bool goes_on_after(const database_failure& failure, instant deadline) noexcept = 0;
 

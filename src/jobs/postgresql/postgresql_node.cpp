@@ -249,8 +249,11 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
   const instant begin = monotonic_clock::instance().now();
   const instant until = is_down_ ? begin : begin + duration(options_.give_up_after);
   const bool settles = in_doubt_.begins_to_settle(steady().now());
-  const bool has_keys =
-      std::ranges::any_of(batch, [](const operation& each) { return key_named_by(each).has_value(); });
+  const bool has_keys = std::ranges::any_of(batch, [](const operation& each) {
+    bool has = false;
+    for_each_key(each, [&has](const key_view&) { has = true; });
+    return has;
+  });
   turn_taking turns = modes_.turns(begin);
   for (;;) {
     try {
@@ -265,6 +268,10 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       batch_frame frame = frame_for(batch, time.local);
       frame.turns = frame.passes_over && turns != turn_taking::end ? turn_taking::ignore : turns;
       batch_plan::outcome got = connection_->execute(batch, frame, time, patience());
+      if (got.undone) {
+        connection_->roll_back(patience());
+        return execute_around(batch, got);
+      }
       if (commit(frame, got) == commit_state::not_committed) continue;
       if (frame.sends_heartbeat) {
         registration_.note_heartbeat(frame.forget_below,
@@ -512,7 +519,10 @@ void postgresql_node::note_lack_of_room(std::string_view why) {
 void postgresql_node::note_room(std::span<const operation> batch, execution& done) noexcept {
   const instant now = monotonic_clock::instance().now();
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto* const made = std::get_if<put_answer>(&done.answers[i]);
+    const auto* made = std::get_if<put_answer>(&done.answers[i]);
+    if (const auto* const all = std::get_if<put_all_answer>(&done.answers[i])) {
+      made = all->what == put_all_answer::kind::refused ? &all->why : all->puts.empty() ? nullptr : &all->puts.front();
+    }
     if (made == nullptr) continue;
     using kind = put_answer::kind;
     if (made->what == kind::no_space) room_missing_until_ = now + remembers_lack_of_room;
@@ -529,7 +539,7 @@ void postgresql_node::make_tubes_before(std::span<const operation> batch) noexce
   try {
     std::set<std::string_view> tubes;
     for (const operation& each : batch) {
-      if (const auto* const made = std::get_if<put>(&each)) tubes.insert(made->tube);
+      for (const put& made : puts_of(each)) tubes.insert(made.tube);
       if (const auto* const made = std::get_if<pause>(&each)) tubes.insert(made->tube);
     }
     if (tubes.size() < 2) return;
@@ -617,16 +627,19 @@ void postgresql_node::wait_before_next() noexcept {
 // find it missing again, and the other operations need no such care.
 
 execution postgresql_node::execute_halves(std::span<operation> batch) {
-  const std::size_t half = batch.size() / 2;
-  execution made = execute(batch.first(half), 1);
+  return execute_parts(batch, batch.size() / 2, 1);
+}
+
+execution postgresql_node::execute_parts(std::span<operation> batch, std::size_t size, int attempts) {
+  execution made = execute(batch.first(size), attempts);
   map_state map = std::move(map_seen_);
   try {
-    execution rest = execute(batch.subspan(half), 1);
+    execution rest = execute(batch.subspan(size), attempts);
     std::ranges::move(rest.answers, std::back_inserter(made.answers));
     add_news(made, rest);
     map.version = map_seen_.version;
     map.sends = map.sends || map_seen_.sends;
-    for (const std::size_t each : map_seen_.elsewhere) map.elsewhere.push_back(half + each);
+    for (const std::size_t each : map_seen_.elsewhere) map.elsewhere.push_back(size + each);
   } catch (const store_unavailable& lost) {
     // What has become of the first half is known, and must be told.
     made.answers.resize(batch.size(), unavailable_answer{lost.is_in_doubt(), lost.what()});
@@ -634,6 +647,23 @@ execution postgresql_node::execute_halves(std::span<operation> batch) {
     made.answers.resize(batch.size(), unavailable_answer{false, failure.what()});
   }
   map_seen_ = std::move(map);
+  return made;
+}
+
+// A put_all is a call that puts each of its jobs. If one of them is refused, the transaction is rolled back, because
+// the others must not be put. Then the batch is executed in halves, each in a transaction of its own, until the put_all
+// is alone: nothing else is rolled back with it, and its refusal is true after what was before it. By halves, several
+// such ones are found with O(log n) further executions of the batch for each.
+
+execution postgresql_node::execute_around(std::span<operation> batch, batch_plan::outcome& got) {
+  if (batch.size() > 1) {
+    got = {};  // the answers of each level would stay until the last one
+    return execute_parts(batch, batch.size() / 2, attempts_of_whole);
+  }
+  note_passed_over(got.done.answers);
+  execution made = execute({});
+  made.answers = std::move(got.done.answers);
+  note_room(batch, made);
   return made;
 }
 

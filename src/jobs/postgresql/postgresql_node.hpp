@@ -82,7 +82,8 @@ class postgresql_node {
   }
 
   /// If the database refuses one operation (database_failure::is_refusal()), answers that one with unavailable_answer,
-  /// and executes the others. Then the batch is several transactions.
+  /// and executes the others. Then the batch is several transactions; and so it is if a put_all is refused after some
+  /// of its jobs were put.
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
   /// The next connections are made with this string, which leads to the same database. Throws as target does.
@@ -141,6 +142,11 @@ class postgresql_node {
   execution execute(std::span<operation> batch, int attempts);
   /// Executes a batch with a refused operation, in two halves.
   execution execute_halves(std::span<operation> batch);
+  /// The same as two batches: the first `size` operations, and the others.
+  execution execute_parts(std::span<operation> batch, std::size_t size, int attempts);
+  /// Executes a batch again that was rolled back, because the put_all at `undone` must not have put anything: what is
+  /// before it, and behind it, in batches of their own. `got`: what the batch has brought.
+  execution execute_around(std::span<operation> batch, batch_plan::outcome& got);
   /// Of the one operation that is refused, for this reason; throws store_unavailable if an empty batch is, too.
   execution refuse_operation(const std::string& why);
   /// Updates the state of the node after a batch.

@@ -74,6 +74,7 @@ class sql_connection final : public node_connection {
     return plan.read(replies, time);
   }
   void commit(instant deadline) override { over_->commit(deadline); }
+  void roll_back(instant deadline) override { over_->roll_back(deadline); }
   [[nodiscard]] bool goes_on_after(const database_failure& failure, instant deadline) noexcept override {
     return over_->goes_on_after(failure, deadline);
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -129,6 +130,54 @@ TEST(EventBuffer, EachEndHasItsReason) {
     EXPECT_EQ(told,
               "ended mail 0 k replaced, put mail 3 k, ended mail 1  cancelled, ended mail 3 k cancelled, put mail 4 , "
               "put mail 5 , ended mail 0  cleared 2");
+  });
+}
+
+TEST(EventBuffer, EachPutOfAPutAllIsTold) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    event_reader reader(world.jobs.events(), sees_all);
+    put keyed = mail("a", 1h);
+    keyed.key = "k";
+    keyed.existing = on_existing::replace;
+    for (int i = 0; i < 2; ++i) {
+      put_all some;
+      some.puts = {keyed, mail("b", 1h)};
+      const put_all_answer done = co_await world.jobs.execute(std::move(some));
+      EXPECT_EQ(done.what, put_all_answer::kind::done);
+    }
+    const std::string told = co_await next_events(reader, 5);
+    EXPECT_EQ(told, "put mail 1 k, put mail 2 , ended mail 0 k replaced, put mail 3 k, put mail 4 ");
+  });
+}
+
+/// Each look costs the store a statement of its own.
+TEST(EventBuffer, ABatchLooksAtSoManyJobs) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    constexpr std::size_t jobs = 200;
+    std::vector<job_id> ids;
+    for (std::size_t i = 0; i < jobs; ++i) ids.push_back(co_await put_job(world.jobs, mail("a", 1h)));
+    event_reader reader(world.jobs.events(), sees_all);
+    std::deque<in_flight<cancel>> all;
+    for (const job_id each : ids) {
+      cancel one;
+      one.name = each;
+      all.emplace_back(world.jobs, std::move(one));
+    }
+    for (in_flight<cancel>& each : all) {
+      const change_answer done = co_await each;
+      EXPECT_EQ(done.what, change_answer::kind::done);
+    }
+    std::size_t told = 0;
+    std::uint64_t missed = 0;
+    while (told + missed < jobs) {
+      const event_reader::taken got = reader.take(jobs);
+      told += got.events.size();
+      missed += got.missed;
+      if (got.events.empty() && got.missed == 0) static_cast<void>(co_await reader.more());
+    }
+    EXPECT_GE(told, 64U);
+    EXPECT_GT(missed, 0U);
+    EXPECT_EQ(told + missed, jobs) << "none is lost silently";
   });
 }
 

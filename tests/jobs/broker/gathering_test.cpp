@@ -33,7 +33,7 @@ task<> put_again(two_nodes& world, std::size_t client) {
   }
 }
 
-task<> put_all(two_nodes& world) {
+task<> put_each(two_nodes& world) {
   std::vector<runtime::join_handle<>> all;
   for (std::size_t i = 0; i < clients; ++i) all.push_back(spawn(put_again(world, i)));
   for (auto& each : all) co_await each.join();
@@ -42,7 +42,7 @@ task<> put_all(two_nodes& world) {
 TEST(BrokerGathering, ABatchWaitsForThoseThatTheOneBeforeHasAnswered) {
   in_node_worlds(
       [](two_nodes& world) -> task<> {
-        co_await put_all(world);
+        co_await put_each(world);
         EXPECT_LE(world.batches(), 3 * rounds);
       },
       gathering);
@@ -50,7 +50,7 @@ TEST(BrokerGathering, ABatchWaitsForThoseThatTheOneBeforeHasAnswered) {
 
 TEST(BrokerGathering, WithoutItThereAreMoreBatches) {
   in_node_worlds([](two_nodes& world) -> task<> {
-    co_await put_all(world);
+    co_await put_each(world);
     EXPECT_GE(world.batches(), 6 * rounds);
   });
 }
@@ -58,7 +58,7 @@ TEST(BrokerGathering, WithoutItThereAreMoreBatches) {
 TEST(BrokerGathering, WhatComesLaterDoesNotWait) {
   in_node_worlds(
       [](two_nodes& world) -> task<> {
-        co_await put_all(world);
+        co_await put_each(world);
         co_await sleep(gathering);
         const instant begin = now();
         co_await put_job(world.here, mail("x"));

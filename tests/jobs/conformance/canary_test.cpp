@@ -45,6 +45,7 @@ TEST(JobCanary, PrefersHighNumbers) { EXPECT_NE(found(flaw::prefers_high_numbers
 TEST(JobCanary, LiesAboutCancels) { EXPECT_NE(found(flaw::lies_about_cancels), ""); }
 TEST(JobCanary, GivesAnIdTwice) { EXPECT_NE(found(flaw::gives_an_id_twice), ""); }
 TEST(JobCanary, SaysDueTooLate) { EXPECT_NE(found(flaw::says_due_too_late), ""); }
+TEST(JobCanary, PutsOnlySome) { EXPECT_NE(found(flaw::puts_only_some), ""); }
 TEST(JobCanary, DropsFields) { EXPECT_NE(found(flaw::drops_fields), ""); }
 TEST(JobCanary, DropsHistories) { EXPECT_NE(found(flaw::drops_histories), ""); }
 TEST(JobCanary, IgnoresVersions) { EXPECT_NE(found(flaw::ignores_versions), ""); }

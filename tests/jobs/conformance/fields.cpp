@@ -144,7 +144,7 @@ TEST_P(FieldsOfJobs, AreThoseOfTheirJobInABatch) {
     puts.emplace_back(
         put{.tube = "a", .body = std::to_string(i), .fields = fields.back(), .history = histories.back()});
   }
-  const execution put_all = store_->execute(puts);
+  const execution all_put = store_->execute(puts);
   const claim_answer got = run(claim{{"a"}, 100});
   ASSERT_EQ(got.jobs.size(), fields.size());
   std::vector<operation> changes;

@@ -38,6 +38,7 @@ enum class flaw : std::uint8_t {
   lies_about_cancels,        ///< answers `done`, and makes the job ready instead
   gives_an_id_twice,
   says_due_too_late,
+  puts_only_some,          ///< of a put_all that is refused, those before the one that refuses
   drops_fields,            ///< of puts
   drops_histories,         ///< of buries
   leaves_out_equal_times,  ///< a page, the last of the jobs that are due at the same time
@@ -77,7 +78,9 @@ class journal_store final : public job_store {
       spoil(each);
     }
     write(entry);
-    return show(run(entry));
+    execution done = run(entry);
+    if (flaw_ == flaw::puts_only_some) put_some(entry, done);
+    return show(std::move(done));
   }
 
   next_change next() const noexcept override {
@@ -106,6 +109,20 @@ class journal_store final : public job_store {
       throw store_failure("call " + std::to_string(failing) + " of the journal has failed");
     }
     journal_.entries.push_back(entry);
+  }
+
+  /// Puts what the refused ones of put_all would have put before the put that refuses.
+  void put_some(const journal_entry& entry, const execution& done) {
+    journal_entry some{entry.wall, entry.monotonic, {}};
+    for (std::size_t i = 0; i < entry.batch.size(); ++i) {
+      const auto* const all = std::get_if<put_all_answer>(&done.answers[i]);
+      if (all == nullptr || all->what != put_all_answer::kind::refused) continue;
+      const std::vector<put>& puts = std::get<put_all>(entry.batch[i]).puts;
+      some.batch.insert(some.batch.end(), puts.begin(), puts.begin() + static_cast<std::ptrdiff_t>(all->place));
+    }
+    if (some.batch.empty()) return;
+    run(some);
+    journal_.entries.push_back(some);
   }
 
   execution run(const journal_entry& entry) {

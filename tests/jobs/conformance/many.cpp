@@ -33,14 +33,14 @@ answer_of<Operation> run_on(open_store& store, Operation what, execution& batch)
 
 std::string tube_name(std::size_t i) { return "t" + std::to_string(i); }
 
-void put_all(open_store& store, std::vector<operation> puts) {
+void put_each(open_store& store, std::vector<operation> puts) {
   for (std::size_t i = 0; i < puts.size(); i += 500) {
     static_cast<void>(store->execute(std::span(puts).subspan(i, std::min<std::size_t>(500, puts.size() - i))));
   }
 }
 
 std::vector<claimed_job> hold_many(open_store& store) {
-  put_all(store, std::vector<operation>(many, put{.tube = "a", .body = "", .ttr = 5ms}));
+  put_each(store, std::vector<operation>(many, put{.tube = "a", .body = "", .ttr = 5ms}));
   execution batch;
   return run_on(store, claim{{"a"}, many}, batch).jobs;
 }
@@ -110,7 +110,7 @@ TEST_P(JobStore, AReservationWhoseTimeIsOverIsRefusedBeforeItsPiece) {
 TEST_P(JobStore, PausesThatEndTogetherEndInPieces) {
   std::vector<operation> pauses;
   for (std::size_t i = 0; i < many; ++i) pauses.push_back(pause{tube_name(i), 5ms});
-  put_all(store_, std::move(pauses));
+  put_each(store_, std::move(pauses));
   store_.pass(5ms);
   std::set<std::string> ended;
   std::size_t batches = 0;
@@ -130,7 +130,7 @@ TEST_P(JobStore, JobsOfManyTubesThatAreDueTogetherBecomeReadyInPieces) {
   for (std::size_t i = 0; i < 2 * many; ++i) {
     puts.push_back(put{.tube = tube_name(i % many), .body = "", .due = store_.utc() + 5ms});
   }
-  put_all(store_, std::move(puts));
+  put_each(store_, std::move(puts));
   store_.pass(5ms);
   std::set<std::string> ready;
   std::size_t batches = 0;
@@ -147,7 +147,7 @@ TEST_P(JobStore, JobsOfManyTubesThatAreDueTogetherBecomeReadyInPieces) {
 }
 
 TEST_P(JobStore, JobsThatAreDueTogetherComeAlsoAfterTheClockWasSetBack) {
-  put_all(store_, std::vector<operation>(many, put{.tube = "a", .body = "", .due = 1h}));
+  put_each(store_, std::vector<operation>(many, put{.tube = "a", .body = "", .due = 1h}));
   store_.pass(3h);
   settle();
   store_.step_wall(-duration(1h));  // the jobs are still due

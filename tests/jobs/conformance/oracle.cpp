@@ -494,4 +494,19 @@ answer oracle::perform(const clear_tube& what) {
   return result;
 }
 
+answer oracle::perform(const put_all& what) {
+  const oracle before = *this;
+  put_all_answer result;
+  for (const put& each : what.puts) {
+    const auto got = std::get<put_answer>(perform(each));
+    const bool has_put = got.what == put_answer::kind::inserted || got.what == put_answer::kind::replaced;
+    if (!has_put && got.what != put_answer::kind::kept) {
+      *this = before;
+      return put_all_answer{put_all_answer::kind::refused, {}, result.puts.size(), got};
+    }
+    result.puts.push_back(got);
+  }
+  return result;
+}
+
 }  // namespace foliot::jobs::conformance

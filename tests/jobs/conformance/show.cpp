@@ -76,6 +76,14 @@ std::string show(const job& it) {
 
 std::string show(const put_answer& it) { return named(name_of(it.what, put_names), it.id); }
 
+std::string show(const put_all_answer& it) {
+  if (it.what == put_all_answer::kind::several_databases) return "several databases";
+  if (it.what == put_all_answer::kind::refused) return "refused at " + to_string(it.place) + ": " + show(it.why);
+  std::string text = "all put:";
+  for (const put_answer& each : it.puts) text += " " + show(each);
+  return text;
+}
+
 std::string show(const claim_answer& it) {
   std::string text = "claimed";
   for (const claimed_job& each : it.jobs) text += " " + show(each.token) + " " + show(each.job);
@@ -126,20 +134,24 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
   };
   const bool of_job = among({"cancel", "reschedule", "fire_now", "peek"});
   const bool of_token = among({"finish", "release", "abandon", "bury", "touch"});
-  const bool of_tube = among({"put", "claim", "kick", "pause", "peek_first", "count_tube", "clear_tube"});
+  const bool of_tube = among({"put", "put_all", "claim", "kick", "pause", "peek_first", "count_tube", "clear_tube"});
   out << name << "{";
   if (of_tube || (of_job && it.by_key)) out << " tube " << it.tube;
   if (name == "claim") out << " and " << it.other_tube;
-  if (name == "put") out << " key " << it.key << " existing " << static_cast<int>(it.existing) << " ttr " << it.ttr;
+  if (among({"put", "put_all"})) {
+    out << " key " << it.key << " existing " << static_cast<int>(it.existing) << " ttr " << it.ttr;
+  }
+  if (name == "put_all") out << " back " << it.back << " by_key " << it.by_key << " refuses " << it.with_priority;
   if (of_job && it.by_key) out << " key " << it.key + 1;
   if ((of_job && !it.by_key) || among({"claim_job", "kick_job"})) out << " job " << it.back << " back";
   if (of_token) out << (it.forged ? " forged" : "") << " token " << it.back << " back";
-  if (name == "put" || (it.with_priority && among({"release", "bury"}))) out << " priority " << it.priority;
-  if (name == "put" && it.fields != 0) out << " fields " << it.fields;
-  if (it.history != 0 && among({"put", "release", "bury"})) out << " history " << it.history;
-  if (among({"put", "release", "reschedule", "pause"}))
+  const bool puts = among({"put", "put_all"});
+  if (puts || (it.with_priority && among({"release", "bury"}))) out << " priority " << it.priority;
+  if (puts && it.fields != 0) out << " fields " << it.fields;
+  if (it.history != 0 && (puts || among({"release", "bury"}))) out << " history " << it.history;
+  if (puts || among({"release", "reschedule", "pause"}))
     out << " at " << it.ahead << " ms" << (it.utc ? " from now" : "");
-  if (it.expects != expectation::nothing && among({"put", "kick_job", "cancel", "reschedule", "fire_now"})) {
+  if (it.expects != expectation::nothing && (puts || among({"kick_job", "cancel", "reschedule", "fire_now"}))) {
     out << " expects " << name_of(it.expects, expectation_names);
   }
   if (name == "peek_first") out << " " << show(it.state);

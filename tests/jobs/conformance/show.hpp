@@ -20,6 +20,7 @@ std::string show(const job_fields& fields);
 std::string show(const job_counts& counts);
 std::string show(const job& it);
 std::string show(const put_answer& it);
+std::string show(const put_all_answer& it);
 std::string show(const claim_answer& it);
 std::string show(const holder_answer& it);
 std::string show(const change_answer& it);

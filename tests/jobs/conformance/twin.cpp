@@ -85,6 +85,12 @@ void twin::perform(const std::vector<request>& batch) {
       put_one->body = "body " + std::to_string(++bodies_);
       std::get<put>(both.stores).body = put_one->body;
     }
+    if (auto* some = std::get_if<put_all>(&both.oracles)) {
+      for (std::size_t i = 0; i < some->puts.size(); ++i) {
+        some->puts[i].body = "body " + std::to_string(++bodies_);
+        std::get<put_all>(both.stores).puts[i].body = some->puts[i].body;
+      }
+    }
     for_oracle.push_back(std::move(both.oracles));
     for_store.push_back(std::move(both.stores));
   }
@@ -208,22 +214,7 @@ twin::pair_of_operations twin::address(const request& it) const {
   const auto for_both = [](operation both) { return pair_of_operations{both, both}; };
   const std::optional<job_fields> history = it.history != 0 ? std::optional(fields_of(it.history)) : std::nullopt;
   switch (it.what) {
-    case 0: {
-      put both{.tube = tube,
-               .key = key_name(it.key),
-               .body = {},
-               .priority = it.priority,
-               .due = due(it),
-               .ttr = milliseconds(it.ttr),
-               .existing = it.existing,
-               .fields = fields_of(it.fields),
-               .history = history.value_or(job_fields())};
-      if (both.key.empty() || both.existing != on_existing::replace) return for_both(both);
-      put stores = both;
-      both.expected = expected.oracles;
-      stores.expected = expected.stores;
-      return {both, stores};
-    }
+    case 0: return address_put(it);
     case 1: return for_both(claim{{tube, tube_name(it.other_tube)}, it.count});
     case 2: return {claim_job{job}, claim_job{store_id(job)}};
     case 3: return {finish{token.first}, finish{token.second}};
@@ -261,8 +252,46 @@ twin::pair_of_operations twin::address(const request& it) const {
       }
       return {both, stores};
     }
+    case detail::operation_rows::place_of<put_all>(): return address_all(it);
     default: return for_both(clear_tube{tube, it.count});
   }
+}
+
+twin::pair_of_operations twin::address_put(const request& it) const {
+  put both{.tube = tube_name(it.tube),
+           .key = key_name(it.key),
+           .body = {},
+           .priority = it.priority,
+           .due = due(it),
+           .ttr = milliseconds(it.ttr),
+           .existing = it.existing,
+           .fields = fields_of(it.fields),
+           .history = it.history != 0 ? fields_of(it.history) : job_fields()};
+  put stores = both;
+  if (!both.key.empty() && both.existing == on_existing::replace) {
+    const pair_of_versions expected = expected_by(it);
+    both.expected = expected.oracles;
+    stores.expected = expected.stores;
+  }
+  return {both, stores};
+}
+
+twin::pair_of_operations twin::address_all(const request& it) const {
+  pair_of_operations all{put_all{}, put_all{}};
+  const unsigned count = 1 + it.back % 4;
+  for (unsigned i = 0; i < count; ++i) {
+    request one = it;
+    one.what = 0;
+    one.tube = it.tube + i;
+    // Of the puts in one tube, the first and the fourth, at most one has a key.
+    one.key = i == 3 || (i == 1 && it.by_key) ? 0 : it.key;
+    if (i > 0) one.ahead = it.ahead / 2;
+    if (i == 2 && it.with_priority) one.existing = on_existing::refuse;
+    const pair_of_operations both = address_put(one);
+    std::get<put_all>(all.oracles).puts.push_back(std::get<put>(both.oracles));
+    std::get<put_all>(all.stores).puts.push_back(std::get<put>(both.stores));
+  }
+  return all;
 }
 
 job_fields twin::fields_of(unsigned kind) const {
@@ -363,6 +392,17 @@ twin::difference twin::compare_one(const put_answer& expected, const put_answer&
   const bool is_new = got.what == inserted || got.what == replaced;
   if (is_new && got.id <= highest_id_) return "a new job has the id " + std::to_string(got.id) + ", which is not new";
   if (!same_job(expected.id, got.id)) return "put answers with another job: " + show(got);
+  return std::nullopt;
+}
+
+twin::difference twin::compare_one(const put_all_answer& expected, const put_all_answer& got) {
+  if (expected.what != got.what || expected.place != got.place || expected.puts.size() != got.puts.size()) {
+    return unequal("answer", expected, got);
+  }
+  if (expected.what == put_all_answer::kind::refused) return compare_one(expected.why, got.why);
+  for (std::size_t i = 0; i < got.puts.size(); ++i) {
+    if (difference found = compare_one(expected.puts[i], got.puts[i])) return found;
+  }
   return std::nullopt;
 }
 

@@ -48,6 +48,9 @@ class twin {
   void recover(const std::vector<operation>& failed);
 
   [[nodiscard]] pair_of_operations address(const request& it) const;
+  [[nodiscard]] pair_of_operations address_put(const request& it) const;
+  /// Some puts, none of them with the key of another.
+  [[nodiscard]] pair_of_operations address_all(const request& it) const;
   /// The versions that the operation expects: the oracle's and the store's.
   struct pair_of_versions {
     job_version oracles = 0;
@@ -69,6 +72,7 @@ class twin {
   difference compare_next();
   difference compare_answers(const answer& expected, const answer& got);
   difference compare_one(const put_answer& expected, const put_answer& got);
+  difference compare_one(const put_all_answer& expected, const put_all_answer& got);
   difference compare_one(const claim_answer& expected, const claim_answer& got);
   difference compare_one(const change_answer& expected, const change_answer& got);
   difference compare_one(const peek_answer& expected, const peek_answer& got);

@@ -222,6 +222,15 @@ TEST(embedded_bounds, puts_beyond_them_are_refused_also_after_a_reopening) {
     EXPECT_FALSE(store.execute({}).has_room);
     EXPECT_EQ(put(store, "three"), no_space);
     EXPECT_EQ(put(store, "two"), replaced);
+    const auto replacing = [](std::string key) {
+      return jobs::put{.tube = "a", .key = std::move(key), .body = "b", .existing = jobs::on_existing::replace};
+    };
+    const auto all = jobs::execute_one(store, jobs::put_all{{replacing("one"), replacing("two")}});
+    EXPECT_EQ(all.what, jobs::put_all_answer::kind::done);
+    const auto none = jobs::execute_one(store, jobs::put_all{{replacing("one"), replacing("three")}});
+    EXPECT_EQ(none.place, 1u);
+    EXPECT_EQ(none.why, jobs::put_answer{no_space});
+    EXPECT_EQ(jobs::execute_one(store, jobs::peek{jobs::job_key{"a", "one"}}).job.value().id, all.puts.at(0).id);
   }
   jobs::embedded_store store(options);
   EXPECT_EQ(put(store, "three"), no_space);

@@ -86,6 +86,11 @@ class simulated_connection final : public detail::node_connection {
     ++in_.confirmed_by_old;
     if (knew_that_replaced_) ++in_.confirmed_by_known_old;
   }
+  void roll_back(instant deadline) override {
+    static_cast<void>(begin(deadline));
+    to_.roll_back(*here_);
+    end_call();
+  }
   [[nodiscard]] bool goes_on_after(const database_failure& failure, instant) noexcept override {
     const bool is_in_order = failure.is_conflict() || failure.is_lack_of_room() || failure.is_refusal();
     if (is_lost_ || !is_in_order || here_->has_ended) return false;

@@ -97,6 +97,22 @@ TEST_F(PostgresqlRefused, OnePutOfManyIsAnsweredByItself) {
   expect_right();
 }
 
+TEST_F(PostgresqlRefused, OnePutOfAllRefusesThemAllAndNothingElse) {
+  refuse("job", "INSERT", "NEW.body = 'bad'");
+  const put good{.tube = "a", .body = "good"};
+  std::vector<operation> batch{good, put_all{{good, put{.tube = "a", .body = "bad"}, good}}, good,
+                               put_all{{good, good}}};
+  const execution done = (*node_).execute(batch);
+  ASSERT_EQ(done.answers.size(), batch.size());
+  EXPECT_NE(inserted(done.answers[0]), nullptr);
+  expect_refused(done.answers[1]);
+  EXPECT_NE(inserted(done.answers[2]), nullptr);
+  EXPECT_EQ(std::get<put_all_answer>(done.answers[3]).puts.size(), 2U);
+  refuse_no_more("job");
+  EXPECT_EQ(execute_one(*node_, count_tube{"a"}).counts.ready, 4U);
+  expect_right();
+}
+
 TEST_F(PostgresqlRefused, AJobThatCannotBeMovedHoldsUpItsTubeOnly) {
   const job_id bad = put_one("a");
   const job_id good = put_one("b");

@@ -337,6 +337,15 @@ TEST_F(PostgresqlRoom, OneOfTwoDatabasesRefusesPuts) {
   EXPECT_EQ(claimed, 4U);
 }
 
+TEST_F(PostgresqlRoom, ARefusedPutAllIsRememberedAsWell) {
+  put_one();
+  fill("job");
+  put_all both;
+  both.puts = {put{.tube = "a", .body = "x"}, put{.tube = "b", .body = "x"}};
+  EXPECT_EQ(execute_one(*node_, both).what, put_all_answer::kind::refused);
+  EXPECT_FALSE((*node_).execute({}).has_room);
+}
+
 TEST_F(PostgresqlRoom, ARefusedPutIsRememberedUntilOneHasRoom) {
   put_one();
   EXPECT_TRUE((*node_).execute({}).has_room);

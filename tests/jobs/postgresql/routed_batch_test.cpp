@@ -64,8 +64,13 @@ class model_database {
 
   answer execute(operation what, const moment& at) {
     const auto* const made = std::get_if<put>(&what);
-    was_elsewhere = made != nullptr && places_.place_of(made->tube).database != number_ && !has_key_of(*made);
+    was_elsewhere = made != nullptr && is_elsewhere(*made);
     if (was_elsewhere) return passed_over_answer{};
+    if (const auto* const all = std::get_if<put_all>(&what)) {
+      const auto elsewheres = std::ranges::count_if(all->puts, [this](const put& each) { return is_elsewhere(each); });
+      was_elsewhere = static_cast<std::size_t>(elsewheres) == all->puts.size();
+      if (elsewheres > 0) return passed_over_answer{};
+    }
     return jobs.execute_for(1, {}, {&what, 1}, at.wall, at.now).answers.front();
   }
   /// Until when the tube is paused here.
@@ -74,6 +79,9 @@ class model_database {
   }
 
  private:
+  [[nodiscard]] bool is_elsewhere(const put& what) const {
+    return places_.place_of(what.tube).database != number_ && !has_key_of(what);
+  }
   [[nodiscard]] bool has_key_of(const put& what) const {
     return !what.key.empty() && std::ranges::any_of(jobs.entries(), [&](const oracle::entry& each) {
       return each.job.tube == what.tube && each.job.key == what.key;
@@ -107,8 +115,14 @@ struct judge {
   const job_table after;
   const bool is_certain;  ///< all databases have answered
   const bool has_moved;   ///< a job has, meanwhile
+  /// Whether some of these tubes move, or are in different databases.
+  const std::function<bool(const std::set<std::string>&)> are_apart;
 
   [[nodiscard]] bool is_right(const asked_operation& it, const answer& got, const answer& right) const {
+    const bool is_of_all = std::holds_alternative<put_all>(it.what);
+    if (is_of_all && is_refused_for_databases(got)) {
+      return is_as_in(before, it.tubes) && (!is_certain || are_apart(it.tubes));
+    }
     const auto* const unavailable = std::get_if<unavailable_answer>(&got);
     if (unavailable != nullptr || std::holds_alternative<passed_over_answer>(got)) {
       const bool may_have_happened = unavailable != nullptr && unavailable->is_in_doubt;
@@ -139,8 +153,20 @@ struct judge {
     };
     return list_of(table) == list_of(after);
   }
-  /// Whether the answers are equal but for the id of a new job.
+  [[nodiscard]] static bool is_refused_for_databases(const answer& got) {
+    const auto* const all = std::get_if<put_all_answer>(&got);
+    return std::holds_alternative<passed_over_answer>(got) ||
+           (all != nullptr && all->what == put_all_answer::kind::several_databases);
+  }
+  /// Whether the answers are equal but for the ids of new jobs.
   [[nodiscard]] bool is_same(const answer& got, const answer& right) const {
+    if (const auto* const all = std::get_if<put_all_answer>(&got); all != nullptr && !all->puts.empty()) {
+      const std::vector<put_answer>& expected_ones = std::get<put_all_answer>(right).puts;
+      const auto is_same_put = [this](const put_answer& one, const put_answer& other) {
+        return is_same(answer(one), answer(other));
+      };
+      return std::ranges::equal(all->puts, expected_ones, is_same_put);
+    }
     const auto* const put_here = std::get_if<put_answer>(&got);
     if (put_here == nullptr || before.contains(put_here->id)) return got == right;
     return put_here->what == std::get<put_answer>(right).what && after.contains(put_here->id);
@@ -217,7 +243,13 @@ class model_world {
     if (!wrong_.empty()) return wrong_;
     if (answers.size() != batch.size()) return "not as many answers as operations";
     const bool is_certain = std::ranges::all_of(all_, [](const auto& each) { return each.does == behaviour::answers; });
-    const judge judging{before, table_of(one), union_of_all(), is_certain, has_moved_};
+    const auto are_apart = [this](const std::set<std::string>& its) {
+      const tube_place& first = places_.at(*its.begin());
+      return std::ranges::any_of(its, [&](const std::string& each) {
+        return places_.at(each).before.has_value() || places_.at(each).database != first.database;
+      });
+    };
+    const judge judging{before, table_of(one), union_of_all(), is_certain, has_moved_, are_apart};
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (!judging.is_right(batch[i], answers[i], right[i]) || (is_certain && !is_paused(batch[i].what))) {
         return "operation " + std::to_string(i) + ": " + std::string(facts_of(batch[i].what).name);
@@ -359,6 +391,10 @@ class model_world {
     if constexpr (requires { made.state = job_state::ready; }) made.state = any_waiting_state();
     if constexpr (requires { made.with_body = true; }) made.with_body = one_in(2);
     if constexpr (requires { made.length = milliseconds(1); }) made.length = milliseconds(below(2));
+    if constexpr (requires { made.puts; }) {
+      for (const std::string& each : its.tubes) made.puts.push_back(random_of<put>({{each}, its.id, its.token}));
+      if (one_in(2)) made.puts.push_back({.tube = tube, .body = "without a key", .ttr = std::chrono::hours(1)});
+    }
     if constexpr (requires { made.prefix = tube; }) made.prefix = tube.substr(0, static_cast<std::size_t>(below(3)));
     if constexpr (requires { made.from = now_.wall; })
       made.from = one_in(3) ? utc_time{} : now_.wall + milliseconds(below(4));
@@ -402,11 +438,13 @@ class model_world {
     std::vector<asked_operation> batch;
     while (!left.empty() && !one_in(6)) {
       const std::size_t place = any_place(operation_effect::changes);
+      const operation_target target = table::operations.at(place).target;
+      const bool is_of_many = target == operation_target::by_tubes || target == operation_target::by_puts;
       std::vector<std::string> its;
       do {
         its.push_back(left.back());
         left.pop_back();
-      } while (table::operations.at(place).target == operation_target::by_tubes && !left.empty() && one_in(2));
+      } while (is_of_many && !left.empty() && one_in(2));
       batch.push_back({operation_at(place, subject_of(its, before)), {its.begin(), its.end()}});
     }
     return batch;

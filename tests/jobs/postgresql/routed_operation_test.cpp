@@ -58,6 +58,59 @@ TEST_F(RoutedOperation, APutWithAKeyLooksWhereTheTubeWasFirst) {
   EXPECT_EQ(std::get<put_answer>(it.result()).id, 66U);
 }
 
+put_all all_in(const std::vector<std::string>& tubes, const std::string& key = "") {
+  put_all all;
+  for (const std::string& each : tubes) all.puts.push_back({.tube = each, .key = key, .body = ""});
+  return all;
+}
+
+TEST_F(RoutedOperation, PutsOfAllGoToTheDatabaseOfTheirTubes) {
+  EXPECT_EQ(next_of(of(all_in({"other", "another"}, "k"))), databases{0});
+  EXPECT_EQ(next_of(of(all_in({"one", "one"}))), databases{1});
+  EXPECT_EQ(next_of(of(all_in({"moving", "moving"}))), databases{2});
+  routed_operation it = of(all_in({"moving"}, "k"));
+  ASSERT_EQ(next_of(it), databases{1}) << "where its jobs may still be";
+  it.take_elsewhere(1);
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{2});
+  it.take(2, put_all_answer{put_all_answer::kind::done, {{put_answer::kind::inserted, 66}}}, false);
+  it.go_on();
+  EXPECT_FALSE(it.is_unplaced());
+  EXPECT_EQ(std::get<put_all_answer>(it.result()).puts.at(0).id, 66U);
+}
+
+TEST_F(RoutedOperation, PutsOfAllInSeveralDatabasesAreRefusedByTheNewestMap) {
+  for (const bool is_old : {true, false}) {
+    routed_operation it = of(all_in({"one", "other", "another", "one"}));
+    EXPECT_TRUE(it.next().empty());
+    ASSERT_TRUE(it.is_unplaced()) << "the map may be old";
+    if (is_old) {
+      it.begin_again({{{1, "db1"}}, {{"one", {1}}, {"other", {1}}, {"another", {1}}}});
+      EXPECT_EQ(next_of(it), databases{1});
+      continue;
+    }
+    it.begin_again(map_);
+    EXPECT_FALSE(it.is_unplaced());
+    put_all_answer refused{put_all_answer::kind::several_databases};
+    refused.tubes = {{"another", "other"}, {"one"}};
+    EXPECT_EQ(it.result(), answer(refused));
+  }
+}
+
+// A transaction in one of the databases would not see the keys in the other one.
+TEST_F(RoutedOperation, PutsOfAllWaitForATubeThatMoves) {
+  const tube_map map{{{1, "db1"}, {2, "db2"}}, {{"moving", {2, 1}}, {"there", {2}}}};
+  put_all all = all_in({"moving", "there"}, "k");
+  asked_.emplace_back(all);
+  routed_operation it(asked_.back(), map, 0);
+  EXPECT_TRUE(it.next().empty());
+  it.begin_again(map);
+  EXPECT_EQ(it.result(), answer(passed_over_answer{}));
+  all.puts.front().key.clear();
+  asked_.emplace_back(all);
+  EXPECT_EQ(next_of({asked_.back(), map, 0}), databases{2});
+}
+
 TEST_F(RoutedOperation, ADatabaseThatExecutesAllOfItNeedsNoShare) {
   const routed_operation listing = of(count_all{});
   EXPECT_FALSE(listing.is_whole_for(0, map_)) << "three databases execute it";

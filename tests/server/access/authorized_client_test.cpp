@@ -60,6 +60,7 @@ Operation example(const stored_jobs& stored, jobs::job_name ready, jobs::reserva
   Operation what{};
   if constexpr (requires { what.tube; }) what.tube = "mail";
   if constexpr (requires { what.tubes; }) what.tubes = {"mail"};
+  if constexpr (requires { what.puts; }) what.puts = {{.tube = "mail", .body = "a"}, {.tube = "mail", .body = "b"}};
   if constexpr (requires { what.name; }) what.name = ready;
   if constexpr (requires { what.token; }) what.token = token;
   if constexpr (requires { what.id; }) what.id = std::get<jobs::job_id>(ready);
@@ -208,7 +209,8 @@ TYPED_TEST(EachOperation, SeesNothingOfOtherTubes) {
   constexpr jobs::operation_target target = jobs::facts_of<TypeParam>().target;
   const auto others = rights_of(scope_set::all(), {"bill", "mailbox"});
   const auto there = outcome_of<TypeParam>(others, right_example<TypeParam>);
-  if constexpr (target == by_tube || target == by_tubes || std::is_same_v<TypeParam, jobs::count_all>) {
+  constexpr bool names_tubes = target == by_tube || target == by_tubes || target == by_puts;
+  if constexpr (names_tubes || std::is_same_v<TypeParam, jobs::count_all>) {
     EXPECT_EQ(there.refused, access_refused::reason::no_tube);
     EXPECT_FALSE(there.has_reached_the_store);
   } else if constexpr (target == by_job || target == by_token) {
@@ -224,6 +226,18 @@ TYPED_TEST(EachOperation, SeesNothingOfOtherTubes) {
   } else {
     ASSERT_TRUE(there.answer);
     EXPECT_EQ(*there.answer, jobs::answer_of<TypeParam>());
+  }
+}
+
+TEST(AuthorizedClient, PutsAllOnlyIfEachTubeIsIn) {
+  for (const bool is_last_out : {true, false}) {
+    const auto came = outcome_of<jobs::put_all>(rights_of(scope_set::all(), {"mail"}), [&](const stored_jobs& stored) {
+      auto what = right_example<jobs::put_all>(stored);
+      what.puts[is_last_out ? 1 : 0].tube = "bill";
+      return what;
+    });
+    EXPECT_EQ(came.refused, access_refused::reason::no_tube);
+    EXPECT_FALSE(came.has_reached_the_store);
   }
 }
 

@@ -125,6 +125,8 @@ constexpr std::array asked_for<jobs::list_due>{"x-due 10 @0 0 -\r\n", "x-due 10 
 /// No command of the protocol has it.
 template <>
 constexpr std::array<const char*, 0> asked_for<jobs::clear_tube>{};
+template <>
+constexpr std::array<const char*, 0> asked_for<jobs::put_all>{};
 
 /// Commands that have no operation, and so need no scope. What they name they check by themselves: `use` and `watch`
 /// stand in the texts above, too.

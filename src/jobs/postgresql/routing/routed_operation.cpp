@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -33,6 +35,33 @@ route route_of(const put& what, const tube_map& map) {
   return made;
 }
 
+/// The databases of all its tubes, if they are the same ones. No database if a transaction cannot put all of the jobs:
+/// if the tubes are in several, or if some of them move and the others do not.
+route route_of(const put_all& what, const tube_map& map) {
+  if (what.puts.empty()) return {{0}, 0};  // validate() refuses it
+  const tube_place first = map.place_of(what.puts.front().tube);
+  bool has_keys_that_move = false;
+  bool moves_as_one = true;
+  for (const put& each : what.puts) {
+    const tube_place place = map.place_of(each.tube);
+    if (place.database != first.database) return {{}, first.database};
+    moves_as_one = moves_as_one && place == first;
+    has_keys_that_move = has_keys_that_move || (place.before && !each.key.empty());
+  }
+  if (!has_keys_that_move) return {{first.database}, first.database};
+  if (!moves_as_one) return {{}, first.database};
+  return {{*first.before, first.database}, *first.before};
+}
+
+/// The tubes of the puts, by their databases.
+std::vector<std::vector<std::string>> tubes_by_database(const put_all& what, const tube_map& map) {
+  std::map<int, std::set<std::string>> all;
+  for (const put& each : what.puts) all[map.place_of(each.tube).database].insert(each.tube);
+  std::vector<std::vector<std::string>> lists;
+  for (const auto& [database, tubes] : all) lists.emplace_back(tubes.begin(), tubes.end());
+  return lists;
+}
+
 /// All databases, the one that has probably given the id first.
 route route_of(job_id id, const tube_map& map) {
   const database_set all = all_of(map);
@@ -59,7 +88,7 @@ route route_of(const operation& it, const tube_map& map, std::size_t first) {
       [&]<class Operation>(const Operation& what) -> route {
         using enum operation_target;
         constexpr operation_target target = facts_of<Operation>().target;
-        if constexpr (std::is_same_v<Operation, put>) {
+        if constexpr (std::is_same_v<Operation, put> || target == by_puts) {
           return route_of(what, map);
         } else if constexpr (target == by_tube) {
           return route_of(what.tube, map);
@@ -191,11 +220,8 @@ class adder {
 }  // namespace
 
 routed_operation::routed_operation(operation& what, const tube_map& map, std::size_t first)
-    : what_(&what),
-      wanted_(jobs_wanted_by(what)),
-      first_(first),
-      spread_(facts_of(what).spread),
-      route_(route_of(what, map, first)) {
+    : what_(&what), wanted_(jobs_wanted_by(what)), first_(first), spread_(facts_of(what).spread) {
+  follow(map);
   set_next();
 }
 
@@ -285,7 +311,14 @@ bool routed_operation::is_complete() const {
   return true;
 }
 
-void routed_operation::follow(const tube_map& map) { route_ = route_of(*what_, map, first_); }
+void routed_operation::follow(const tube_map& map) {
+  route_ = route_of(*what_, map, first_);
+  no_route_.reset();
+  if (!route_.databases.empty()) return;
+  put_all_answer several{put_all_answer::kind::several_databases};
+  several.tubes = tubes_by_database(std::get<put_all>(*what_), map);
+  no_route_ = several.tubes.size() > 1 ? answer(std::move(several)) : answer(passed_over_answer{});
+}
 
 void routed_operation::go_on() {
   next_ = {};
@@ -302,10 +335,13 @@ void routed_operation::begin_again(const tube_map& map) {
   asked_ = {};
   is_elsewhere_ = false;
   follow(map);
+  has_new_map_ = true;
   set_next();
 }
 
 answer routed_operation::result() {
+  const bool was_executed = result_ && !std::holds_alternative<passed_over_answer>(*result_);
+  if (no_route_ && !was_executed && !refused_) return *std::move(no_route_);
   const bool is_one = spread_ == operation_spread::taken;
   const bool has_something = result_ && (is_one || is_found(*result_)) &&
                              !(spread_ == operation_spread::filled && std::holds_alternative<bulk_answer>(*result_) &&

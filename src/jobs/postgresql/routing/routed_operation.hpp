@@ -26,7 +26,7 @@ namespace foliot::jobs::detail {
 
 /// The databases that may have to do with an operation, in the order in which they are asked one after the other.
 struct route {
-  database_set databases = {};  ///< at least one
+  database_set databases = {};  ///< at least one, but for a put_all that none can execute
   int begin = 0;                ///< one of them; the next ones are above it in ascending order, and then from 0 on
 };
 
@@ -67,8 +67,11 @@ class routed_operation {
 
   /// Whether next() has a database.
   [[nodiscard]] bool is_under_way() const noexcept { return !next_.empty(); }
-  /// Whether this is a put that no database took. It may begin again once the map has changed.
-  [[nodiscard]] bool is_unplaced() const noexcept { return next_.empty() && is_elsewhere_; }
+  /// Whether this is a put that no database took, or a put_all for which an old map has none. It may begin again once
+  /// the map has changed.
+  [[nodiscard]] bool is_unplaced() const noexcept {
+    return next_.empty() && (is_elsewhere_ || (no_route_ && !result_ && !refused_ && !has_new_map_));
+  }
   void begin_again(const tube_map& map);
 
   /// Precondition: next() is empty.
@@ -87,8 +90,10 @@ class routed_operation {
   database_set asked_;
   std::optional<answer> result_;  // of all so far
   std::optional<unavailable_answer> refused_;
-  bool is_out_ = false;        // the operation, in a share
-  bool is_elsewhere_ = false;  // the last answer
+  std::optional<answer> no_route_;  // that of a put_all, if the map has no database for it
+  bool is_out_ = false;             // the operation, in a share
+  bool is_elsewhere_ = false;       // the last answer
+  bool has_new_map_ = false;        // it has begun again
   bool sends_ = false;
   bool looks_again_ = false;
 };
