@@ -45,7 +45,7 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"POST", "/v1/jobs", put_job},
     {"POST", "/v1/tubes/{tube}/jobs", put_job},
     {"PUT", "/v1/tubes/{tube}/jobs/{key}", put_or_replace_job},
-    {"POST", "/v1/batch", put_jobs},
+    {"POST", "/v1/batch", execute_batch},
 
     // One job, by its id, by its names in the path, or by names in the query or the body.
     {"GET", "/v1/jobs/{id}", show_job},

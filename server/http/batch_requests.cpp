@@ -1,10 +1,17 @@
 #include "batch_requests.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <exception>
+#include <limits>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,109 +20,453 @@
 #include "failures.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
+#include "request_access.hpp"
 #include "server/access/authorized_client.hpp"
+#include "work_requests.hpp"
 
 namespace foliot::program::http {
 
 namespace {
 
-constexpr std::size_t most_jobs = 1000;
+constexpr std::size_t most_entries = jobs::most_put_together;
 /// What an outcome takes, at the most: a problem with the name of a value.
 constexpr std::size_t memory_of_outcome = 2048;
 
-/// A put on its way through the broker.
-struct running_put {
-  template <class Client>
-  running_put(Client& by, jobs::put what) : answer(by.execute(std::move(what))) {}
+/// What an entry of a batch wants.
+using wanted = std::variant<std::monostate, jobs::put, jobs::cancel, jobs::reschedule, jobs::fire_now, jobs::kick_job,
+                            jobs::kick, jobs::finish, jobs::release, jobs::touch, jobs::bury>;
 
-  jobs::in_flight<jobs::put> answer;
+/// An operation on its way through the broker.
+template <class Operation>
+struct running {
+  template <class Begin>
+  explicit running(Begin begin) : answer(begin()) {}
+
+  jobs::in_flight<Operation> answer;
 };
 
-/// A job of the batch.
+template <class Wanted>
+struct running_of;
+template <class... Operation>
+struct running_of<std::variant<std::monostate, Operation...>> {
+  using type = std::variant<std::monostate, running<Operation>...>;
+};
+
 struct entry {
-  std::optional<running_put> putting;
-  std::optional<problem> wrong;  ///< why it was not put
+  std::string pointer;  ///< to the values of the operation, in the body
+  wanted what;          ///< moved away once it is queued
+  running_of<wanted>::type under_way;
+  std::optional<problem> wrong;  ///< why it was not done
+  ordered_json outcome;
 };
 
-/// The problem with a value in the body, for a body that has the values in its array of jobs.
-problem within(problem what, std::size_t place) {
+/// The problem with a value of an entry, for a body that has the entry at this place.
+problem within(problem what, const std::string& pointer) {
   if (what.place == where::nothing || what.place == where::body) {
-    what.name = fmt::format("/jobs/{}{}", place, what.place == where::body ? what.name : "");
+    what.name = pointer + (what.place == where::body ? what.name : "");
     what.place = where::body;
   }
   return what;
 }
 
-const json& jobs_of(inputs& in) {
-  const json* const all = in.member("jobs");
-  if (all == nullptr || !all->is_array() || all->empty() || all->size() > most_jobs) {
-    in.refuse("jobs", fmt::format("`jobs` must be an array of 1 to {} jobs", most_jobs));
-  }
-  if (in.flag("atomic").value_or(false)) {
-    in.refuse("atomic", "a batch that takes all or none is not supported: leave `atomic` out", 501);
-  }
-  in.expect_no_others();
-  return *all;
+/// The version that the job of an entry must have; 0: any.
+jobs::job_version version_of(inputs& in) {
+  return in.number("version", 1, std::numeric_limits<jobs::job_version>::max()).value_or(0);
 }
 
-void begin_put(call& by, const json& job, entry& into) {
-  if (!job.is_object()) throw wrong_input(problem{400, "a job must be an object of JSON", where::body, ""});
+/// Reads a change with what the job of the entry must be.
+template <class Operation>
+Operation expecting(inputs& in, Operation (*read)(inputs&)) {
+  const jobs::job_version version = version_of(in);
+  Operation what = read(in);
+  what.expected = version;
+  return what;
+}
+
+jobs::put read_put_entry(const api_state& state, inputs& in, request& none) {
+  const jobs::job_version version = version_of(in);
+  jobs::put what = read_put(state, in, none, false, jobs::on_existing::keep);
+  what.expected = version;
+  if (jobs::validate(what, {state.max_job_size})) {
+    in.refuse("version", "`version` needs a put with a key, and `existing` must be `replace`");
+  }
+  return what;
+}
+
+wanted read_kick(inputs& in) {
+  if (in.has("tube")) return read_kick_of_tube(in);
+  return expecting(in, read_kick_of_job);
+}
+
+struct named_reader {
+  std::string_view name;
+  wanted (*read)(const api_state& state, inputs& in, request& none);
+};
+
+/// The operations that an entry may have, by their names.
+constexpr named_reader readers[] = {
+    {"put",
+     [](const api_state& state, inputs& in, request& none) -> wanted { return read_put_entry(state, in, none); }},
+    {"cancel", [](const api_state&, inputs& in, request&) -> wanted { return expecting(in, read_cancel); }},
+    {"reschedule", [](const api_state&, inputs& in, request&) -> wanted { return expecting(in, read_reschedule); }},
+    {"fire", [](const api_state&, inputs& in, request&) -> wanted { return expecting(in, read_fire); }},
+    {"kick", [](const api_state&, inputs& in, request&) -> wanted { return read_kick(in); }},
+    {"finish", [](const api_state&, inputs& in, request&) -> wanted { return read_finish(in); }},
+    {"release", [](const api_state&, inputs& in, request&) -> wanted { return read_release(in); }},
+    {"touch", [](const api_state&, inputs& in, request&) -> wanted { return read_touch(in); }},
+    {"bury", [](const api_state&, inputs& in, request&) -> wanted { return read_bury(in); }},
+};
+
+/// The word for an operation that was done.
+std::string_view word_of(const jobs::cancel&) { return "cancelled"; }
+std::string_view word_of(const jobs::reschedule&) { return "rescheduled"; }
+std::string_view word_of(const jobs::fire_now&) { return "ready"; }
+std::string_view word_of(const jobs::kick_job&) { return "ready"; }
+std::string_view word_of(const jobs::finish&) { return "finished"; }
+std::string_view word_of(const jobs::release&) { return "released"; }
+std::string_view word_of(const jobs::touch&) { return "touched"; }
+std::string_view word_of(const jobs::bury&) { return "buried"; }
+
+/// Reads an entry: an object with the name of an operation, or the values of a put by themselves.
+void read_entry(const api_state& state, const json& given, entry& into) {
+  if (!given.is_object()) throw wrong_input(problem{400, "an entry must be an object of JSON", where::body, ""});
+  const named_reader* reader = &readers[0];
+  const json* values = &given;
+  if (given.size() == 1) {
+    const auto* const named = std::ranges::find(readers, given.begin().key(), &named_reader::name);
+    if (named != std::end(readers)) {
+      reader = named;
+      values = &*given.begin();
+      into.pointer += "/" + given.begin().key();
+      if (!values->is_object()) throw wrong_input(problem{400, "it must be an object of JSON", where::body, ""});
+    }
+  }
   request none;  // the fields of the request are about no job
   const std::vector<parameter> no_query;
-  inputs in({}, no_query, job, none);
-  into.putting.emplace(by.client, read_put(by.state, in, none, false, jobs::on_existing::keep));
+  inputs in({}, no_query, *values, none);
+  into.what = reader->read(state, in, none);
 }
 
-/// Waits for the put, if there is one.
-task<> finish_put(entry& what, ordered_json& into) {
-  if (what.wrong) co_return;
-  jobs::in_flight<jobs::put>& putting = what.putting->answer;
-  const jobs::put_answer done = co_await putting;
-  const put_outcome outcome = outcome_of(done, false);
-  if (outcome.is_refused()) {
-    what.wrong = problem_of(outcome);
-    co_return;
+// ---------------------------------------------------------------- one after the other
+
+/// The names by which entries name jobs.
+struct names {
+  std::optional<jobs::job_id> id;
+  std::optional<jobs::job_key> key;
+};
+
+names names_of(const wanted& what) {
+  return std::visit(
+      []<class Operation>(const Operation& it) -> names {
+        if constexpr (requires { it.name; }) {
+          if (const auto* const key = std::get_if<jobs::job_key>(&it.name)) return {{}, *key};
+          return {std::get<jobs::job_id>(it.name), {}};
+        } else if constexpr (requires { it.token; }) {
+          return {it.token.id, {}};
+        } else if constexpr (requires { it.id; }) {
+          return {it.id, {}};
+        } else if constexpr (requires { it.key; }) {
+          if (!it.key.empty()) return {{}, jobs::job_key{it.tube, it.key}};
+        }
+        return {};
+      },
+      what);
+}
+
+/// Executes the entries of a batch in their order.
+///
+/// Entries that are queued together are executed in their order where they name a job in the same way, over every
+/// store. Where several nodes share the store, it may have several databases, which look for a job by its id elsewhere
+/// than by its key. So if both ways come up, the jobs with ids are looked up first, and an entry that may be about the
+/// job of another one waits for that.
+class runner {
+ public:
+  runner(call& by, std::deque<entry>& entries) : by_(by), entries_(entries) {}
+
+  task<> run() {
+    auto looking = look_up();
+    co_await looking;
+    for (entry& each : entries_) {
+      if (each.wrong) continue;
+      if (must_wait_before(each)) co_await end_before(each);
+      begin(each);
+    }
+    if (!entries_.empty()) {
+      co_await end_before(entries_.back());
+      co_await end(entries_.back());
+    }
   }
-  into["status"] = outcome.status;
-  into["id"] = std::to_string(done.id);
-  into["outcome"] = outcome.word;
+
+ private:
+  /// Looks up the jobs of which more must be known than their ids.
+  task<> look_up() {
+    std::set<jobs::job_id> ids;
+    bool has_keys = false;
+    for (const entry& each : entries_) {
+      if (each.wrong) continue;
+      const names its = names_of(each.what);
+      if (its.id) ids.insert(*its.id);
+      has_keys = has_keys || its.key;
+    }
+    orders_ = has_keys && !ids.empty() && by_.state.has_other_nodes();
+    if (!orders_ && by_.client.allowed().has_all_tubes()) co_return;
+    auto looking = by_.client.look_up({ids.begin(), ids.end()});
+    known_ = co_await looking;
+  }
+
+  /// Whether the entry may be about the job of one that was queued before, and names it in another way.
+  bool must_wait_before(const entry& next) {
+    if (!orders_) return false;
+    const names its = names_of(next.what);
+    if (its.key) {
+      const bool waits = keys_of_ids_.contains(*its.key);
+      if (waits) forget_queued();
+      keys_.insert(*its.key);
+      return waits;
+    }
+    if (!its.id) return false;
+    const jobs::job_key* known = nullptr;
+    try {
+      known = known_.find(*its.id);
+    } catch (const jobs::store_unavailable&) {
+      return false;  // it is not executed
+    }
+    if (known == nullptr || known->key.empty()) return false;
+    const bool waits = keys_.contains(*known);
+    if (waits) forget_queued();
+    keys_of_ids_.insert(*known);
+    return waits;
+  }
+  void forget_queued() {
+    keys_.clear();
+    keys_of_ids_.clear();
+  }
+
+  /// Queues the operation of an entry.
+  void begin(entry& it) {
+    try {
+      std::visit([&](auto& what) { begin(it, what); }, it.what);
+    } catch (...) {
+      it.under_way.emplace<std::monostate>();  // it may have no value
+      it.wrong = within(problem_of_exception(), it.pointer);
+    }
+  }
+  static void begin(entry& /*it*/, std::monostate& /*what*/) {}
+  template <class Operation>
+  void begin(entry& it, Operation& what) {
+    if constexpr (detail::names_a_job<Operation>) {
+      // Throws if the look has failed: without it the order in which to execute the entry is not known.
+      if (orders_) {
+        if (const std::optional<jobs::job_id> id = names_of(it.what).id) static_cast<void>(known_.find(*id));
+      }
+      if (!by_.client.is_within(what, known_)) {
+        show(it, what, detail::answer_of_no_job<jobs::answer_of<Operation>>());
+        return;
+      }
+      it.under_way.template emplace<running<Operation>>(
+          [&] { return by_.client.execute_known(std::move(what), known_); });
+    } else {
+      it.under_way.template emplace<running<Operation>>([&] { return by_.client.execute(std::move(what)); });
+    }
+  }
+
+  /// Waits for the entries before this one.
+  task<> end_before(const entry& next) {
+    for (; &entries_[ended_] != &next; ++ended_) co_await end(entries_[ended_]);
+  }
+  /// Waits for an entry, if it is under way.
+  task<> end(entry& it) {
+    try {
+      auto ending = std::visit([&](auto& one) { return end(it, one); }, it.under_way);
+      co_await ending;
+    } catch (...) {
+      it.wrong = within(problem_of_exception(), it.pointer);
+    }
+    it.under_way.emplace<std::monostate>();
+  }
+  static task<> end(entry& /*it*/, std::monostate& /*none*/) { co_return; }
+  template <class Operation>
+  static task<> end(entry& it, running<Operation>& one) {
+    jobs::in_flight<Operation>& answer = one.answer;
+    const jobs::answer_of<Operation> done = co_await answer;
+    show(it, Operation(), done);
+  }
+
+  // What has become of an entry.
+
+  static void show(entry& it, const jobs::put& /*what*/, const jobs::put_answer& done) {
+    const put_outcome outcome = outcome_of(done, false);
+    if (outcome.is_refused()) {
+      it.wrong = problem_of(outcome);
+      note_version(it, done.version);
+      return;
+    }
+    it.outcome["status"] = outcome.status;
+    it.outcome["id"] = std::to_string(done.id);
+    it.outcome["outcome"] = outcome.word;
+  }
+  template <class Operation>
+  static void show(entry& it, const Operation& what, const jobs::change_answer& done) {
+    if (it.wrong = problem_of(done); it.wrong) return note_version(it, done.version);
+    it.outcome["status"] = 200;
+    it.outcome["id"] = std::to_string(done.id);
+    it.outcome["outcome"] = word_of(what);
+  }
+  template <class Operation>
+  static void show(entry& it, const Operation& what, const jobs::holder_answer& done) {
+    if (it.wrong = problem_of(done); it.wrong) return;
+    it.outcome["status"] = 200;
+    it.outcome.update(http::shown(done, word_of(what)));
+  }
+  static void show(entry& it, const jobs::kick& /*what*/, const jobs::bulk_answer& done) {
+    if (it.wrong = problem_of(done); it.wrong) return;
+    it.outcome["status"] = 200;
+    it.outcome["kicked"] = done.changed;
+  }
+  /// The version that was expected is a value of the entry, and the problem has the one that the job has.
+  static void note_version(entry& it, jobs::job_version present) {
+    if (it.wrong->outcome != "other_version") return;
+    it.wrong->detail = "the job does not have the version that the entry expects";
+    it.wrong->place = where::body;
+    it.wrong->name = it.pointer + "/version";
+    it.wrong->version = present;
+  }
+
+  call& by_;
+  std::deque<entry>& entries_;
+  authorized_client::known_jobs known_;
+  bool orders_ = false;
+  std::set<jobs::job_key> keys_;         // by which queued entries name jobs
+  std::set<jobs::job_key> keys_of_ids_;  // of the jobs that queued entries name by their ids
+  std::size_t ended_ = 0;
+};
+
+/// Reads the entries, and checks the rights to each of them. Throws access_refused if they have ended, or if no entry
+/// is of their scopes.
+void read_entries(call& by, const json& given, std::deque<entry>& into) {
+  std::exception_ptr out_of_scope;
+  bool is_any_in_scope = false;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    entry& it = into.emplace_back();
+    it.pointer = fmt::format("/jobs/{}", i);
+    try {
+      read_entry(by.state, given[i], it);
+      std::visit(
+          [&]<class Operation>(const Operation& what) {
+            if constexpr (!std::is_same_v<Operation, std::monostate>) by.client.check(what);
+          },
+          it.what);
+      is_any_in_scope = true;
+    } catch (const access_refused& error) {
+      if (error.why() == access_refused::reason::ended) throw;
+      if (error.why() == access_refused::reason::no_scope) {
+        out_of_scope = std::current_exception();
+      } else {
+        is_any_in_scope = true;
+      }
+      it.wrong = within(problem_of(error), it.pointer);
+    } catch (...) {
+      is_any_in_scope = true;
+      it.wrong = within(problem_of_exception(), it.pointer);
+    }
+  }
+  if (!is_any_in_scope) std::rethrow_exception(out_of_scope);
+}
+
+task<response> execute_each(call& by, const json& given) {
+  std::deque<entry> entries;
+  read_entries(by, given, entries);
+  runner all(by, entries);
+  auto running_all = all.run();
+  co_await running_all;
+  ordered_json shown;
+  shown["results"] = ordered_json::array();
+  for (entry& each : entries) shown["results"].push_back(each.wrong ? value_of(*each.wrong) : std::move(each.outcome));
+  const bool all_done = std::ranges::none_of(entries, [](const entry& each) { return each.wrong.has_value(); });
+  co_return respond_json(all_done ? 200 : 207, shown);
+}
+
+// ---------------------------------------------------------------- all or none
+
+/// The puts of a batch of which none may be wrong. Throws wrong_input for the first one that is.
+jobs::put_all read_all(call& by, const json& given) {
+  jobs::put_all all;
+  std::set<std::pair<std::string_view, std::string_view>> keys;
+  all.puts.reserve(given.size());  // the keys refer to them
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    entry it;
+    it.pointer = fmt::format("/jobs/{}", i);
+    try {
+      read_entry(by.state, given[i], it);
+      if (!std::holds_alternative<jobs::put>(it.what)) {
+        throw wrong_input(problem{400, "a batch that takes all or none has only puts", where::body, ""});
+      }
+      const jobs::put& what = all.puts.emplace_back(std::get<jobs::put>(std::move(it.what)));
+      by.client.check(what);
+      if (!what.key.empty() && !keys.emplace(what.tube, what.key).second) {
+        throw wrong_input(problem{400, "another job of the batch has this key in the same tube", where::body, "/key"});
+      }
+    } catch (const access_refused& error) {
+      if (error.why() != access_refused::reason::no_tube) throw;
+      throw wrong_input(within(problem_of(error), it.pointer));
+    } catch (...) {
+      throw wrong_input(within(problem_of_exception(), it.pointer));
+    }
+  }
+  return all;
+}
+
+response respond_to(const jobs::put_all_answer& done, const json& given) {
+  ordered_json shown;
+  if (done.what == jobs::put_all_answer::kind::several_databases) {
+    shown = value_of(problem{422, "the tubes are in several databases, as `databases` has them: nothing was put",
+                             where::body, "/atomic", "several_databases"});
+    shown["databases"] = done.tubes;
+    response made{422, "application/problem+json"};
+    made.body = json_text(shown) + "\n";
+    return made;
+  }
+  if (done.what == jobs::put_all_answer::kind::refused) {
+    problem wrong = problem_of(outcome_of(done.why, false));
+    wrong.detail = fmt::format("job {} of the batch is refused, and with it all: {}", done.place, wrong.detail);
+    wrong.place = where::body;
+    wrong.name = fmt::format("/jobs/{}{}", done.place, given[done.place].contains("put") ? "/put" : "");
+    wrong.version = done.why.version;
+    return respond(wrong);
+  }
+  shown["results"] = ordered_json::array();
+  for (const jobs::put_answer& each : done.puts) {
+    const put_outcome outcome = outcome_of(each, false);
+    ordered_json one;
+    one["status"] = outcome.status;
+    one["id"] = std::to_string(each.id);
+    one["outcome"] = outcome.word;
+    shown["results"].push_back(std::move(one));
+  }
+  return respond_json(200, shown);
+}
+
+task<response> put_all_or_none(call& by, const json& given) {
+  auto putting = by.client.execute(read_all(by, given));
+  const jobs::put_all_answer done = co_await putting;
+  co_return respond_to(done, given);
 }
 
 }  // namespace
 
-task<response> put_jobs(call& by) {
-  const json& given = jobs_of(by.in);
-  const bool has_room = co_await by.side.take_room(by.what.body.size() + given.size() * memory_of_outcome);
+task<response> execute_batch(call& by) {
+  inputs& in = by.in;
+  const json* const given = in.member("jobs");
+  if (given == nullptr || !given->is_array() || given->empty() || given->size() > most_entries) {
+    in.refuse("jobs", fmt::format("`jobs` must be an array of 1 to {} entries", most_entries));
+  }
+  const bool is_atomic = in.flag("atomic").value_or(false);
+  in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(by.what.body.size() + given->size() * memory_of_outcome);
   if (!has_room) co_return respond(problem{503, "the server has no memory for the batch at present: try again"});
-  std::deque<entry> entries(given.size());
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    try {
-      begin_put(by, given[i], entries[i]);
-    } catch (const access_refused& error) {
-      if (error.why() != access_refused::reason::no_tube) throw;  // no job of the batch may be put
-      entries[i].wrong = within({403, error.what(), where::nothing, "", "no_tube"}, i);
-    } catch (...) {
-      entries[i].wrong = within(problem_of_exception(), i);
-    }
-  }
-  bool all_done = true;
-  ordered_json all;
-  all["results"] = ordered_json::array();
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    ordered_json result;
-    try {
-      auto finishing = finish_put(entries[i], result);
-      co_await finishing;
-    } catch (...) {
-      entries[i].wrong = within(problem_of_exception(), i);
-    }
-    if (entries[i].wrong) {
-      all_done = false;
-      result = value_of(*entries[i].wrong);
-    }
-    all["results"].push_back(std::move(result));
-  }
-  co_return respond_json(all_done ? 200 : 207, all);
+  auto executing = is_atomic ? put_all_or_none(by, *given) : execute_each(by, *given);
+  response made = co_await executing;
+  co_return made;
 }
 
 }  // namespace foliot::program::http

@@ -13,8 +13,9 @@
 
 namespace foliot::program::http {
 
-/// Puts the jobs of the array `jobs`, all in one batch of the broker where it has room. The response has one outcome
-/// for each, in their order: a job that cannot be put keeps no other from being put.
-[[nodiscard]] task<response> put_jobs(call& by);
+/// Executes the entries of the array `jobs`: puts, and operations on jobs that are there. The response has one outcome
+/// for each, in their order: one that fails keeps no other from being executed. Entries about the same job are executed
+/// in their order. Of a batch with `atomic`, which has only puts, all are put or none.
+[[nodiscard]] task<response> execute_batch(call& by);
 
 }  // namespace foliot::program::http

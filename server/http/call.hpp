@@ -43,6 +43,7 @@ class api_state {
   [[nodiscard]] jobs::broker& for_next_connection() const noexcept { return brokers_.for_next_connection(); }
   [[nodiscard]] jobs::broker_counters counters() const noexcept { return brokers_.counters(); }
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const { return brokers_.clients_of(tube); }
+  [[nodiscard]] bool has_other_nodes() const noexcept { return brokers_.has_other_nodes(); }
 
   const std::size_t max_job_size;
   const browser_rules browsers;

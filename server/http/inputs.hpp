@@ -61,6 +61,8 @@ class inputs {
   [[nodiscard]] std::optional<bool> flag(std::string_view name);
   /// The place of a text among those that are allowed.
   [[nodiscard]] std::optional<std::size_t> choice(std::string_view name, std::initializer_list<std::string_view> among);
+  /// Whether there is a value of this name. It is not asked for by that.
+  [[nodiscard]] bool has(std::string_view name) const { return !all_of(name).empty(); }
   /// A member of the body, as it is; null if there is none. Only the body may have it.
   [[nodiscard]] const json* member(std::string_view name);
 

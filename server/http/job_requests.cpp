@@ -120,11 +120,14 @@ jobs::on_existing existing_of(inputs& in, const request& head, jobs::on_existing
 std::string etag_of(jobs::job_version version) { return fmt::format("\"{}\"", version); }
 
 /// A refusal by If-Match, with the version that the job has; 0: there is none.
+problem problem_of_other_version(jobs::job_version present) {
+  return {412,
+          present == 0 ? "no job has this key: nothing was put"
+                       : "the job has changed: it does not have the version of If-Match",
+          where::header, "if-match", "other_version"};
+}
 response respond_to_other_version(jobs::job_version present) {
-  response made = respond(problem{412,
-                                  present == 0 ? "no job has this key: nothing was put"
-                                               : "the job has changed: it does not have the version of If-Match",
-                                  where::header, "if-match", "other_version"});
+  response made = respond(problem_of_other_version(present));
   if (present != 0) made.fields.push_back({"ETag", etag_of(present)});
   return made;
 }
@@ -185,24 +188,32 @@ std::string_view text_of(jobs::job_state state) noexcept {
   return "buried";
 }
 
-response respond_to_missing() {
-  return respond(problem{404, "there is no such job: it has ended, or never was", where::nothing, "", "gone"});
+problem problem_of_missing() {
+  return {404, "there is no such job: it has ended, or never was", where::nothing, "", "gone"};
 }
 
-response respond_to_change(const jobs::change_answer& done, std::string_view outcome) {
+response respond_to_missing() { return respond(problem_of_missing()); }
+
+std::optional<problem> problem_of(const jobs::change_answer& done) {
   using kind = jobs::change_answer::kind;
   const auto failed = [](int status, std::string_view word, std::string_view detail) {
-    return respond(problem{status, std::string(detail), where::nothing, "", std::string(word)});
+    return problem{status, std::string(detail), where::nothing, "", std::string(word)};
   };
   switch (done.what) {
     case kind::done: break;
     case kind::reserved: return failed(409, "reserved", "a worker has the job: nothing has changed");
     case kind::refused: return failed(409, "refused", "the job is in a state to which this does not apply");
-    case kind::gone: return respond_to_missing();
-    case kind::other_version: return respond_to_other_version(done.version);
+    case kind::gone: return problem_of_missing();
+    case kind::other_version: return problem_of_other_version(done.version);
     case kind::no_space:
       return failed(507, "no_space", "the store has no room to write that down: nothing has changed");
   }
+  return std::nullopt;
+}
+
+response respond_to_change(const jobs::change_answer& done, std::string_view outcome) {
+  if (done.what == jobs::change_answer::kind::other_version) return respond_to_other_version(done.version);
+  if (const std::optional<problem> wrong = problem_of(done)) return respond(*wrong);
   ordered_json shown;
   shown["id"] = std::to_string(done.id);
   shown["outcome"] = outcome;
@@ -335,28 +346,47 @@ task<response> show_job(call& by) {
   co_return made;
 }
 
+jobs::cancel read_cancel(inputs& in) {
+  jobs::cancel what{job_name_of(in)};
+  in.expect_no_others();
+  return what;
+}
+
+jobs::reschedule read_reschedule(inputs& in) {
+  jobs::reschedule what{job_name_of(in), {}};
+  const std::optional<jobs::due_at> due = due_of(in);
+  if (!due) in.refuse("due", "`due` or `delay` is missing: when shall the job be due?");
+  what.due = *due;
+  in.expect_no_others();
+  return what;
+}
+
+jobs::fire_now read_fire(inputs& in) {
+  jobs::fire_now what{job_name_of(in)};
+  in.expect_no_others();
+  return what;
+}
+
 task<response> cancel_job(call& by) {
-  jobs::job_name name = job_name_of(by.in);
-  by.in.expect_no_others();
-  auto changing = by.client.execute(jobs::cancel{std::move(name), expected_version(by.what)});
+  jobs::cancel what = read_cancel(by.in);
+  what.expected = expected_version(by.what);
+  auto changing = by.client.execute(std::move(what));
   const jobs::change_answer done = co_await changing;
   co_return respond_to_change(done, "cancelled");
 }
 
 task<response> reschedule_job(call& by) {
-  jobs::job_name name = job_name_of(by.in);
-  const std::optional<jobs::due_at> due = due_of(by.in);
-  if (!due) by.in.refuse("due", "`due` or `delay` is missing: when shall the job be due?");
-  by.in.expect_no_others();
-  auto changing = by.client.execute(jobs::reschedule{std::move(name), *due, expected_version(by.what)});
+  jobs::reschedule what = read_reschedule(by.in);
+  what.expected = expected_version(by.what);
+  auto changing = by.client.execute(std::move(what));
   const jobs::change_answer done = co_await changing;
   co_return respond_to_change(done, "rescheduled");
 }
 
 task<response> fire_job(call& by) {
-  jobs::job_name name = job_name_of(by.in);
-  by.in.expect_no_others();
-  auto changing = by.client.execute(jobs::fire_now{std::move(name), expected_version(by.what)});
+  jobs::fire_now what = read_fire(by.in);
+  what.expected = expected_version(by.what);
+  auto changing = by.client.execute(std::move(what));
   const jobs::change_answer done = co_await changing;
   co_return respond_to_change(done, "ready");
 }

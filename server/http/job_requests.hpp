@@ -49,12 +49,21 @@ struct put_outcome {
 
 /// The version that a change expects of its job, by If-Match; 0: the request has no such condition. Throws wrong_input.
 [[nodiscard]] jobs::job_version expected_version(const request& head);
+/// What is wrong with a request about a job that is not there.
+[[nodiscard]] problem problem_of_missing();
 /// The response to a request about a job that is not there.
 [[nodiscard]] response respond_to_missing();
+/// What is wrong, if a change of a job was refused.
+[[nodiscard]] std::optional<problem> problem_of(const jobs::change_answer& done);
 /// The response to an operation that changes a job, with a word for what has happened if it is done.
 [[nodiscard]] response respond_to_change(const jobs::change_answer& done, std::string_view outcome);
 /// The name of the job that the call is about.
 [[nodiscard]] jobs::job_name job_name_of(inputs& in);
+/// What a request, or an entry of a batch, wants of the job that it names. The version that the job must have is not
+/// among the values that these read.
+[[nodiscard]] jobs::cancel read_cancel(inputs& in);
+[[nodiscard]] jobs::reschedule read_reschedule(inputs& in);
+[[nodiscard]] jobs::fire_now read_fire(inputs& in);
 /// The due time that a call asks for, as a time or as a delay; nothing if it asks for none.
 [[nodiscard]] std::optional<jobs::due_at> due_of(inputs& in);
 /// A tube that the call names, which clients of all protocols can name.

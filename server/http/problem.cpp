@@ -45,6 +45,7 @@ ordered_json value_of(const problem& what) {
   body["status"] = what.status;
   body["detail"] = what.detail;
   if (!what.outcome.empty()) body["outcome"] = what.outcome;
+  if (what.version != 0) body["version"] = std::to_string(what.version);
   if (what.place != where::nothing) body["errors"] = ordered_json::array({entry_of(what)});
   return body;
 }

@@ -28,8 +28,9 @@ struct problem {
   int status = 400;
   std::string detail;  ///< a sentence: what was wrong, with what, and what would be right
   where place = where::nothing;
-  std::string name = {};     ///< of the value that was wrong
-  std::string outcome = {};  ///< what became of the request, as a word for programs; empty: none
+  std::string name = {};      ///< of the value that was wrong
+  std::string outcome = {};   ///< what became of the request, as a word for programs; empty: none
+  std::uint64_t version = 0;  ///< that the job has, where another one was expected; 0: none, or the ETag has it
 };
 
 /// The response that says so. A request that failed because the server is busy may be tried again after a second, and

@@ -159,26 +159,84 @@ std::optional<jobs::priority> priority_of(inputs& in) {
 }
 
 response respond_to(const jobs::holder_answer& done, std::string_view outcome) {
+  if (const std::optional<problem> wrong = problem_of(done)) return respond(*wrong);
+  return respond_json(200, shown(done, outcome));
+}
+
+}  // namespace
+
+std::optional<problem> problem_of(const jobs::holder_answer& done) {
   using kind = jobs::holder_answer::kind;
   if (done.what == kind::not_held) {
-    return respond(
-        problem{409, "the reservation has ended: its time was over, it was ended before, or its store was opened again",
-                where::nothing, "", "not_held"});
+    return problem{409,
+                   "the reservation has ended: its time was over, it was ended before, or its store was opened again",
+                   where::nothing, "", "not_held"};
   }
   if (done.what == kind::no_space) {
-    return respond(
-        problem{507, "the store has no room to write that down: nothing has changed", where::nothing, "", "no_space"});
+    return problem{507, "the store has no room to write that down: nothing has changed", where::nothing, "",
+                   "no_space"};
   }
+  return std::nullopt;
+}
+
+std::optional<problem> problem_of(const jobs::bulk_answer& done) {
+  if (done.what == jobs::bulk_answer::kind::done) return std::nullopt;
+  return problem{507, "the store has no room to write that down: no job has changed", where::nothing, "", "no_space"};
+}
+
+ordered_json shown(const jobs::holder_answer& done, std::string_view outcome) {
   ordered_json all;
   all["outcome"] = outcome;
   if (done.expires != instant::never()) {
     const duration left = done.expires - runtime::now();
     all["reserved_until"] = time_text(now_utc() + std::chrono::floor<jobs::milliseconds>(left.to_chrono()));
   }
-  return respond_json(200, all);
+  return all;
 }
 
-}  // namespace
+jobs::finish read_finish(inputs& in) {
+  const jobs::finish what{reservation_of(in)};
+  in.expect_no_others();
+  return what;
+}
+
+jobs::release read_release(inputs& in) {
+  jobs::release what;
+  what.token = reservation_of(in);
+  what.priority = priority_of(in);
+  what.due = due_of(in).value_or(jobs::milliseconds(0));
+  in.expect_no_others();
+  return what;
+}
+
+jobs::touch read_touch(inputs& in) {
+  const jobs::touch what{reservation_of(in)};
+  in.expect_no_others();
+  return what;
+}
+
+jobs::bury read_bury(inputs& in) {
+  jobs::bury what;
+  what.token = reservation_of(in);
+  what.priority = priority_of(in);
+  in.expect_no_others();
+  return what;
+}
+
+jobs::kick read_kick_of_tube(inputs& in) {
+  jobs::kick what;
+  what.tube = tube_of(in);
+  what.count = in.number("count", 1, most_changed).value_or(1);
+  in.expect_no_others();
+  return what;
+}
+
+jobs::kick_job read_kick_of_job(inputs& in) {
+  const std::optional<std::uint64_t> id = in.number("id", 1, std::numeric_limits<jobs::job_id>::max());
+  if (!id) in.refuse("id", "`id` is missing");
+  in.expect_no_others();
+  return {*id};
+}
 
 task<response> reserve_jobs(call& by) {
   const wanted_jobs wanted = read_wanted(by.in);
@@ -203,63 +261,42 @@ task<response> reserve_jobs(call& by) {
 }
 
 task<response> finish_job(call& by) {
-  const jobs::reservation token = reservation_of(by.in);
-  by.in.expect_no_others();
-  auto ending = by.client.execute(jobs::finish{token});
+  auto ending = by.client.execute(read_finish(by.in));
   const jobs::holder_answer done = co_await ending;
   co_return respond_to(done, "finished");
 }
 
 task<response> release_job(call& by) {
-  jobs::release what;
-  what.token = reservation_of(by.in);
-  what.priority = priority_of(by.in);
-  what.due = due_of(by.in).value_or(jobs::milliseconds(0));
-  by.in.expect_no_others();
-  auto ending = by.client.execute(std::move(what));
+  auto ending = by.client.execute(read_release(by.in));
   const jobs::holder_answer done = co_await ending;
   co_return respond_to(done, "released");
 }
 
 task<response> touch_job(call& by) {
-  const jobs::reservation token = reservation_of(by.in);
-  by.in.expect_no_others();
-  auto touching = by.client.execute(jobs::touch{token});
+  auto touching = by.client.execute(read_touch(by.in));
   const jobs::holder_answer done = co_await touching;
   co_return respond_to(done, "touched");
 }
 
 task<response> bury_job(call& by) {
-  jobs::bury what;
-  what.token = reservation_of(by.in);
-  what.priority = priority_of(by.in);
-  by.in.expect_no_others();
-  auto ending = by.client.execute(std::move(what));
+  auto ending = by.client.execute(read_bury(by.in));
   const jobs::holder_answer done = co_await ending;
   co_return respond_to(done, "buried");
 }
 
 task<response> kick_tube(call& by) {
-  jobs::kick what;
-  what.tube = tube_of(by.in);
-  what.count = by.in.number("count", 1, most_changed).value_or(1);
-  by.in.expect_no_others();
-  auto kicking = by.client.execute(std::move(what));
+  auto kicking = by.client.execute(read_kick_of_tube(by.in));
   const jobs::bulk_answer done = co_await kicking;
-  if (done.what == jobs::bulk_answer::kind::no_space) {
-    co_return respond(
-        problem{507, "the store has no room to write that down: no job has changed", where::nothing, "", "no_space"});
-  }
+  if (const std::optional<problem> wrong = problem_of(done)) co_return respond(*wrong);
   ordered_json all;
   all["kicked"] = done.changed;
   co_return respond_json(200, all);
 }
 
 task<response> kick_one_job(call& by) {
-  const std::optional<std::uint64_t> id = by.in.number("id", 1, std::numeric_limits<jobs::job_id>::max());
-  if (!id) by.in.refuse("id", "`id` is missing");
-  by.in.expect_no_others();
-  auto kicking = by.client.execute(jobs::kick_job{*id, expected_version(by.what)});
+  jobs::kick_job what = read_kick_of_job(by.in);
+  what.expected = expected_version(by.what);
+  auto kicking = by.client.execute(what);
   const jobs::change_answer done = co_await kicking;
   co_return respond_to_change(done, "ready");
 }

@@ -10,10 +10,16 @@
 // Thread safety: as a conversation, one task.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
+#include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "call.hpp"
+#include "inputs.hpp"
 #include "message.hpp"
+#include "problem.hpp"
 
 namespace foliot::program::http {
 
@@ -29,5 +35,19 @@ namespace foliot::program::http {
 [[nodiscard]] task<response> pause_tube(call& by);
 /// Cancels jobs of a tube, but none that a worker has.
 [[nodiscard]] task<response> clear_tube(call& by);
+
+/// What a request, or an entry of a batch, wants of the job or the tube that it names. The version that the job of a
+/// kick must have is not among the values that these read.
+[[nodiscard]] jobs::finish read_finish(inputs& in);
+[[nodiscard]] jobs::release read_release(inputs& in);
+[[nodiscard]] jobs::touch read_touch(inputs& in);
+[[nodiscard]] jobs::bury read_bury(inputs& in);
+[[nodiscard]] jobs::kick read_kick_of_tube(inputs& in);
+[[nodiscard]] jobs::kick_job read_kick_of_job(inputs& in);
+/// What is wrong, if a word of a holder, or a kick, was refused.
+[[nodiscard]] std::optional<problem> problem_of(const jobs::holder_answer& done);
+[[nodiscard]] std::optional<problem> problem_of(const jobs::bulk_answer& done);
+/// What has happened, for the holder of a reservation.
+[[nodiscard]] ordered_json shown(const jobs::holder_answer& done, std::string_view outcome);
 
 }  // namespace foliot::program::http

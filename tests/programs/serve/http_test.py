@@ -120,8 +120,48 @@ class Jobs(HttpCase):
         self.assertEqual((status, [each["status"] for each in answer["results"]]), (207, [201, 400, 200, 400]))
         self.assertEqual([each["errors"][0]["pointer"] for each in answer["results"] if "errors" in each],
                          ["#/jobs/1/delay", "#/jobs/3/tube"])
-        self.expect_problem(501, {"pointer": "#/atomic"}, "POST", "/v1/batch", {"jobs": [job], "atomic": True})
         self.assertEqual(self.ask("GET", "/v1/tubes/t")[1]["ready"], 1001)
+
+    def expect_all_or_none(self):
+        other = {"tube": "t", "key": "other"}
+        self.assertEqual(self.ask("POST", "/v1/jobs", other | {"delay": "1h"})[0], 201)
+        jobs = [{"tube": "t", "key": f"k{i}", "existing": "refuse"} for i in range(500)]
+        refused = other | {"existing": "refuse"}
+        for entry, pointer in (refused, "#/jobs/400"), ({"put": refused}, "#/jobs/400/put"):
+            batch = {"jobs": jobs[:400] + [entry] + jobs[400:], "atomic": True}
+            self.expect_problem(409, {"pointer": pointer}, "POST", "/v1/batch", batch)
+            self.assertEqual(self.ask("GET", "/v1/tubes/t")[1]["ready"], 0)
+        status, answer = self.ask("POST", "/v1/batch", {"jobs": jobs, "atomic": True})
+        self.assertEqual((status, {each["status"] for each in answer["results"]}), (200, {201}))
+        self.assertEqual(self.ask("GET", "/v1/tubes/t")[1]["ready"], 500)
+
+    def test_an_atomic_batch_takes_all_or_none(self):
+        self.begin()
+        self.expect_all_or_none()
+
+    def test_an_atomic_batch_takes_all_or_none_in_a_folder(self):
+        self.begin("--data", self.here / "jobs")
+        self.expect_all_or_none()
+
+    def test_a_batch_has_entries_of_all_kinds(self):
+        self.begin()
+        self.ask("POST", "/v1/batch", {"jobs": [{"tube": f"w{i}", "ttr": "1h"} for i in range(4)]})
+        held = [self.ask("POST", "/v1/reserve", {"tube": f"w{i}"})[1]["jobs"][0]["reservation"] for i in range(4)]
+        self.ask("POST", "/v1/batch", {"jobs": [{"tube": "t", "key": f"k{i}", "delay": "1h"} for i in range(5)]})
+        named = [{"tube": "t", "key": f"k{i}"} for i in range(5)]
+        entries = [{"cancel": named[0]}, {"reschedule": named[1] | {"delay": "2h"}}, {"fire": named[2]}, {"kick": {"id": "8"}},
+                   {"kick": {"tube": "t", "count": 9}}, {"finish": {"reservation": held[0]}},
+                   {"release": {"reservation": held[1], "delay": "1h"}}, {"touch": {"reservation": held[2]}},
+                   {"bury": {"reservation": held[3], "priority": 7}}, {"put": {"tube": "t"}}]
+        status, answer = self.ask("POST", "/v1/batch", {"jobs": entries})
+        self.assertEqual(status, 200, answer)
+        self.assertEqual([each.get("outcome", each.get("kicked")) for each in answer["results"]],
+                         ["cancelled", "rescheduled", "ready", "ready", 2, "finished", "released", "touched", "buried",
+                          "inserted"])
+        status, answer = self.ask("POST", "/v1/batch", {"jobs": [{"cancel": named[1] | {"version": "1"}}, {"fire": {}},
+                                                                 {"finish": {"reservation": held[0]}}]})
+        self.assertEqual((status, [each["status"] for each in answer["results"]]), (207, [412, 400, 409]))
+        self.assertEqual(answer["results"][0]["version"], self.ask("GET", "/v1/tubes/t/jobs/k1")[1]["version"])
 
     def test_wrong_values_are_named(self):
         self.begin()

@@ -433,7 +433,7 @@ TEST(JobRequests, AWrongBatchPutsNothing) {
         {R"({})", "400 pointer #/jobs"},
         {R"({"jobs":[]})", "400 pointer #/jobs"},
         {R"({"jobs":{"tube":"t"}})", "400 pointer #/jobs"},
-        {R"({"jobs":[{"tube":"t"}],"atomic":true})", "501 pointer #/atomic"},
+        {R"({"jobs":[{"tube":"t"}],"atomic":7})", "400 pointer #/atomic"},
         {R"({"jobs":[{"tube":"t"}],"tube":"t"})", "400 pointer #/tube"},
         {many, "400 pointer #/jobs"},
     };
