@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <iterator>
 #include <string>
@@ -155,10 +156,33 @@ task<jobs::tubes_answer> authorized_client::execute(jobs::list_tubes what) {
 }
 
 task<jobs::tubes_answer> authorized_client::list_within(jobs::list_tubes what) {
-  auto listing = client_.execute(what);
-  jobs::tubes_answer listed = co_await listing;
-  std::erase_if(listed.tubes, [this](const std::string& each) { return !allowed().has_tube(each); });
-  co_return listed;
+  const std::vector<std::string> prefixes = allowed().prefixes_within(what.prefix);  // in order
+  jobs::tubes_answer all;
+  for (const std::string& each : prefixes) {
+    if (what.after > each && !what.after.starts_with(each)) continue;  // behind all of these tubes
+    jobs::list_tubes within = what;
+    within.prefix = each;
+    if (within.count != 0) within.count -= static_cast<std::uint32_t>(all.tubes.size());
+    auto listing = client_.execute(std::move(within));
+    jobs::tubes_answer listed = co_await listing;
+    std::ranges::move(listed.tubes, std::back_inserter(all.tubes));
+    std::ranges::move(listed.counts, std::back_inserter(all.counts));
+    all.next = std::move(listed.next);
+    if (!all.next.empty()) break;
+  }
+  co_return all;
+}
+
+jobs::in_flight<jobs::list_jobs> authorized_client::execute(jobs::list_jobs what) {
+  check(what);
+  if (what.tube.empty() && !allowed().has_all_tubes()) {
+    std::vector<std::string> within;
+    for (const std::string& each : what.prefixes) {
+      std::ranges::move(allowed().prefixes_within(each), std::back_inserter(within));
+    }
+    what.prefixes = std::move(within);
+  }
+  return client_.execute(std::move(what));
 }
 
 task<jobs::due_answer> authorized_client::execute(jobs::list_due what) {

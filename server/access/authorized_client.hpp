@@ -79,7 +79,8 @@ inline constexpr bool names_a_job = jobs::facts_of<Operation>().target == jobs::
 /// Whether an operation about the whole store has an answer about the tubes that a client may see.
 template <class Operation>
 inline constexpr bool is_answered_within_rights =
-    std::is_same_v<Operation, jobs::list_tubes> || std::is_same_v<Operation, jobs::list_due>;
+    std::is_same_v<Operation, jobs::list_tubes> || std::is_same_v<Operation, jobs::list_due> ||
+    std::is_same_v<Operation, jobs::list_jobs>;
 
 /// Whether an operation changes what its client has neither put nor reserved.
 template <class Operation>
@@ -127,6 +128,8 @@ class authorized_client {
       if (const auto* const key = std::get_if<jobs::job_key>(&what.name)) expect_tube(key->tube);
     } else if constexpr (target == by_store && !detail::is_answered_within_rights<Operation>) {
       expect_all_tubes();
+    } else if constexpr (requires { what.tube; }) {
+      if (!what.tube.empty()) expect_tube(what.tube);
     }
   }
 
@@ -197,10 +200,14 @@ class authorized_client {
     return client_.execute(std::move(what));
   }
 
-  /// Lists the tubes that are in the rights. Queued when the task is awaited.
+  /// Lists the tubes that are in the rights: a page for each prefix of the rights until there are enough. A page begins
+  /// behind any name, whether or not such a tube is there. Queued when the task is awaited.
   [[nodiscard]] task<jobs::tubes_answer> execute(jobs::list_tubes what);
   /// Lists the jobs of such tubes: O(prefixes of the rights) pages, made one.
   [[nodiscard]] task<jobs::due_answer> execute(jobs::list_due what);
+  /// Lists the jobs of one of its tubes, or of all of them. A page begins behind any place, whether or not it is that
+  /// of a job. Throws access_refused here.
+  [[nodiscard]] jobs::in_flight<jobs::list_jobs> execute(jobs::list_jobs what);
 
   /// The answers of the next two functions.
   template <class Operation>

@@ -19,6 +19,7 @@
 #include "front_check.hpp"
 #include "health_requests.hpp"
 #include "job_requests.hpp"
+#include "list_requests.hpp"
 #include "look_requests.hpp"
 #include "openapi.hpp"
 #include "problem.hpp"
@@ -84,6 +85,10 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"GET", "/v1/due", show_due},
     {"GET", "/v1/events", show_events},
     {"GET", "/v1/statistics", show_statistics},
+
+    {"GET", "/v1/jobs", list_jobs},
+    {"GET", "/v1/tubes/{tube}/jobs", list_jobs},
+    {"GET", "/v1/reservations", list_reservations},
 });
 
 bool is_put(handler which) noexcept { return which == put_job || which == put_or_replace_job; }

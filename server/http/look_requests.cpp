@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -106,13 +105,6 @@ jobs::list_due page_behind(inputs& in) {
   return page;
 }
 
-/// A tube that is being counted.
-struct counted_tube {
-  counted_tube(authorized_client& by, const std::string& tube) : answer(by.execute(jobs::count_tube{tube})) {}
-
-  jobs::in_flight<jobs::count_tube> answer;
-};
-
 /// What the door has let in and refused, and the limits have held back.
 void add_connections(ordered_json& all, const api_state& state) {
   const access* const door = state.limits.door();
@@ -138,25 +130,18 @@ task<response> show_tubes(call& by) {
   by.in.expect_no_others();
   const bool has_room = co_await by.side.take_room(count * memory_of_entry);
   if (!has_room) co_return respond(no_room);
-  auto listing = by.client.execute(jobs::list_tubes{});
-  jobs::tubes_answer known = co_await listing;
-  std::erase_if(known.tubes, [&](const std::string& name) { return name <= after || !name.starts_with(prefix); });
-  std::ranges::sort(known.tubes);
-  const bool has_more = known.tubes.size() > count;
-  if (has_more) known.tubes.resize(count);
-  std::deque<counted_tube> counting;
-  for (const std::string& each : known.tubes) counting.emplace_back(by.client, each);
+  auto listing = by.client.execute(jobs::list_tubes{
+      .prefix = prefix, .after = after, .count = static_cast<std::uint32_t>(count), .with_counts = true});
+  const jobs::tubes_answer listed = co_await listing;
   ordered_json all;
   all["tubes"] = ordered_json::array();
-  for (std::size_t i = 0; i < known.tubes.size(); ++i) {
-    jobs::in_flight<jobs::count_tube>& one = counting[i].answer;
-    const jobs::count_answer counted = co_await one;
+  for (std::size_t i = 0; i < listed.tubes.size(); ++i) {
     ordered_json shown;
-    shown["tube"] = known.tubes[i];
-    add_counts(shown, counted);
+    shown["tube"] = listed.tubes[i];
+    add_counts(shown, listed.counts[i]);
     all["tubes"].push_back(std::move(shown));
   }
-  if (has_more) all["next"] = known.tubes.back();
+  if (!listed.next.empty()) all["next"] = listed.next;
   co_return respond_json(200, all);
 }
 

@@ -13,7 +13,7 @@
 
 namespace foliot::program::http {
 
-/// A page of the tubes that have jobs, by name, with their counts. The store lists all of them for each page: O(tubes).
+/// A page of the tubes that have jobs, by name, with their counts.
 [[nodiscard]] task<response> show_tubes(call& by);
 [[nodiscard]] task<response> show_tube(call& by);
 /// Why no worker has a job at present, or until when one has it.

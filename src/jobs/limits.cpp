@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <set>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -81,9 +84,30 @@ problem bad_prefix(std::string_view prefix) {
   return prefix.empty() ? std::nullopt : bad_name("prefix", prefix, longest_tube_name);
 }
 
-problem bad_page(std::uint32_t count) {
-  if (count >= 1 && count <= most_listed_due) return std::nullopt;
-  return "page must have from 1 to " + std::to_string(most_listed_due) + " jobs, got " + std::to_string(count);
+problem bad_page(std::uint32_t count, std::uint32_t most, std::string_view what = "jobs") {
+  if (count >= 1 && count <= most) return std::nullopt;
+  return "page must have from 1 to " + std::to_string(most) + " " + std::string(what) + ", got " +
+         std::to_string(count);
+}
+
+problem bad_page_of_tubes(const list_tubes& what) {
+  if (!what.after.empty()) {
+    if (problem wrong = bad_name("name behind which a page begins", what.after, longest_tube_name)) return wrong;
+  }
+  if (what.count != 0) return bad_page(what.count, most_listed, "tubes");
+  if (!what.with_counts) return std::nullopt;
+  return "list of all tubes has no counts: ask for pages";
+}
+
+problem bad_list(const list_jobs& what) {
+  for (const std::string& each : what.prefixes) {
+    if (problem wrong = bad_prefix(each)) return wrong;
+  }
+  const bool is_of_all = !what.which || *what.which == job_state::reserved;
+  if (!is_of_all && what.tube.empty()) return "list of jobs in one state, but for the reserved ones, must name a tube";
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (what.after.rank > most) return "rank of a place must be at most " + std::to_string(most);
+  return bad_page(what.count, most_listed);
 }
 
 problem bad_puts(const std::vector<put>& all, const job_limits& limits);
@@ -112,7 +136,12 @@ problem first_problem(const Operation& what, const job_limits& limits) {
       return std::string(name) + " must ask for ready, delayed or buried, got reserved";
     }
   }
-  if constexpr (requires { what.tube; }) check(bad_tube, what.tube);
+  if constexpr (std::is_same_v<Operation, list_jobs>) {
+    if (!what.tube.empty()) check(bad_tube, what.tube);
+    check(bad_list, what);
+  } else if constexpr (requires { what.tube; }) {
+    check(bad_tube, what.tube);
+  }
   if constexpr (requires { what.tubes; }) check(bad_tubes, name, what.tubes);
   if constexpr (requires { what.name; }) check(bad_job_name, what.name);
   if constexpr (requires { what.key; }) {
@@ -124,9 +153,12 @@ problem first_problem(const Operation& what, const job_limits& limits) {
   if constexpr (requires { what.ttr; }) check(bad_length, "TTR", what.ttr, milliseconds(1));
   if constexpr (requires { what.length; }) check(bad_length, "pause", what.length, milliseconds(0));
   if constexpr (requires { what.prefix; }) check(bad_prefix, what.prefix);
+  if constexpr (std::is_same_v<Operation, list_tubes>) {
+    check(bad_page_of_tubes, what);
+  }
   if constexpr (requires { what.from; }) {
     check(bad_due, due_at(what.from));
-    check(bad_page, what.count);
+    check([](std::uint32_t count) { return bad_page(count, most_listed_due); }, what.count);
   }
   if constexpr (requires { what.puts; }) check(bad_puts, what.puts, limits);
   return wrong;

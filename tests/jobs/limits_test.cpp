@@ -100,6 +100,27 @@ TEST(Limits, PagesOfWhatIsDueNext) {
   EXPECT_EQ(refusal(list_due{.from = utc_time(-1ms)}).substr(0, 8), "due time");
 }
 
+TEST(Limits, PagesOfTubesAndJobs) {
+  EXPECT_EQ(refusal(list_tubes{.prefix = "a", .after = "b", .count = 1000, .with_counts = true}), "accepted");
+  EXPECT_EQ(refusal(list_tubes{.count = 1001}), "page must have from 1 to 1000 tubes, got 1001");
+  EXPECT_EQ(refusal(list_tubes{.with_counts = true}), "list of all tubes has no counts: ask for pages");
+  EXPECT_EQ(refusal(list_tubes{.prefix = std::string(201, 'a')}), "prefix must have at most 200 bytes, got 201");
+  EXPECT_EQ(refusal(list_tubes{.after = std::string(201, 'a')}),
+            "name behind which a page begins must have at most 200 bytes, got 201");
+  EXPECT_EQ(refusal(list_jobs{}), "accepted");
+  EXPECT_EQ(refusal(list_jobs{.tube = "a", .which = job_state::buried, .after = {7, ~job_id{0}}, .count = 1000}),
+            "accepted");
+  EXPECT_EQ(refusal(list_jobs{.which = job_state::reserved}), "accepted");
+  EXPECT_EQ(refusal(list_jobs{.which = job_state::ready}),
+            "list of jobs in one state, but for the reserved ones, must name a tube");
+  EXPECT_EQ(refusal(list_jobs{.tube = std::string(201, 'a')}), "tube name must have at most 200 bytes, got 201");
+  EXPECT_EQ(refusal(list_jobs{.prefixes = {"a", std::string("b\0", 2)}}), "prefix must not contain a zero byte");
+  EXPECT_EQ(refusal(list_jobs{.after = {std::uint64_t{1} << 63U, 1}}),
+            "rank of a place must be at most 9223372036854775807");
+  EXPECT_EQ(refusal(list_jobs{.count = 0}), "page must have from 1 to 1000 jobs, got 0");
+  EXPECT_EQ(refusal(list_jobs{.count = 1001}), "page must have from 1 to 1000 jobs, got 1001");
+}
+
 TEST(Limits, AnyIdAndAnyTokenMayBeAskedFor) {
   constexpr job_id highest = std::numeric_limits<job_id>::max();
   const reservation token{0, 0, 0};

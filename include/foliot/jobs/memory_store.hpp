@@ -102,6 +102,8 @@ class FOLIOT_EXPORT memory_store final : public job_store {
   std::set<std::pair<utc_time, job_id>> due_;
   /// The reserved jobs of all tubes, by the end of their reservations.
   std::set<std::pair<instant, job_id>> expiring_;
+  /// The same by their ids.
+  std::set<job_id> reserved_;
   /// The paused tubes, by the end of their pauses.
   std::set<std::pair<instant, std::string>> pauses_;
   job_counts counts_;

@@ -225,8 +225,22 @@ struct count_all {
   friend bool operator==(const count_all&, const count_all&) = default;
 };
 
-/// Lists the tubes that have a job in any state, by name.
+/// The most tubes, or jobs, on a page of list_tubes or list_jobs.
+inline constexpr std::uint32_t most_listed = 1000;
+
+/// How many tubes without jobs, or how many jobs, a store reads at most for a page. What is not read then is on the
+/// next page: so a page may have few entries, or none, though it is not the last one.
+inline constexpr std::uint32_t most_searched = 10'000;
+
+/// Lists the tubes that have a job in any state, by name: those whose names begin with `prefix` and come behind
+/// `after`. A page has up to `count` tubes, and costs O(log n + count); in PostgreSQL a search in each state of each
+/// tube besides, and a bounded number of rows for the counts. So these may be cut short there.
 struct list_tubes {
+  std::string prefix = {};   ///< empty: all tubes
+  std::string after = {};    ///< tubes_answer::next of the page before; empty: from the first one on
+  std::uint32_t count = 0;   ///< up to most_listed; 0: all of them, at a cost of O(n)
+  bool with_counts = false;  ///< whether the answer has what count_tube says of each; only on pages
+
   friend bool operator==(const list_tubes&, const list_tubes&) = default;
 };
 
@@ -250,6 +264,41 @@ struct list_due {
   std::uint32_t count = 100;  ///< 1 to most_listed_due
 
   friend bool operator==(const list_due&, const list_due&) = default;
+};
+
+/// The place of a job in a list: see list_jobs.
+struct job_place {
+  std::uint64_t rank = 0;
+  job_id id = 0;
+
+  friend auto operator<=>(const job_place&, const job_place&) noexcept = default;
+};
+
+/// Lists jobs in pages, without their bodies, fields and histories:
+///
+///   which      order                                        of
+///   none       by id                                        a tube, all tubes, or those with one of these prefixes
+///   reserved   by id                                        the same
+///   ready      as they are claimed                          a tube
+///   delayed    as they become due                           a tube
+///   buried     as they are kicked                           a tube
+///
+/// A page begins behind the place `after`. The place of a job is its id, with the priority, the due time in
+/// milliseconds since 1970 or the number of the burial as its rank where these have the order. The next page begins at
+/// jobs_answer::next. So no job is on two pages, or on none, while it keeps its place in the list.
+///
+/// Of the lists by id a page reads up to most_searched jobs, of which those of other tubes are not on it. Else it reads
+/// the jobs that are on it, O(log n + count), and in an embedded store the reserved ones between ready ones, up to
+/// most_searched in all. While a tube moves from one database to another, its jobs may be missing,
+/// or listed twice.
+struct list_jobs {
+  std::string tube = {};                          ///< empty: all tubes
+  std::vector<std::string> prefixes = {""};       ///< of all tubes, those whose names begin with one of these
+  std::optional<job_state> which = std::nullopt;  ///< none: in any state
+  job_place after = {};
+  std::uint32_t count = 100;  ///< 1 to most_listed
+
+  friend bool operator==(const list_jobs&, const list_jobs&) = default;
 };
 
 /// Ends up to `count` jobs of a tube that no worker has: the ready ones, the best first; then the delayed ones, the
@@ -403,6 +452,10 @@ struct count_answer {
 /// The answer to list_tubes.
 struct tubes_answer {
   std::vector<std::string> tubes;
+  /// If they were asked for: what a count of each tube answers, in the order of the tubes.
+  std::vector<count_answer> counts = {};
+  /// The next page begins behind this name. Empty: this is the last page.
+  std::string next = {};
 
   friend bool operator==(const tubes_answer&, const tubes_answer&) = default;
 };
@@ -422,6 +475,27 @@ struct due_answer {
   std::vector<due_job> jobs;
 
   friend bool operator==(const due_answer&, const due_answer&) = default;
+};
+
+/// A job on a page of list_jobs.
+struct listed_job {
+  job_place place;
+  jobs::job job;  ///< without its body, its fields and its history
+  job_version version = 0;
+  /// Of a reserved job in a store that several nodes share: the name of the node that has reserved it; else empty.
+  std::string node = {};
+
+  friend bool operator==(const listed_job&, const listed_job&) = default;
+};
+
+/// The answer to list_jobs.
+struct jobs_answer {
+  std::vector<listed_job> jobs;
+  /// The next page begins behind this place. None: this is the last page.
+  std::optional<job_place> next = std::nullopt;
+  utc_time now{};  ///< the store's time at the look
+
+  friend bool operator==(const jobs_answer&, const jobs_answer&) = default;
 };
 
 /// The answer to an operation that did not get its locks in time, because another program holds the job, its key or its
@@ -444,9 +518,9 @@ struct unavailable_answer {
 };
 
 /// One answer of a store: of the kind that the operation names, or one of the last two.
-using answer =
-    std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer, peek_answer,
-                 count_answer, tubes_answer, due_answer, put_all_answer, passed_over_answer, unavailable_answer>;
+using answer = std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer,
+                            peek_answer, count_answer, tubes_answer, due_answer, jobs_answer, put_all_answer,
+                            passed_over_answer, unavailable_answer>;
 
 /// Whether an operation may change something.
 enum class operation_effect : std::uint8_t { looks, changes };
@@ -567,6 +641,7 @@ inline constexpr operation_table operations(
     row<list_tubes, tubes_answer>("list_tubes", looks, by_store, together, none, may::look),
     row<list_due, due_answer>("list_due", looks, by_store, together, none, may::look),
     row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none, may::administer),
+    row<list_jobs, jobs_answer>("list_jobs", looks, by_store, together, none, may::look),
     row<put_all, put_all_answer>("put_all", changes, by_puts, taken, for_a_new_job, may::put));
 
 }  // namespace table

@@ -8,6 +8,8 @@
 
 #include "check.hpp"
 #include "jobs/due_page.hpp"
+#include "jobs/listed_page.hpp"
+#include "jobs/tubes_page.hpp"
 #include "jobs/version.hpp"
 #include "opening.hpp"
 #include "private_files.hpp"
@@ -605,12 +607,76 @@ count_answer embedded_core::step(count_all& /*what*/) {
   return {visible_counts(all.stored, all.reserved, all.reserved_urgent)};
 }
 
-tubes_answer embedded_core::step(list_tubes& /*what*/) {
-  tubes_answer answer;
-  for (const auto& [name, it] : tubes_.all()) {
-    if (it->stored.all() != 0) answer.tubes.push_back(name);
+tubes_answer embedded_core::step(list_tubes& what) {
+  tubes_page page(what);
+  const auto& all = tubes_.all();
+  for (auto at = all.lower_bound(page.begin()); at != all.end(); ++at) {
+    const auto& [name, it] = *at;
+    if (!page.come_to(name)) break;
+    if (it->stored.all() != 0) page.add(name, [&it] { return count_answer{it->counts(), it->paused_until}; });
   }
-  return answer;
+  return std::move(page).take();
+}
+
+// Lists of jobs.
+
+jobs_answer embedded_core::step(list_jobs& what) {
+  listed_page page(what);
+  if (!what.which) {
+    list_by_id(page);
+  } else if (page.is_by_id()) {
+    const auto& all = held_.all();
+    for (auto at = all.upper_bound(page.after().id); at != all.end(); ++at) {
+      if (!page.come_to({0, at->first})) break;
+      const held_job& held = *at->second;
+      if (page.wants(held.home->name)) {
+        list(without_content(held.data), *held.home, job_state::reserved, held.expires, page);
+      }
+    }
+  } else if (tube* const home = tubes_.find(what.tube)) {
+    indexes_.visit_from(*home, *what.which, page.after(), [&](const job_place& at, bool is_held) {
+      if (at <= page.after()) return true;
+      if (!page.come_to(at)) return false;
+      if (is_held) return true;  // but read: it counts for the bound
+      record it;
+      records_.load_known(at.id, it, false);
+      list(std::move(it), *home, *what.which, instant::never(), page);
+      return true;
+    });
+  }
+  return std::move(page).take(utc_);
+}
+
+void embedded_core::list_by_id(listed_page& page) {
+  if (page.after().id >= next_id_) return;
+  const job_id from = std::max(page.after().id, first_id_ - 1) + 1;
+  const bool is_from_first = from == first_id_;
+  job_id first = next_id_;
+  for (disk::scan all(disk_, family::jobs, view(number_key(from)), ""); all.valid(); all.next()) {
+    const auto id = read_big<job_id>(all.key().data());
+    first = std::min(first, id);
+    if (!page.come_to({0, id})) break;
+    record it;
+    if (!decode(id, all.value(), it, false)) {
+      throw_damaged(disk_.folder(), "the record of job " + std::to_string(id) + " cannot be read");
+    }
+    tube& home = home_of(it);
+    if (!page.wants(home.name)) continue;
+    if (const held_job* const held = held_.find(id)) {
+      list(without_content(held->data), home, job_state::reserved, held->expires, page);
+    } else {
+      const job_state state = indexes_.waiting_state_of(it, home);
+      list(std::move(it), home, state, instant::never(), page);
+    }
+  }
+  if (is_from_first) first_id_ = first;
+}
+
+void embedded_core::list(record&& it, tube& home, job_state state, instant expires, listed_page& page) {
+  it.fields = {};
+  it.history = {};
+  const job_version version = version_of(it, state, expires);
+  page.add(shown(std::move(it), home, state, expires, false), version);
 }
 
 // Operations of workers: claims, and what the holder of a reservation may do.

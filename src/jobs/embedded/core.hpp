@@ -45,6 +45,8 @@
 
 namespace foliot::jobs::detail {
 
+class listed_page;
+
 class embedded_core {
  public:
   /// `files`: the file system, null for the system's. `widest_window`: see tube_table. Throws store_failure.
@@ -124,6 +126,7 @@ class embedded_core {
   tubes_answer step(list_tubes& what);
   due_answer step(list_due& what);
   bulk_answer step(clear_tube& what);
+  jobs_answer step(list_jobs& what);
   put_all_answer step(put_all& what);
 
   /// Whether the disk has what the operation needs, by its row in the table of operations.
@@ -142,6 +145,10 @@ class embedded_core {
   job_id find_name(const job_name& name);
   tube& home_of(const record& it);
   job shown(record&& it, tube& home, job_state state, instant expires, bool with_body);
+  /// Adds a job to a page.
+  void list(record&& it, tube& home, job_state state, instant expires, listed_page& page);
+  /// Lists the jobs of all tubes by their ids.
+  void list_by_id(listed_page& page);
   /// An answer with this job.
   peek_answer look(record&& it, tube& home, job_state state, instant expires, bool with_body);
   /// The version of a job; 0: there is no such job. Its reservation ends here if its time is over.
@@ -167,6 +174,7 @@ class embedded_core {
   quad_heap pause_timers_;  ///< by the monotonic clock
   std::uint64_t opening_ = 0;
   job_id next_id_ = 1;
+  job_id first_id_ = 1;    ///< no job has a lower id: a list that begins there reads no remains of ended jobs
   job_id id_limit_ = 1;    ///< ids below it may be given: the stored limit is not below it
   bool is_usable_ = true;  ///< false: no batch may be executed any more, nothing may be written
   std::string failure_;    ///< why it is not usable; empty if there was no memory for the text

@@ -237,6 +237,32 @@ void job_indexes::add_due(tube& home, const due_entry& begin, due_page& page) {
   }
 }
 
+void job_indexes::visit_from(tube& home, job_state state, const job_place& begin,
+                             const std::function<bool(job_place, bool)>& visit) {
+  const std::string end = end_of(home.number);
+  if (state == job_state::delayed) {
+    const due_entry from = std::max(home.due_floor(), {static_cast<std::int64_t>(begin.rank), begin.id, 0});
+    for (disk::scan entries(disk_, family::due, view(from.key(home.number)), end); entries.valid(); entries.next()) {
+      const due_entry entry = due_entry::read(entries.key(), entries.value());
+      if (!visit({static_cast<std::uint64_t>(entry.due), entry.id}, false)) return;
+    }
+  } else if (state == job_state::ready) {
+    if (begin.rank > std::numeric_limits<priority>::max()) return;
+    const ready_entry from = std::max(home.ready_floor(), {static_cast<priority>(begin.rank), begin.id});
+    for (disk::scan entries(disk_, family::ready, view(from.key(home.number)), end); entries.valid(); entries.next()) {
+      const ready_entry entry = ready_entry::read(entries.key(), entries.value());
+      if (!visit({entry.priority, entry.id}, held_.has(entry.id))) return;
+    }
+  } else {
+    const std::uint64_t from = std::max(home.buried_floor, begin.rank);
+    for (disk::scan entries(disk_, family::buried, view(buried_key(home.number, from)), end); entries.valid();
+         entries.next()) {
+      const auto sequence = read_big<std::uint64_t>(entries.key().data() + tube_size);
+      if (!visit({sequence, read_big<job_id>(entries.value().data())}, false)) return;
+    }
+  }
+}
+
 void job_indexes::refill(tube& home, index_window<due_entry>& window) {
   read_on(home, window, [](const due_entry&) { return false; });
 }

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/operations.hpp>
 #include <foliot/queue/quad_heap.hpp>
 
 #include "disk.hpp"
@@ -89,6 +91,11 @@ class job_indexes {
   /// Adds the delayed jobs of a tube from `begin` on to a page. Reads the disk only if the page goes on behind the
   /// window.
   void add_due(tube& home, const due_entry& begin, due_page& page);
+  /// Calls `visit` with the places of the jobs of an index from `begin` on, in order, until it returns false: ready,
+  /// delayed or buried ones. The disk has reserved ones among the ready ones: for these it says so. Nothing may be
+  /// gathered meanwhile.
+  void visit_from(tube& home, job_state state, const job_place& begin,
+                  const std::function<bool(job_place, bool is_held)>& visit);
 
  private:
   /// Makes up to `count` due jobs of a tube ready.

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -83,10 +83,11 @@ class reservation_table {
     return found;
   }
 
+  /// All of them, by the ids of their jobs.
   [[nodiscard]] const auto& all() const noexcept { return by_id_; }
 
  private:
-  std::unordered_map<job_id, std::unique_ptr<held_job>> by_id_;
+  std::map<job_id, std::unique_ptr<held_job>> by_id_;
   quad_heap expiries_;
 };
 

@@ -1,6 +1,10 @@
 #include "executor.hpp"
 
+#include <limits>
+
 #include "jobs/due_page.hpp"
+#include "jobs/listed_page.hpp"
+#include "jobs/tubes_page.hpp"
 
 namespace foliot::jobs {
 
@@ -85,7 +89,10 @@ void memory_store::executor::enter_indexes(record& it) {
       it.home->ready.insert({job.priority, job.id});
       ready_tubes_.insert(job.tube);
       break;
-    case job_state::reserved: store_.expiring_.insert({job.expires, job.id}); break;
+    case job_state::reserved:
+      store_.expiring_.insert({job.expires, job.id});
+      store_.reserved_.insert(job.id);
+      break;
     case job_state::buried: it.home->buried.emplace(it.burial, job.id); break;
   }
   count(it, 1);
@@ -102,6 +109,7 @@ void memory_store::executor::leave_indexes(record& it) {
     case job_state::ready: it.home->ready.erase({job.priority, job.id}); break;
     case job_state::reserved:
       store_.expiring_.erase({job.expires, job.id});
+      store_.reserved_.erase(job.id);
       job.expires = instant::never();
       break;
     case job_state::buried: it.home->buried.erase(it.burial); break;
@@ -401,12 +409,14 @@ count_answer memory_store::executor::operator()(count_tube& what) {
 
 count_answer memory_store::executor::operator()(count_all&) { return {store_.counts_}; }
 
-tubes_answer memory_store::executor::operator()(list_tubes&) {
-  tubes_answer result;
-  for (const auto& [name, it] : store_.tubes_) {
-    if (it.counts.all() != 0) result.tubes.push_back(name);
+tubes_answer memory_store::executor::operator()(list_tubes& what) {
+  detail::tubes_page page(what);
+  for (auto at = store_.tubes_.lower_bound(page.begin()); at != store_.tubes_.end(); ++at) {
+    const auto& [name, it] = *at;
+    if (!page.come_to(name)) break;
+    if (it.counts.all() != 0) page.add(name, [&it] { return count_answer{it.counts, it.paused_until}; });
   }
-  return result;
+  return std::move(page).take();
 }
 
 due_answer memory_store::executor::operator()(list_due& what) {
@@ -446,6 +456,50 @@ bulk_answer memory_store::executor::operator()(clear_tube& what) {
     apply(store_.jobs_.at(first), job_event::cancel);
   }
   return result;
+}
+
+template <class Visit>
+void memory_store::executor::visit_from(const tube& in, job_state state, const job_place& begin, Visit visit) {
+  const auto go = [&visit](const auto& index, const auto& from, auto place_of) {
+    for (auto at = index.lower_bound(from); at != index.end(); ++at) {
+      if (!visit(place_of(*at))) return;
+    }
+  };
+  if (state == job_state::delayed) {
+    const utc_time due{milliseconds(static_cast<std::int64_t>(begin.rank))};
+    go(in.delayed, std::pair(due, begin.id), [](const auto& entry) {
+      return job_place{static_cast<std::uint64_t>(entry.first.time_since_epoch().count()), entry.second};
+    });
+  } else if (state == job_state::ready) {
+    if (begin.rank > std::numeric_limits<priority>::max()) return;
+    go(in.ready, std::pair(static_cast<priority>(begin.rank), begin.id),
+       [](const auto& entry) { return job_place{entry.first, entry.second}; });
+  } else {
+    go(in.buried, begin.rank, [](const auto& entry) { return job_place{entry.first, entry.second}; });
+  }
+}
+
+jobs_answer memory_store::executor::operator()(list_jobs& what) {
+  detail::listed_page page(what);
+  const auto visit = [&](const job_place& at) {
+    if (at <= page.after()) return true;
+    if (!page.come_to(at)) return false;
+    const jobs::job& it = store_.jobs_.at(at.id).job;
+    if (page.wants(it.tube)) page.add(detail::without_content(it), version_of(it));
+    return true;
+  };
+  if (!page.is_by_id()) {
+    if (const tube* const in = find_tube(what.tube)) visit_from(*in, *what.which, page.after(), visit);
+  } else if (what.which) {
+    for (auto at = store_.reserved_.upper_bound(what.after.id); at != store_.reserved_.end(); ++at) {
+      if (!visit({0, *at})) break;
+    }
+  } else {
+    for (auto at = store_.jobs_.upper_bound(what.after.id); at != store_.jobs_.end(); ++at) {
+      if (!visit({0, at->first})) break;
+    }
+  }
+  return std::move(page).take(utc_);
 }
 
 }  // namespace foliot::jobs

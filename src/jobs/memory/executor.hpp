@@ -66,6 +66,7 @@ class memory_store::executor {
   tubes_answer operator()(list_tubes& what);
   due_answer operator()(list_due& what);
   bulk_answer operator()(clear_tube& what);
+  jobs_answer operator()(list_jobs& what);
   put_all_answer operator()(put_all& what);
 
   [[nodiscard]] std::vector<std::string> ready_tubes() const { return {ready_tubes_.begin(), ready_tubes_.end()}; }
@@ -103,6 +104,10 @@ class memory_store::executor {
   /// The job that this reservation is for, if the reservation is alive.
   [[nodiscard]] record* held(const reservation& token);
   [[nodiscard]] tube* find_tube(const std::string& name);
+  /// Calls `visit` with the places and ids of the jobs of a tube in a state, which is not reserved, from a place on and
+  /// in order, until it returns false.
+  template <class Visit>
+  void visit_from(const tube& in, job_state state, const job_place& begin, Visit visit);
   /// The tube of this name, which is made if it is not known.
   tube& known_tube(const std::string& name);
   /// Forgets the tube if it has neither a job nor a pause.

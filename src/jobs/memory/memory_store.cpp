@@ -71,6 +71,7 @@ check_result memory_store::check_job(job_id id, const record& it) const {
   if (due != delayed) return wrong("the delayed of its tube and those of the store do not agree");
   if (ready != (job.state == job_state::ready)) return wrong("the ready of its tube do not agree with its state");
   if (expiring != (job.state == job_state::reserved)) return wrong("the reserved do not agree with its state");
+  if (reserved_.contains(id) != expiring) return wrong("the reserved by id do not agree with its state");
   if (buried != (job.state == job_state::buried)) return wrong("the buried of its tube do not agree with its state");
   if (buried && it.burial >= next_burial_) return wrong("the number of its burial was not given yet");
   if (!expiring && !job.expires.is_never()) return wrong("it is not reserved, but has an expiry");
@@ -106,6 +107,7 @@ check_result memory_store::check_counts() const {
   for (const auto& [id, it] : jobs_) bytes += memory_bytes_of(it.job);
   if (bytes != bytes_) return std::unexpected("the store's bytes are not those of its jobs");
   if (counts.delayed != due_.size()) return std::unexpected("a due time leads to no delayed job");
+  if (counts.reserved != reserved_.size()) return std::unexpected("an id leads to no reserved job");
   if (counts.reserved != expiring_.size()) return std::unexpected("an expiry leads to no reserved job");
   const auto paused =
       std::ranges::count_if(tubes_, [](const auto& each) { return !each.second.paused_until.is_never(); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -77,6 +78,7 @@ class batch_plan::builder {
   void operator()(const count_all& what);
   void operator()(const list_tubes& what);
   void operator()(const list_due& what);
+  void operator()(const list_jobs& what);
   void operator()(const put_all& what);
   void end();
 
@@ -417,9 +419,27 @@ void batch_plan::builder::operator()(const count_all&) {
   alone(std::move(call(statements::count_jobs).add_null_bytes()));
 }
 
-void batch_plan::builder::operator()(const list_tubes&) {
+void batch_plan::builder::operator()(const list_tubes& what) {
   close();
-  alone(call(statements::list_tubes));
+  if (what.prefix.empty() && what.after.empty() && what.count == 0) return alone(call(statements::list_tubes));
+  constexpr auto all = std::numeric_limits<std::int64_t>::max();
+  call made(statements::page_of_tubes);
+  made.add(what.prefix).add(what.after).add(what.count != 0 ? std::int64_t{what.count} : all);
+  alone(std::move(made.add(std::int64_t{what.with_counts})));
+}
+
+void batch_plan::builder::operator()(const list_jobs& what) {
+  close();
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  call made = new_call(statements::page_of_jobs);
+  made.add(what.tube).add(sql_texts(what.prefixes.begin(), what.prefixes.end()));
+  if (what.which) {
+    made.add(static_cast<std::int64_t>(*what.which));
+  } else {
+    made.add_null_integer();
+  }
+  made.add(to_database(std::min(what.after.rank, most))).add(to_database(std::min(what.after.id, most)));
+  alone(std::move(made.add(std::int64_t{what.count})));
 }
 
 void batch_plan::builder::operator()(const list_due& what) {
@@ -497,6 +517,21 @@ job read_job(const reply& from, int row, int at, job_state state, const batch_ti
   return it;
 }
 
+/// The numbers of a count of jobs.
+constexpr std::size_t numbers_of_count = 7;
+
+count_answer read_count(std::span<const std::int64_t> numbers, const batch_time& time) {
+  count_answer result;
+  result.counts = {.urgent = from_database(numbers[0]),
+                   .ready = from_database(numbers[1]),
+                   .reserved = from_database(numbers[2]),
+                   .delayed = from_database(numbers[3]),
+                   .buried = from_database(numbers[4])};
+  if (numbers[5] != reply::null_element) result.paused_until = time.to_local(numbers[5]);
+  if (numbers[6] != 0) result.what = count_answer::kind::cut_short;
+  return result;
+}
+
 claim_answer read_claim(const reply& from, std::int64_t opening, const batch_time& time) {
   claim_answer result;
   for (int row = 0; row < from.rows(); ++row) {
@@ -508,6 +543,40 @@ claim_answer read_claim(const reply& from, std::int64_t opening, const batch_tim
     claimed_job one;
     one.job = read_job(from, row, 0, job_state::reserved, time);
     one.token = {one.job.id, from_database(opening), from_database(from.integer(row, 10))};
+    result.jobs.push_back(std::move(one));
+  }
+  return result;
+}
+
+/// A page of tubes. It is refused if the database does not search for it.
+answer read_page_of_tubes(const reply& from, const batch_time& time) {
+  if (from.is_null(0, 0)) return unavailable_answer{false, "the database has too many dead rows to list tubes in time"};
+  tubes_answer result{from.texts(0, 0)};
+  const std::vector<std::int64_t> counts = from.integers(0, 1);
+  for (std::size_t i = 0; i + numbers_of_count <= counts.size(); i += numbers_of_count) {
+    result.counts.push_back(read_count(std::span(counts).subspan(i, numbers_of_count), time));
+  }
+  if (!from.is_null(0, 2)) result.next = from.bytes(0, 2);
+  return result;
+}
+
+/// A page of jobs, in rows of their places, states, versions and nodes, and of the type foliot.shown_job. A row without
+/// a job has the place of the next page.
+answer read_page_of_jobs(const reply& from, const batch_time& time) {
+  jobs_answer result;
+  result.now = utc_of(time.now_ms);
+  for (int row = 0; row < from.rows(); ++row) {
+    if (from.is_null(row, 0)) {
+      return unavailable_answer{false, "the database has too many dead rows to list jobs in time"};
+    }
+    const job_place place{from_database(from.integer(row, 0)), from_database(from.integer(row, 1))};
+    if (from.is_null(row, 2)) {
+      result.next = place;
+      break;
+    }
+    listed_job one{place, read_job(from, row, 5, static_cast<job_state>(from.integer(row, 2)), time),
+                   from_database(from.integer(row, 3))};
+    if (!from.is_null(row, 4)) one.node = from.bytes(row, 4);
     result.jobs.push_back(std::move(one));
   }
   return result;
@@ -527,6 +596,7 @@ class answer_reader {
     is_plain_ = &to == &statements::put_plain || &to == &statements::put_plain_with_fields;
     has_versions_ = &to == &statements::put_keyed_if || &to == &statements::put_if_or_pass ||
                     &to == &statements::change_waiting_if || &to == &statements::change_waiting_if_or_pass;
+    is_page_ = &to == &statements::page_of_tubes;
     was_elsewhere_ = false;
     has_put_some_ = false;
   }
@@ -587,7 +657,9 @@ class answer_reader {
   answer operator()(const peek_first&) { return shown(); }
   answer operator()(const count_tube&) { return counted(); }
   answer operator()(const count_all&) { return counted(); }
+  answer operator()(const list_jobs&) { return read_page_of_jobs(*from_, time_); }
   answer operator()(const list_tubes&) {
+    if (is_page_) return read_page_of_tubes(*from_, time_);
     if (!from_->is_null(0, 0)) return tubes_answer{from_->texts(0, 0)};
     return unavailable_answer{false, "the database has too many tubes to list them in time"};
   }
@@ -672,17 +744,7 @@ class answer_reader {
     return peek_answer{read_job(*from_, 0, 1, static_cast<job_state>(from_->integer(0, 0)), time_),
                        utc_of(time_.now_ms), from_database(from_->integer(0, 17))};
   }
-  count_answer counted() {
-    count_answer result;
-    result.counts = {.urgent = from_database(numbers().at(0)),
-                     .ready = from_database(numbers().at(1)),
-                     .reserved = from_database(numbers().at(2)),
-                     .delayed = from_database(numbers().at(3)),
-                     .buried = from_database(numbers().at(4))};
-    if (numbers().at(5) != reply::null_element) result.paused_until = time_.to_local(numbers().at(5));
-    if (numbers().at(6) != 0) result.what = count_answer::kind::cut_short;
-    return result;
-  }
+  count_answer counted() { return read_count(std::span(numbers()).first(numbers_of_count), time_); }
 
   const std::int64_t opening_;
   const batch_time& time_;
@@ -690,6 +752,7 @@ class answer_reader {
   std::size_t index_ = 0;
   bool is_plain_ = false;      // puts without keys
   bool has_versions_ = false;  // each row has one more number
+  bool is_page_ = false;       // of tubes
   bool was_elsewhere_ = false;
   bool has_put_some_ = false;
   std::vector<std::int64_t> numbers_;

@@ -6,8 +6,9 @@ namespace foliot::jobs::detail {
 
 schema_history history_of_schema() noexcept {
   static const schema_step steps[] = {{2, schema_step_2()}};
-  // Version 3 has functions that version 2 does not have (sql/versions.sql), and the same tables.
-  return {.version = 3, .oldest_program = 1, .steps = steps};
+  // Version 3 has functions that version 2 does not have (sql/versions.sql), and version 4 those of sql/lists.sql; the
+  // tables are the same.
+  return {.version = 4, .oldest_program = 1, .steps = steps};
 }
 
 }  // namespace foliot::jobs::detail

@@ -78,6 +78,11 @@ inline constexpr sql_statement change_waiting_if_or_pass{
     "change_waiting_if_or_pass", "SELECT foliot.change_waiting_if_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
+// Pages (sql/lists.sql).
+inline constexpr sql_statement page_of_tubes{"page_of_tubes", "SELECT * FROM foliot.page_of_tubes($1, $2, $3, $4)"};
+inline constexpr sql_statement page_of_jobs{
+    "page_of_jobs",
+    "SELECT rank, id, state, version, node, (shown).* FROM foliot.page_of_jobs($1, $2, $3, $4, $5, $6, $7)"};
 inline constexpr sql_statement list_due{"list_due", "SELECT * FROM foliot.list_due($1, $2, $3, $4)"};
 // The map, which the first of several databases has.
 inline constexpr sql_statement read_databases{"read_databases", "SELECT * FROM foliot.read_databases()"};

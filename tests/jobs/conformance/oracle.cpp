@@ -463,10 +463,49 @@ answer oracle::perform(const count_all&) {
   return result;
 }
 
-answer oracle::perform(const list_tubes&) {
+answer oracle::perform(const list_tubes& what) {
   std::set<std::string> tubes;
-  for (const entry& it : jobs_) tubes.insert(it.job.tube);
-  return tubes_answer{{tubes.begin(), tubes.end()}};
+  for (const entry& it : jobs_) {
+    if (it.job.tube.starts_with(what.prefix) && it.job.tube > what.after) tubes.insert(it.job.tube);
+  }
+  tubes_answer result;
+  for (const std::string& each : tubes) {
+    if (what.count != 0 && result.tubes.size() == what.count) break;
+    result.tubes.push_back(each);
+    if (what.with_counts) result.counts.push_back(std::get<count_answer>(perform(count_tube{each})));
+  }
+  if (what.count != 0 && result.tubes.size() == what.count) result.next = result.tubes.back();
+  return result;
+}
+
+answer oracle::perform(const list_jobs& what) {
+  const bool by_id = !what.which || *what.which == job_state::reserved;
+  const job_place after{by_id ? 0 : what.after.rank, what.after.id};
+  const auto is_in = [&what](const std::string& tube) {
+    if (!what.tube.empty()) return tube == what.tube;
+    return std::ranges::any_of(what.prefixes, [&](const std::string& each) { return tube.starts_with(each); });
+  };
+  jobs_answer result;
+  for (const entry& it : jobs_) {
+    if ((what.which && *what.which != it.job.state) || !is_in(it.job.tube)) continue;
+    listed_job one{{0, it.job.id}, it.job, version_of(it.job)};
+    if (!by_id && it.job.state == job_state::ready) one.place.rank = it.job.priority;
+    if (!by_id && it.job.state == job_state::buried) one.place.rank = it.burial;
+    if (!by_id && it.job.state == job_state::delayed) {
+      one.place.rank = static_cast<std::uint64_t>(it.job.due.time_since_epoch().count());
+    }
+    one.job.body.clear();
+    one.job.fields = {};
+    one.job.history = {};
+    if (one.place > after) result.jobs.push_back(std::move(one));
+  }
+  std::ranges::sort(result.jobs, {}, &listed_job::place);
+  if (result.jobs.size() >= what.count) {
+    result.jobs.resize(what.count);
+    result.next = result.jobs.back().place;
+  }
+  result.now = utc_;
+  return result;
 }
 
 answer oracle::perform(const list_due& what) {

@@ -110,7 +110,8 @@ std::string show(const count_answer& it) {
 std::string show(const tubes_answer& it) {
   std::string text = "tubes";
   for (const std::string& each : it.tubes) text += " " + each;
-  return text;
+  for (const count_answer& each : it.counts) text += ", " + show(each);
+  return text + (it.next.empty() ? "" : ", next behind " + it.next);
 }
 
 std::string show(const due_answer& it) {
@@ -120,6 +121,13 @@ std::string show(const due_answer& it) {
             "}";
   }
   return text;
+}
+
+std::string show(const jobs_answer& it) {
+  const auto place = [](const job_place& at) { return to_string(at.rank) + "/" + to_string(at.id); };
+  std::string text = "at " + show(it.now);
+  for (const listed_job& each : it.jobs) text += " " + place(each.place) + " " + show(each.job);
+  return text + (it.next ? ", next behind " + place(*it.next) : "");
 }
 
 std::string show(const passed_over_answer&) { return "passed over"; }
@@ -134,7 +142,8 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
   };
   const bool of_job = among({"cancel", "reschedule", "fire_now", "peek"});
   const bool of_token = among({"finish", "release", "abandon", "bury", "touch"});
-  const bool of_tube = among({"put", "put_all", "claim", "kick", "pause", "peek_first", "count_tube", "clear_tube"});
+  const bool of_tube = among({"put", "put_all", "claim", "kick", "pause", "peek_first", "count_tube", "clear_tube",
+                              "list_tubes", "list_jobs"});
   out << name << "{";
   if (of_tube || (of_job && it.by_key)) out << " tube " << it.tube;
   if (name == "claim") out << " and " << it.other_tube;
@@ -155,7 +164,11 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
     out << " expects " << name_of(it.expects, expectation_names);
   }
   if (name == "peek_first") out << " " << show(it.state);
-  if (among({"claim", "kick", "list_due", "clear_tube"})) out << " count " << it.count;
+  if (name == "list_jobs") {
+    const std::string_view of_state = it.utc ? "reserved" : it.forged ? "any" : name_of(it.state, state_names);
+    out << " " << of_state << (it.with_priority ? " by prefix" : "") << " behind job " << it.back << " back";
+  }
+  if (among({"claim", "kick", "list_due", "clear_tube", "list_tubes", "list_jobs"})) out << " count " << it.count;
   return out << " }";
 }
 

@@ -200,6 +200,13 @@ due_at twin::due(const request& it) const {
   return milliseconds(std::max<std::int64_t>(it.ahead, 0));
 }
 
+list_tubes twin::tubes_behind(const request& it) {
+  return {.prefix = it.by_key ? tube_name(it.tube) : "",
+          .after = it.with_priority ? tube_name(it.other_tube) : "",
+          .count = it.count,
+          .with_counts = it.count != 0 && !it.utc};
+}
+
 twin::pair_of_operations twin::address(const request& it) const {
   const std::string tube = tube_name(it.tube);
   // A job whose put was not acknowledged has no id that a client knows.
@@ -237,23 +244,11 @@ twin::pair_of_operations twin::address(const request& it) const {
     case 15: return for_both(peek_first{tube, it.state});
     case 16: return for_both(count_tube{tube});
     case 17: return for_both(count_all{});
-    case 18: return for_both(list_tubes{});
-    case 19: {
-      // Behind the due time of a recent job, with or without those that are due at the same time.
-      const auto known =
-          std::ranges::find(oracle_.entries(), job, [](const oracle::entry& each) { return each.job.id; });
-      const bool is_known = known != oracle_.entries().end();
-      list_due both{.prefix = it.by_key ? "" : tube, .count = std::max(it.count, 1U)};
-      both.from = is_known ? known->job.due : std::max(store_.utc() + milliseconds(it.ahead), utc_time{});
-      list_due stores = both;
-      if (is_known && it.with_priority) {
-        both.after = job;
-        stores.after = store_id(job);
-      }
-      return {both, stores};
-    }
+    case 18: return for_both(tubes_behind(it));
+    case 19: return due_behind(it, job);
+    case 20: return for_both(clear_tube{tube, it.count});
     case detail::operation_rows::place_of<put_all>(): return address_all(it);
-    default: return for_both(clear_tube{tube, it.count});
+    default: return list_behind(it, job);
   }
 }
 
@@ -276,6 +271,21 @@ twin::pair_of_operations twin::address_put(const request& it) const {
   return {both, stores};
 }
 
+twin::pair_of_operations twin::due_behind(const request& it, job_id recent) const {
+  // Behind the due time of a recent job, with or without those that are due at the same time.
+  const auto& all = oracle_.entries();
+  const auto known = std::ranges::find(all, recent, [](const oracle::entry& each) { return each.job.id; });
+  const bool is_known = known != all.end();
+  list_due both{.prefix = it.by_key ? "" : tube_name(it.tube), .count = std::max(it.count, 1U)};
+  both.from = is_known ? known->job.due : std::max(store_.utc() + milliseconds(it.ahead), utc_time{});
+  list_due stores = both;
+  if (is_known && it.with_priority) {
+    both.after = recent;
+    stores.after = store_id(recent);
+  }
+  return {both, stores};
+}
+
 twin::pair_of_operations twin::address_all(const request& it) const {
   pair_of_operations all{put_all{}, put_all{}};
   const unsigned count = 1 + it.back % 4;
@@ -292,6 +302,26 @@ twin::pair_of_operations twin::address_all(const request& it) const {
     std::get<put_all>(all.stores).puts.push_back(std::get<put>(both.stores));
   }
   return all;
+}
+
+twin::pair_of_operations twin::list_behind(const request& it, job_id recent) const {
+  list_jobs both{.tube = tube_name(it.tube), .count = std::max(it.count, 1U)};
+  if (it.utc || !it.forged) both.which = it.utc ? job_state::reserved : it.state;
+  const bool by_id = !both.which || *both.which == job_state::reserved;
+  if (by_id && it.with_priority) both.prefixes = {std::exchange(both.tube, "")};
+  list_jobs stores = both;
+  const auto& all = oracle_.entries();
+  const auto known = std::ranges::find(all, recent, [](const oracle::entry& each) { return each.job.id; });
+  // A store has other numbers of burials.
+  if (known == all.end() || both.which == job_state::buried) return {both, stores};
+  if (both.which == job_state::ready) both.after.rank = known->job.priority;
+  if (both.which == job_state::delayed) {
+    both.after.rank = static_cast<std::uint64_t>(std::max<std::int64_t>(known->job.due.time_since_epoch().count(), 0));
+  }
+  stores.after.rank = both.after.rank;
+  both.after.id = recent;
+  stores.after.id = store_id(recent);
+  return {both, stores};
 }
 
 job_fields twin::fields_of(unsigned kind) const {
@@ -450,6 +480,23 @@ twin::difference twin::compare_one(const due_answer& expected, const due_answer&
   return std::nullopt;
 }
 
+twin::difference twin::compare_one(const jobs_answer& expected, const jobs_answer& got) {
+  if (expected.jobs.size() != got.jobs.size()) return unequal("answer", expected, got);
+  if (expected.now != got.now) return unequal("time", expected.now, got.now);
+  for (std::size_t i = 0; i < got.jobs.size(); ++i) {
+    const listed_job& mine = expected.jobs[i];
+    const listed_job& its = got.jobs[i];
+    if (difference found = compare_job(mine.job, its.job)) return found;
+    if (!same_version(mine.job.id, mine.version, its.version)) return unequal("version", mine.version, its.version);
+    const bool has_own_rank = mine.job.state == job_state::buried && mine.place.rank != 0;
+    const bool is_in_place = its.place.id == its.job.id && (has_own_rank || its.place.rank == mine.place.rank);
+    if (!is_in_place) return unequal("places", expected, got);
+  }
+  if (expected.next.has_value() != got.next.has_value()) return unequal("next", expected, got);
+  if (got.next && *got.next != got.jobs.back().place) return unequal("next", expected, got);
+  return std::nullopt;
+}
+
 twin::difference twin::compare_job(const job& expected, const job& got) {
   if (!same_job(expected.id, got.id)) return unequal("job", expected, got);
   job translated = got;
@@ -471,12 +518,14 @@ twin::difference twin::audit() {
       return unequal("counters", oracle_.find(oracles)->job.counters, seen.job->counters);
     }
   }
-  std::vector<operation> for_oracle{list_tubes{}, count_all{}, list_due{.count = 1000}};
+  std::vector<operation> for_oracle{list_tubes{}, list_tubes{.count = 1000, .with_counts = true}, count_all{},
+                                    list_due{.count = 1000}, list_jobs{.count = 1000}};
   for (unsigned number = 0; number < 3; ++number) {
     const std::string tube = tube_name(number);
     for_oracle.emplace_back(count_tube{tube});
     for (const job_state state : {job_state::ready, job_state::delayed, job_state::buried}) {
       for_oracle.emplace_back(peek_first{tube, state});
+      for_oracle.emplace_back(list_jobs{.tube = tube, .which = state, .count = 1000});
     }
     for (unsigned key = 1; key < 5; ++key) for_oracle.emplace_back(peek{job_key{tube, key_name(key)}});
   }

@@ -51,6 +51,12 @@ class twin {
   [[nodiscard]] pair_of_operations address_put(const request& it) const;
   /// Some puts, none of them with the key of another.
   [[nodiscard]] pair_of_operations address_all(const request& it) const;
+  /// A page of what is due next.
+  [[nodiscard]] pair_of_operations due_behind(const request& it, job_id recent) const;
+  /// A list of tubes, or a page of them.
+  [[nodiscard]] static list_tubes tubes_behind(const request& it);
+  /// A list of jobs, behind a recent one in most cases.
+  [[nodiscard]] pair_of_operations list_behind(const request& it, job_id recent) const;
   /// The versions that the operation expects: the oracle's and the store's.
   struct pair_of_versions {
     job_version oracles = 0;
@@ -77,6 +83,7 @@ class twin {
   difference compare_one(const change_answer& expected, const change_answer& got);
   difference compare_one(const peek_answer& expected, const peek_answer& got);
   difference compare_one(const due_answer& expected, const due_answer& got);
+  difference compare_one(const jobs_answer& expected, const jobs_answer& got);
   template <class Answer>
   difference compare_one(const Answer& expected, const Answer& got);
   difference compare_job(const job& expected, const job& got);

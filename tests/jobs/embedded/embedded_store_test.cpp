@@ -2,6 +2,8 @@
 // refusals of a folder.
 #include <foliot/jobs/embedded_store.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rocksdb/perf_context.h>
+#include <rocksdb/perf_level.h>
 
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
@@ -191,6 +195,107 @@ TEST_F(embedded, many_empty_tubes_are_forgotten) {
   put("tube1", "");
   reopen();
   EXPECT_EQ(run(jobs::list_tubes{}).tubes.size(), 31u);
+}
+
+/// How many keys RocksDB compares meanwhile, in this thread: a measure of what is searched and read.
+template <class Look>
+std::uint64_t comparisons_of(Look look) {
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
+  rocksdb::get_perf_context()->Reset();
+  look();
+  const std::uint64_t made = rocksdb::get_perf_context()->user_key_comparison_count;
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
+  return made;
+}
+
+TEST_F(embedded, a_page_of_very_much_reads_what_a_page_of_little_does) {
+  using enum jobs::job_state;
+  const auto fill = [this](int begin, int end) {
+    std::vector<jobs::operation> puts;
+    for (int i = begin; i < end; ++i) {
+      const std::string tube = "tube" + std::to_string(i / 5);
+      puts.push_back(jobs::put{.tube = tube, .body = "", .due = i % 5 == 4 ? 0ms : jobs::milliseconds(1h)});
+      puts.push_back(jobs::put{.tube = "all", .body = "", .due = i % 2 == 0 ? 0ms : jobs::milliseconds(1h)});
+    }
+    store->execute(puts);
+  };
+  std::vector<jobs::operation> looks{jobs::list_tubes{.count = 100, .with_counts = true},
+                                     jobs::list_tubes{.prefix = "tube5", .after = "tube51", .count = 100},
+                                     jobs::list_jobs{},
+                                     jobs::list_jobs{.after = {0, 700}},
+                                     jobs::list_jobs{.which = reserved},
+                                     jobs::list_jobs{.tube = "all", .which = ready},
+                                     jobs::list_jobs{.tube = "all", .which = delayed},
+                                     jobs::list_jobs{.tube = "tube5", .which = delayed}};
+  const auto measure = [&] {
+    std::vector<std::uint64_t> all;
+    for (const jobs::operation& each : looks) {
+      std::vector<jobs::operation> batch{each};
+      all.push_back(comparisons_of([&] { store->execute(batch); }));
+    }
+    return all;
+  };
+  fill(0, 1000);
+  claim("all", 50);
+  measure();
+  const std::vector<std::uint64_t> little = measure();
+  fill(1000, 20'000);
+  const std::vector<std::uint64_t> much = measure();
+  EXPECT_EQ(much[0], 0u) << "tubes and their counts are in memory";
+  EXPECT_EQ(much[1], 0u);
+  EXPECT_EQ(much[4], 0u) << "and so are reservations";
+  for (std::size_t i = 0; i < much.size(); ++i) EXPECT_LT(much[i], 2 * little[i] + 3000) << i;
+}
+
+TEST_F(embedded, a_list_by_ids_does_not_read_what_ended_jobs_have_left) {
+  std::vector<jobs::operation> puts;
+  std::vector<jobs::operation> cancels;
+  for (jobs::job_id id = 1; id <= 5000; ++id) {
+    puts.push_back(jobs::put{.tube = "a", .body = ""});
+    if (id < 5000) cancels.push_back(jobs::cancel{id});
+  }
+  store->execute(puts);
+  store->execute(cancels);
+  const auto list = [this] { EXPECT_EQ(run(jobs::list_jobs{}).jobs.at(0).job.id, 5000u); };
+  const std::uint64_t first = comparisons_of(list);
+  const std::uint64_t second = comparisons_of(list);
+  EXPECT_GT(first, 4000u);
+  EXPECT_LT(second, 200u);
+  run(jobs::cancel{jobs::job_id{5000}});
+  EXPECT_TRUE(run(jobs::list_jobs{}).jobs.empty());
+  const jobs::job_id next = put("a", "");
+  EXPECT_EQ(run(jobs::list_jobs{}).jobs.at(0).job.id, next);
+}
+
+/// They are in the index of the ready jobs, in front of those that nobody has.
+TEST_F(embedded, a_list_of_ready_jobs_reads_so_many_reserved_ones) {
+  std::vector<jobs::operation> puts;
+  for (std::uint32_t i = 0; i < jobs::most_searched + 10; ++i) puts.push_back(jobs::put{.tube = "a", .body = ""});
+  store->execute(puts);
+  EXPECT_EQ(run(jobs::claim{{"a"}, jobs::most_searched + 5}).jobs.size(), jobs::most_searched + 5);
+  const jobs::list_jobs ready{.tube = "a", .which = jobs::job_state::ready, .count = 1};
+  const jobs::jobs_answer first = run(ready);
+  EXPECT_TRUE(first.jobs.empty());
+  ASSERT_TRUE(first.next);
+  EXPECT_EQ(first.next->id, jobs::most_searched);
+  jobs::list_jobs behind = ready;
+  behind.after = *first.next;
+  EXPECT_EQ(run(behind).jobs.at(0).job.id, jobs::most_searched + 6);
+}
+
+TEST_F(embedded, tubes_without_jobs_are_passed_over_in_pieces) {
+  std::vector<jobs::operation> pauses;
+  for (std::uint32_t i = 0; i < jobs::most_searched + 10; ++i) {
+    pauses.push_back(jobs::pause{"tube" + std::to_string(100'000 + i), 1h});
+  }
+  store->execute(pauses);
+  put("z", "");
+  const jobs::tubes_answer first = run(jobs::list_tubes{.count = 10});
+  EXPECT_TRUE(first.tubes.empty());
+  EXPECT_EQ(first.next, "tube" + std::to_string(100'000 + jobs::most_searched - 1));
+  const jobs::tubes_answer second = run(jobs::list_tubes{.after = first.next, .count = 10});
+  EXPECT_EQ(second.tubes, std::vector<std::string>{"z"});
+  EXPECT_EQ(second.next, "");
 }
 
 std::string refusal(const std::string& folder) {

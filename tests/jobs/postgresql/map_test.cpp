@@ -1,6 +1,7 @@
 // Tubes spread over several databases, and moved from one to another while nodes use them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -113,6 +114,50 @@ TEST_F(PostgresqlMap, WhatIsDueNextIsListedOverAllDatabases) {
   }
   EXPECT_EQ(listed, expected);
   EXPECT_EQ(execute_one(*node, list_due{.prefix = "two"}).jobs.size(), 2U);
+}
+
+TEST_F(PostgresqlMap, TubesAndJobsAreListedOverAllDatabases) {
+  const auto node = open("a");
+  database_map map(first_);
+  map.add(second_);
+  for (const char* const tube : {"b", "d"}) map.move(tube, 1);
+  std::vector<job_id> in_first;
+  std::vector<job_id> in_second;
+  for (const char* const tube : {"a", "b", "c", "d", "a", "b"}) {
+    const job_id id = put_one(*node, tube, "x");
+    (id % 64 == 0 ? in_first : in_second).push_back(id);
+  }
+  ASSERT_EQ(in_second.size(), 3U);
+  std::vector<std::string> tubes;
+  std::vector<std::uint64_t> counts;
+  for (list_tubes next{.count = 1, .with_counts = true};;) {
+    const tubes_answer page = execute_one(*node, next);
+    for (std::size_t i = 0; i < page.tubes.size(); ++i) {
+      tubes.push_back(page.tubes[i]);
+      counts.push_back(page.counts.at(i).counts.ready);
+    }
+    if (page.next.empty()) break;
+    next.after = page.next;
+  }
+  EXPECT_EQ(tubes, (std::vector<std::string>{"a", "b", "c", "d"}));
+  EXPECT_EQ(counts, (std::vector<std::uint64_t>{2, 2, 1, 1}));
+  std::vector<job_id> expected = in_first;
+  expected.insert(expected.end(), in_second.begin(), in_second.end());
+  std::ranges::sort(expected);
+  std::vector<job_id> listed;
+  for (list_jobs next{.count = 2};;) {
+    const jobs_answer page = execute_one(*node, next);
+    for (const listed_job& each : page.jobs) listed.push_back(each.job.id);
+    if (!page.next) break;
+    next.after = *page.next;
+  }
+  EXPECT_EQ(listed, expected);
+  const auto claimed = claim_one(*node, {"d"});
+  const jobs_answer reserved = execute_one(*node, list_jobs{.which = job_state::reserved});
+  ASSERT_EQ(reserved.jobs.size(), 1U);
+  EXPECT_EQ(reserved.jobs[0].job.id, claimed->job.id);
+  EXPECT_EQ(reserved.jobs[0].node, "a");
+  EXPECT_EQ(execute_one(*node, list_jobs{.tube = "b", .which = job_state::ready}).jobs.size(), 2U);
 }
 
 TEST_F(PostgresqlMap, AJobMovesAsItIs) {

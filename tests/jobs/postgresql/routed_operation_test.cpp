@@ -334,6 +334,53 @@ TEST_F(RoutedOperation, TheListOfTubesHasEachOnce) {
   EXPECT_EQ(std::get<tubes_answer>(it.result()).tubes, (std::vector<std::string>{"a", "moving", "one"}));
 }
 
+TEST_F(RoutedOperation, APageOfTubesGoesNoFurtherThanEachDatabaseHasSearched) {
+  const auto counted = [](std::uint64_t ready) { return count_answer{{.ready = ready}}; };
+  routed_operation it = of(list_tubes{.count = 4, .with_counts = true});
+  EXPECT_EQ(next_of(it), (databases{0, 1, 2}));
+  it.take(0, tubes_answer{{"a", "moving", "z"}, {counted(1), counted(2), counted(9)}}, false);
+  it.take(1, tubes_answer{{"moving", "one"}, {counted(3), counted(4)}, "p"}, true);  // it has not looked behind p
+  it.take(2, tubes_answer{}, false);
+  it.go_on();
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_EQ(std::get<tubes_answer>(it.result()),
+            (tubes_answer{{"a", "moving", "one"}, {counted(1), counted(5), counted(4)}, "p"}));
+}
+
+TEST_F(RoutedOperation, PagesOfJobsAreMergedInOrderAndCutToThePage) {
+  const auto listed = [](std::uint64_t rank, job_id id) {
+    listed_job made{{rank, id}, {}};
+    made.job.id = id;
+    return made;
+  };
+  const auto ids_of = [](const jobs_answer& page) {
+    std::vector<job_id> all;
+    for (const listed_job& each : page.jobs) all.push_back(each.job.id);
+    return all;
+  };
+  routed_operation it = of(list_jobs{.count = 3});
+  it.take(0, jobs_answer{{listed(0, 64), listed(0, 128), listed(0, 192)}, job_place{0, 192}}, false);
+  it.take(2, jobs_answer{{listed(0, 66)}}, false);
+  it.take(1, jobs_answer{{listed(0, 65)}, job_place{0, 100}}, false);  // it has not looked behind 100
+  it.go_on();
+  const jobs_answer merged = std::get<jobs_answer>(it.result());
+  EXPECT_EQ(ids_of(merged), (std::vector<job_id>{64, 65, 66}));
+  EXPECT_EQ(merged.next, (job_place{0, 66})) << "the page is full";
+  routed_operation wide = of(list_jobs{.count = 100});
+  wide.take(0, jobs_answer{{listed(0, 64), listed(0, 128)}}, false);
+  wide.take(2, jobs_answer{}, false);
+  wide.take(1, jobs_answer{{listed(0, 65)}, job_place{0, 100}}, false);
+  wide.go_on();
+  const jobs_answer cut = std::get<jobs_answer>(wide.result());
+  EXPECT_EQ(ids_of(cut), (std::vector<job_id>{64, 65}));
+  EXPECT_EQ(cut.next, (job_place{0, 100}));
+}
+
+TEST_F(RoutedOperation, JobsOfATubeAreListedWhereTheTubeIs) {
+  EXPECT_EQ(next_of(of(list_jobs{.tube = "one"})), databases{1});
+  EXPECT_EQ(next_of(of(list_jobs{.which = job_state::reserved})), (databases{0, 1, 2}));
+}
+
 TEST_F(RoutedOperation, WhatIsDueNextIsMergedInOrderAndCutToThePage) {
   const auto due_in = [](std::int64_t ms, job_id id) {
     return due_job{id, "t", job_state::delayed, utc_time(milliseconds(ms))};

@@ -122,9 +122,11 @@ template <>
 constexpr std::array asked_for<jobs::list_tubes>{"list-tubes\r\n"};
 template <>
 constexpr std::array asked_for<jobs::list_due>{"x-due 10 @0 0 -\r\n", "x-due 10 @0 0 {tube}\r\n"};
-/// No command of the protocol has it.
+/// No command of the protocol has these.
 template <>
 constexpr std::array<const char*, 0> asked_for<jobs::clear_tube>{};
+template <>
+constexpr std::array<const char*, 0> asked_for<jobs::list_jobs>{};
 template <>
 constexpr std::array<const char*, 0> asked_for<jobs::put_all>{};
 

@@ -302,6 +302,9 @@ std::vector<example> examples_of_all() {
       {"GET", "/v1/due", scope::look},
       {"GET", "/v1/events", scope::look},
       {"GET", "/v1/statistics", scope::look},
+      {"GET", "/v1/jobs", scope::look},
+      {"GET", "/v1/tubes/mail/jobs?state=delayed", scope::look},
+      {"GET", "/v1/reservations", scope::look},
   };
 }
 
@@ -475,6 +478,49 @@ TEST_F(RequestAccess, AnEntryOfABatchSeesNothingOfOtherTubes) {
     EXPECT_EQ(counts.value()["ready"], 3) << "one of each batch that is not atomic";
     const received finished = co_await client.ask("POST", "/v1/reservations/" + token + "/finish", shows(token_));
     EXPECT_EQ(finished.status, 200) << "nobody else has ended it";
+    co_await client.leave();
+  });
+}
+
+/// Lists have what is in the rights, and a cursor means the same whether or not there is something at its place.
+TEST_F(RequestAccess, ListsHaveNothingThatIsOutOfTheRights) {
+  const std::string narrow = access_token::make();
+  write(entry_of(token_) + entry_of(narrow, scope_set::all(), {"mail.", "news"}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    for (const char* const tube : {"bill", "mail", "mail.in", "mail.out", "news", "other"}) {
+      const received put = co_await client.ask("POST", fmt::format("/v1/jobs?tube={}", tube), shows(token_));
+      EXPECT_EQ(put.status, 201);
+    }
+    const auto ask = [&](std::string target) { return client.ask("GET", std::move(target), shows(narrow)); };
+    const auto names_in = [](const nlohmann::json& all) {
+      words found;
+      for (const auto& each : all) found.push_back(each["tube"].get<std::string>());
+      return found;
+    };
+    const received tubes = co_await ask("/v1/tubes?count=2");
+    EXPECT_EQ(names_in(tubes.value()["tubes"]), (words{"mail.in", "mail.out"}));
+    EXPECT_EQ(tubes.value()["next"], "mail.out");
+    const received rest = co_await ask("/v1/tubes?count=2&cursor=mail.out");
+    EXPECT_EQ(names_in(rest.value()["tubes"]), words{"news"});
+    const received behind_hidden = co_await ask("/v1/tubes?cursor=mail");
+    const received behind_nothing = co_await ask("/v1/tubes?cursor=maik");
+    EXPECT_EQ(behind_hidden.body, behind_nothing.body);
+    EXPECT_EQ(names_in(behind_hidden.value()["tubes"]), (words{"mail.in", "mail.out", "news"}));
+    const received all = co_await ask("/v1/jobs");
+    EXPECT_EQ(names_in(all.value()["jobs"]), (words{"mail.in", "mail.out", "news"}));
+    const received behind_hidden_job = co_await ask("/v1/jobs?cursor=0-2");  // the job of `mail`
+    EXPECT_EQ(behind_hidden_job.body, all.body);
+    const received outside = co_await ask("/v1/jobs?prefix=b");
+    EXPECT_EQ(outside.value()["jobs"].size(), 0u) << outside.body;
+    const received hidden = co_await ask("/v1/tubes/bill/jobs");
+    EXPECT_EQ(hidden.wrong(), "403 no_tube");
+    const received missing = co_await ask("/v1/tubes/nothing/jobs");
+    EXPECT_EQ(missing.wrong(), "403 no_tube");
+    const received reserved = co_await client.ask("POST", "/v1/reserve?tube=bill", shows(token_));
+    EXPECT_EQ(reserved.value()["jobs"].size(), 1u);
+    const received nobody = co_await ask("/v1/reservations");
+    EXPECT_EQ(nobody.value()["jobs"].size(), 0u) << nobody.body;
     co_await client.leave();
   });
 }

@@ -351,7 +351,12 @@ TEST(LookRequests, ComeInPages) {
     EXPECT_EQ(first.value()["next"], "b");
     const received second = co_await client.ask("GET", "/v1/tubes?count=2&cursor=b");
     EXPECT_EQ(second.value()["tubes"][1]["tube"], "x");
-    EXPECT_FALSE(second.value().contains("next"));
+    EXPECT_EQ(second.value()["next"], "x") << "a full page";
+    const received last = co_await client.ask("GET", "/v1/tubes?count=2&cursor=x");
+    EXPECT_EQ(last.value()["tubes"].size(), 0u);
+    EXPECT_FALSE(last.value().contains("next"));
+    const received of_prefix = co_await client.ask("GET", "/v1/tubes?prefix=b");
+    EXPECT_EQ(of_prefix.value()["tubes"].size(), 1u);
 
     const received due = co_await client.ask("GET", "/v1/due?count=3");
     EXPECT_EQ(due.value()["jobs"].size(), 3u);
@@ -370,6 +375,64 @@ TEST(LookRequests, ComeInPages) {
     EXPECT_EQ(all.value()["server"]["clients"], 1);
     const received head = co_await client.ask("POST", "/v1/tubes");
     EXPECT_EQ(head.status, 405);
+    co_await client.leave();
+  });
+}
+
+TEST(ListRequests, ShowTheJobsOfATubeByState) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    co_await put(client, "/v1/jobs?delay=2h&tube=a%2Fb", "late");            // 1
+    co_await put(client, "/v1/jobs?delay=1h&tube=a%2Fb", "soon");            // 2
+    co_await put(client, "/v1/jobs?priority=9&tube=a%2Fb", "last");          // 3
+    co_await put(client, "/v1/jobs?priority=2&ttr=1m&tube=a%2Fb", "first");  // 4
+    co_await put(client, "/v1/jobs?tube=c", "other");                        // 5
+    const auto ids_in = [&](std::string target) -> task<std::string> {
+      const received page = co_await client.ask("GET", std::move(target));
+      EXPECT_EQ(page.status, 200) << page.body;
+      std::string all;
+      for (const auto& each : page.value()["jobs"]) all += each["id"].get<std::string>() + " ";
+      co_return all + page.value().value("next", "");
+    };
+    const auto expect = [&](std::string target, std::string_view ids) -> task<> {
+      const std::string listed = co_await ids_in(target);
+      EXPECT_EQ(listed, ids) << target;
+    };
+    co_await expect("/v1/tubes/a%2Fb/jobs?state=delayed", "2 1 ");
+    co_await expect("/v1/jobs?tube=a/b&state=ready", "4 3 ");
+    co_await expect("/v1/jobs?tube=a/b&state=ready&count=1", "4 2-4");
+    co_await expect("/v1/jobs?tube=a/b&state=ready&count=1&cursor=2-4", "3 9-3");
+    co_await expect("/v1/jobs?tube=a/b&state=ready&count=1&cursor=9-3", "");
+    co_await expect("/v1/jobs", "1 2 3 4 5 ");
+    co_await expect("/v1/jobs?prefix=c", "5 ");
+    co_await expect("/v1/jobs?count=2&cursor=0-3", "4 5 0-5");
+    co_await expect("/v1/tubes/a%2Fb/jobs", "1 2 3 4 ");
+    const received reserved = co_await client.ask("POST", "/v1/reserve?tube=a/b");
+    const auto token = reserved.value()["jobs"][0]["reservation"].get<std::string>();
+    const received held = co_await client.ask("GET", "/v1/reservations");
+    EXPECT_EQ(held.value()["jobs"].size(), 1u);
+    EXPECT_EQ(held.value()["jobs"][0]["id"], "4");
+    EXPECT_EQ(held.value()["jobs"][0]["reserves"], 1);
+    EXPECT_TRUE(held.value()["jobs"][0].contains("reserved_until"));
+    EXPECT_FALSE(held.body.contains(token)) << "who only looks cannot end the job";
+    EXPECT_FALSE(held.value()["jobs"][0].contains("text")) << "lists have no bodies";
+    co_await expect("/v1/reservations?tube=c", "");
+    co_await expect("/v1/reservations?prefix=a", "4 ");
+    co_await expect("/v1/jobs?state=reserved&cursor=0-4", "");
+    co_await expect("/v1/tubes/none/jobs", "");
+    for (const auto& [target, wrong] : std::vector<std::pair<std::string, std::string>>{
+             {"/v1/jobs?state=ready", "400 parameter tube"},
+             {"/v1/jobs?state=waiting&tube=c", "400 parameter state"},
+             {"/v1/jobs?tube=c&prefix=c", "400 parameter prefix"},
+             {"/v1/jobs?cursor=x", "400 parameter cursor"},
+             {"/v1/jobs?cursor=7", "400 parameter cursor"},
+             {"/v1/jobs?cursor=9223372036854775808-1", "400 parameter cursor"},
+             {"/v1/jobs?count=0", "400 parameter count"},
+             {"/v1/jobs?tube=", "400 parameter tube"},
+             {"/v1/reservations?state=ready", "400 parameter state"}}) {
+      const received refused = co_await client.ask("GET", target);
+      EXPECT_EQ(refused.wrong(), wrong) << target;
+    }
     co_await client.leave();
   });
 }

@@ -95,6 +95,9 @@ route route_of(const operation& it, const tube_map& map, std::size_t first) {
         } else if constexpr (target == by_tubes) {
           return route_of(what, map, first);
         } else if constexpr (target == by_store) {
+          if constexpr (requires { what.tube; }) {
+            if (!what.tube.empty()) return route_of(what.tube, map);
+          }
           return {all_of(map), 0};
         } else if constexpr (requires { what.name; }) {
           return route_of(what.name, map);
@@ -162,6 +165,20 @@ bool is_refusal(const answer& got) {
   return std::holds_alternative<passed_over_answer>(got) || std::holds_alternative<unavailable_answer>(got);
 }
 
+/// Both counts together.
+count_answer joined(count_answer all, const count_answer& more) {
+  all.counts.urgent += more.counts.urgent;
+  all.counts.ready += more.counts.ready;
+  all.counts.reserved += more.counts.reserved;
+  all.counts.delayed += more.counts.delayed;
+  all.counts.buried += more.counts.buried;
+  if (all.paused_until.is_never() || (!more.paused_until.is_never() && more.paused_until > all.paused_until)) {
+    all.paused_until = more.paused_until;
+  }
+  if (more.what != count_answer::kind::done) all.what = more.what;
+  return all;
+}
+
 /// Adds an answer of the same kind.
 class adder {
  public:
@@ -183,20 +200,38 @@ class adder {
   }
   void operator()(count_answer& more) {
     auto& all = std::get<count_answer>(all_);
-    all.counts.urgent += more.counts.urgent;
-    all.counts.ready += more.counts.ready;
-    all.counts.reserved += more.counts.reserved;
-    all.counts.delayed += more.counts.delayed;
-    all.counts.buried += more.counts.buried;
-    if (all.paused_until.is_never() || (!more.paused_until.is_never() && more.paused_until > all.paused_until)) {
-      all.paused_until = more.paused_until;
-    }
-    if (more.what != count_answer::kind::done) all.what = more.what;
+    all = joined(all, more);
   }
   void operator()(tubes_answer& more) {
-    auto& all = std::get<tubes_answer>(all_).tubes;
-    std::vector<std::string> both;
-    std::ranges::set_union(all, more.tubes, std::back_inserter(both));
+    const auto& what = std::get<list_tubes>(operation_);
+    auto& all = std::get<tubes_answer>(all_);
+    tubes_answer both;
+    both.next = all.next.empty() || (!more.next.empty() && more.next < all.next) ? more.next : all.next;
+    // Both have all tubes up to there. A tube that moves is in both.
+    std::ranges::set_union(all.tubes, more.tubes, std::back_inserter(both.tubes));
+    if (!both.next.empty()) std::erase_if(both.tubes, [&](const std::string& each) { return each > both.next; });
+    if (what.count != 0 && both.tubes.size() >= what.count) {
+      both.tubes.resize(what.count);
+      both.next = both.tubes.back();
+    }
+    if (what.with_counts) {
+      for (const std::string& each : both.tubes)
+        both.counts.push_back(joined(count_in(all, each), count_in(more, each)));
+    }
+    all = std::move(both);
+  }
+  void operator()(jobs_answer& more) {
+    auto& all = std::get<jobs_answer>(all_);
+    jobs_answer both;
+    both.now = std::max(all.now, more.now);
+    both.next = !all.next || (more.next && *more.next < *all.next) ? more.next : all.next;
+    std::ranges::set_union(all.jobs, more.jobs, std::back_inserter(both.jobs), {}, &listed_job::place,
+                           &listed_job::place);
+    if (both.next) std::erase_if(both.jobs, [&](const listed_job& each) { return each.place > *both.next; });
+    if (const std::uint32_t count = std::get<list_jobs>(operation_).count; both.jobs.size() >= count) {
+      both.jobs.resize(count);
+      both.next = both.jobs.back().place;
+    }
     all = std::move(both);
   }
   void operator()(due_answer& more) {
@@ -213,6 +248,13 @@ class adder {
   void operator()(auto& more) { all_ = std::move(more); }
 
  private:
+  /// What a page says of a tube; nothing is counted if the tube is not on it.
+  static count_answer count_in(const tubes_answer& page, const std::string& tube) {
+    const auto found = std::ranges::lower_bound(page.tubes, tube);
+    if (found == page.tubes.end() || *found != tube) return {};
+    return page.counts.at(static_cast<std::size_t>(found - page.tubes.begin()));
+  }
+
   answer& all_;
   const operation& operation_;
 };

@@ -1,0 +1,100 @@
+#include "list_requests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <foliot/jobs/operations.hpp>
+
+#include "inputs.hpp"
+#include "job_requests.hpp"
+#include "problem.hpp"
+#include "server/access/authorized_client.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+constexpr std::uint64_t usual_count = 100;
+
+/// A place in a list, as the cursors of pages have it: the rank and the id. Any place is one, whether or not a job has
+/// it.
+jobs::job_place place_of(inputs& in) {
+  jobs::job_place place;
+  const std::optional<std::string> cursor = in.text("cursor");
+  if (!cursor) return place;
+  const char* const begin = cursor->data();
+  const char* const end = begin + cursor->size();
+  const char* const dash = std::find(begin, end, '-');
+  const auto rank = std::from_chars(begin, dash, place.rank);
+  const auto id = std::from_chars(std::min(dash + 1, end), end, place.id);
+  const bool is_right = rank.ec == std::errc() && rank.ptr == dash && id.ec == std::errc() && id.ptr == end &&
+                        place.rank <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!is_right) in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
+  return place;
+}
+
+std::string cursor_of(const jobs::job_place& place) { return fmt::format("{}-{}", place.rank, place.id); }
+
+jobs::list_jobs page_of(inputs& in) {
+  jobs::list_jobs page;
+  std::optional<std::string> tube = in.text("tube");
+  std::optional<std::string> prefix = in.text("prefix");
+  if (tube && prefix) in.refuse("prefix", "`tube` and `prefix` exclude each other");
+  if (tube && tube->empty()) in.refuse("tube", "`tube` must not be empty: leave it out for all tubes");
+  if (tube) page.tube = std::move(*tube);
+  if (prefix) page.prefixes = {std::move(*prefix)};
+  page.after = place_of(in);
+  page.count = static_cast<std::uint32_t>(in.number("count", 1, jobs::most_listed).value_or(usual_count));
+  return page;
+}
+
+task<response> list_page(call& by, jobs::list_jobs page) {
+  by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(page.count * memory_of_shown(0));
+  if (!has_room) {
+    co_return respond(problem{503, "the server has no memory for the answer at present: try again"});
+  }
+  auto listing = by.client.execute(std::move(page));
+  const jobs::jobs_answer listed = co_await listing;
+  ordered_json all;
+  all["jobs"] = ordered_json::array();
+  for (const jobs::listed_job& each : listed.jobs) {
+    ordered_json one = shown(each.job, listed.now, false, each.version);
+    if (!each.node.empty()) one["node"] = each.node;
+    all["jobs"].push_back(std::move(one));
+  }
+  if (listed.next) all["next"] = cursor_of(*listed.next);
+  co_return respond_json(200, all);
+}
+
+}  // namespace
+
+task<response> list_jobs(call& by) {
+  using enum jobs::job_state;
+  jobs::list_jobs page = page_of(by.in);
+  constexpr std::array states{delayed, ready, reserved, buried};
+  if (const auto asked = by.in.choice("state", {"delayed", "ready", "reserved", "buried"})) page.which = states[*asked];
+  const bool needs_tube = page.which && *page.which != reserved;
+  if (needs_tube && page.tube.empty()) {
+    by.in.refuse("tube", "`tube` is missing: jobs of this state are listed for one tube; /v1/due has what is due next");
+  }
+  return list_page(by, std::move(page));
+}
+
+task<response> list_reservations(call& by) {
+  jobs::list_jobs page = page_of(by.in);
+  page.which = jobs::job_state::reserved;
+  return list_page(by, std::move(page));
+}
+
+}  // namespace foliot::program::http
