@@ -84,6 +84,11 @@ class Pages(ServeCase):
     def test_http(self):
         self.run_page("http.md", 10)
 
+    def test_coming_from_elsewhere(self):
+        for page in ("redis", "celery", "sqs"):
+            with self.subTest(page=page):
+                self.run_page(f"../migrating/{page}.md", 1)
+
     def test_the_begin_of_the_server(self):
         self.run_page("README.md", 3)
 
