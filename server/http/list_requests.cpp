@@ -86,7 +86,8 @@ task<response> list_jobs(call& by) {
   if (const auto asked = by.in.choice("state", {"delayed", "ready", "reserved", "buried"})) page.which = states[*asked];
   const bool needs_tube = page.which && *page.which != reserved;
   if (needs_tube && page.tube.empty()) {
-    by.in.refuse("tube", "`tube` is missing: jobs of this state are listed for one tube; /v1/due has what is due next");
+    by.in.refuse("state",
+                 "jobs of this state are listed for one `tube`, which is missing; /v1/due has what is due next");
   }
   return list_page(by, std::move(page));
 }

@@ -390,9 +390,10 @@ TEST(ListRequests, ShowTheJobsOfATubeByState) {
     const auto ids_in = [&](std::string target) -> task<std::string> {
       const received page = co_await client.ask("GET", std::move(target));
       EXPECT_EQ(page.status, 200) << page.body;
+      const nlohmann::json listed = page.value();
       std::string all;
-      for (const auto& each : page.value()["jobs"]) all += each["id"].get<std::string>() + " ";
-      co_return all + page.value().value("next", "");
+      for (const auto& each : listed["jobs"]) all += each["id"].get<std::string>() + " ";
+      co_return all + listed.value("next", "");
     };
     const auto expect = [&](std::string target, std::string_view ids) -> task<> {
       const std::string listed = co_await ids_in(target);
@@ -421,7 +422,7 @@ TEST(ListRequests, ShowTheJobsOfATubeByState) {
     co_await expect("/v1/jobs?state=reserved&cursor=0-4", "");
     co_await expect("/v1/tubes/none/jobs", "");
     for (const auto& [target, wrong] : std::vector<std::pair<std::string, std::string>>{
-             {"/v1/jobs?state=ready", "400 parameter tube"},
+             {"/v1/jobs?state=ready", "400 parameter state"},
              {"/v1/jobs?state=waiting&tube=c", "400 parameter state"},
              {"/v1/jobs?tube=c&prefix=c", "400 parameter prefix"},
              {"/v1/jobs?cursor=x", "400 parameter cursor"},

@@ -95,12 +95,6 @@ BEGIN
   PERFORM foliot.end_count(until);
 END $$;
 
--- Whether the name of the tube begins with one of these.
-CREATE OR REPLACE FUNCTION foliot.is_tube_within(of_tube integer, prefixes bytea[]) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT coalesce((SELECT true FROM foliot.tube t, unnest(prefixes) p (prefix)
-                   WHERE t.id = of_tube AND substring(t.name FROM 1 FOR length(p.prefix)) = p.prefix LIMIT 1), false)
-$$;
-
 -- The first `most` jobs in a state, or, if it is null, in any, behind (after_rank, after_id), as operations.hpp describes
 -- list_jobs. `next_rank` and `next_id` are null if there are no more. In the snapshot of the statement that calls this.
 CREATE OR REPLACE FUNCTION foliot.find_jobs_by_id(of_tube integer, prefixes bytea[], in_state bigint, after_id bigint,
@@ -115,13 +109,15 @@ BEGIN
     WITH first AS MATERIALIZED (SELECT j.id, j.tube FROM foliot.job j WHERE j.id > after_id ORDER BY j.id LIMIT walk)
     SELECT count(*) AS rows, max(f.id) AS last, coalesce(array_agg(f.id ORDER BY f.id) FILTER (
              WHERE CASE WHEN is_of_all THEN true WHEN of_tube IS NOT NULL THEN f.tube = of_tube
-                        ELSE foliot.is_tube_within(f.tube, prefixes) END), '{}') AS ids
+                        ELSE (SELECT bool_or(substring(t.name FROM 1 FOR length(p.prefix)) = p.prefix)
+                              FROM foliot.tube t, unnest(prefixes) p (prefix) WHERE t.id = f.tube) END), '{}') AS ids
     INTO walked FROM first f;
   ELSE
     WITH first AS MATERIALIZED (SELECT r.id, r.tube FROM foliot.reserved r WHERE r.id > after_id ORDER BY r.id LIMIT walk)
     SELECT count(*) AS rows, max(f.id) AS last, coalesce(array_agg(f.id ORDER BY f.id) FILTER (
              WHERE CASE WHEN is_of_all THEN true WHEN of_tube IS NOT NULL THEN f.tube = of_tube
-                        ELSE foliot.is_tube_within(f.tube, prefixes) END), '{}') AS ids
+                        ELSE (SELECT bool_or(substring(t.name FROM 1 FOR length(p.prefix)) = p.prefix)
+                              FROM foliot.tube t, unnest(prefixes) p (prefix) WHERE t.id = f.tube) END), '{}') AS ids
     INTO walked FROM first f;
   END IF;
   ids := walked.ids[:most];
