@@ -18,6 +18,7 @@
 #include <foliot/jobs/operations.hpp>
 
 #include "failures.hpp"
+#include "job_headers.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
 #include "request_access.hpp"
@@ -127,8 +128,15 @@ std::string_view word_of(const jobs::release&) { return "released"; }
 std::string_view word_of(const jobs::touch&) { return "touched"; }
 std::string_view word_of(const jobs::bury&) { return "buried"; }
 
+/// What the entries have of their request: its fields are about no job, but for the context of its trace.
+request head_of_entries(const request& head) {
+  request made;
+  for (const auto& [name, value] : trace_context_of(head)) made.fields.push_back({name, value});
+  return made;
+}
+
 /// Reads an entry: an object with the name of an operation, or the values of a put by themselves.
-void read_entry(const api_state& state, const json& given, entry& into) {
+void read_entry(const api_state& state, const json& given, request& none, entry& into) {
   if (!given.is_object()) throw wrong_input(problem{400, "an entry must be an object of JSON", where::body, ""});
   const named_reader* reader = &readers[0];
   const json* values = &given;
@@ -141,7 +149,6 @@ void read_entry(const api_state& state, const json& given, entry& into) {
       if (!values->is_object()) throw wrong_input(problem{400, "it must be an object of JSON", where::body, ""});
     }
   }
-  request none;  // the fields of the request are about no job
   const std::vector<parameter> no_query;
   inputs in({}, no_query, *values, none);
   into.what = reader->read(state, in, none);
@@ -344,13 +351,14 @@ class runner {
 /// Reads the entries, and checks the rights to each of them. Throws access_refused if they have ended, or if no entry
 /// is of their scopes.
 void read_entries(call& by, const json& given, std::deque<entry>& into) {
+  request head = head_of_entries(by.what);
   std::exception_ptr out_of_scope;
   bool is_any_in_scope = false;
   for (std::size_t i = 0; i < given.size(); ++i) {
     entry& it = into.emplace_back();
     it.pointer = fmt::format("/jobs/{}", i);
     try {
-      read_entry(by.state, given[i], it);
+      read_entry(by.state, given[i], head, it);
       std::visit(
           [&]<class Operation>(const Operation& what) {
             if constexpr (!std::is_same_v<Operation, std::monostate>) by.client.check(what);
@@ -390,6 +398,7 @@ task<response> execute_each(call& by, const json& given) {
 
 /// The puts of a batch of which none may be wrong. Throws wrong_input for the first one that is.
 jobs::put_all read_all(call& by, const json& given) {
+  request head = head_of_entries(by.what);
   jobs::put_all all;
   std::set<std::pair<std::string_view, std::string_view>> keys;
   all.puts.reserve(given.size());  // the keys refer to them
@@ -397,7 +406,7 @@ jobs::put_all read_all(call& by, const json& given) {
     entry it;
     it.pointer = fmt::format("/jobs/{}", i);
     try {
-      read_entry(by.state, given[i], it);
+      read_entry(by.state, given[i], head, it);
       if (!std::holds_alternative<jobs::put>(it.what)) {
         throw wrong_input(problem{400, "a batch that takes all or none has only puts", where::body, ""});
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,29 @@ bool is_lower_case(std::string_view name) noexcept {
   return std::ranges::none_of(name, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 bool is_value(std::string_view text) noexcept { return is_field_value(text) && is_utf8(text); }
+
+constexpr std::string_view trace_parent = "traceparent";
+constexpr std::string_view trace_state = "tracestate";
+constexpr std::size_t longest_trace_state = 512;
+
+bool is_hexadecimal(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+bool is_zero(std::string_view text) noexcept { return text.find_first_not_of('0') == std::string_view::npos; }
+
+/// 00-, the id of the trace, the id of the caller, and flags; later versions may have more behind that.
+bool is_trace_parent(std::string_view text) noexcept {
+  constexpr std::size_t size = 55;
+  if (text.size() < size || text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
+  const std::string_view version = text.substr(0, 2);
+  const std::string_view trace = text.substr(3, 32);
+  const std::string_view caller = text.substr(36, 16);
+  for (const std::string_view each : {version, trace, caller, text.substr(53, 2)}) {
+    if (!is_hexadecimal(each)) return false;
+  }
+  const bool may_have_more = version != "00" && text.size() > size && text[size] == '-';
+  return version != "ff" && !is_zero(trace) && !is_zero(caller) && (text.size() == size || may_have_more);
+}
 
 }  // namespace
 
@@ -35,6 +59,23 @@ std::expected<void, std::string> set_headers(jobs::job_fields& of, std::string_v
       (lines.empty() || of.set(headers_tag, lines)) && (content_type.empty() || of.set(content_type_tag, content_type));
   if (has_room) return {};
   return std::unexpected(fmt::format("the headers of a job have at most {} bytes", jobs::most_field_bytes));
+}
+
+job_headers trace_context_of(const request& head) {
+  const auto parent = head.find(trace_parent);
+  if (!parent || !is_trace_parent(*parent) || !is_value(*parent)) return {};
+  if (std::ranges::count(head.fields, trace_parent, &field::name) > 1) return {};
+  std::string state;
+  for (const field& each : head.fields) {
+    if (each.name != trace_state || each.value.empty()) continue;
+    if (!state.empty()) state += ',';
+    state += each.value;
+  }
+  job_headers all{{std::string(trace_parent), std::string(*parent)}};
+  if (!state.empty() && state.size() <= longest_trace_state && is_value(state)) {
+    all.emplace(trace_state, std::move(state));
+  }
+  return all;
 }
 
 job_headers headers_of(const jobs::job_fields& of) {

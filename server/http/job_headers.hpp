@@ -14,6 +14,8 @@
 
 #include <foliot/jobs/fields.hpp>
 
+#include "message.hpp"
+
 namespace foliot::program::http {
 
 inline constexpr jobs::field_tag headers_tag = 2;
@@ -25,6 +27,9 @@ using job_headers = std::map<std::string, std::string>;
 /// state.
 [[nodiscard]] std::expected<void, std::string> set_headers(jobs::job_fields& of, std::string_view content_type,
                                                            const job_headers& headers);
+/// The context of a trace (W3C Trace Context) that a request has: `traceparent`, and `tracestate` where it has that
+/// too. None if `traceparent` is not as it must be; a `tracestate` of more than 512 bytes is left out.
+[[nodiscard]] job_headers trace_context_of(const request& head);
 /// The headers of a job. A line that is none is left out.
 [[nodiscard]] job_headers headers_of(const jobs::job_fields& of);
 /// The content type of a job; empty if it has none.

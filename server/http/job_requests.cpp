@@ -43,6 +43,24 @@ std::optional<std::string> key_of(inputs& in) {
   return key;
 }
 
+/// Sets the content type and the headers of a job; and with them the trace context of its request, if they have none
+/// and there is room for it.
+std::expected<void, std::string> set_all_headers(jobs::job_fields& of, std::string_view type,
+                                                 const job_headers& headers, const request& from) {
+  const job_headers trace = trace_context_of(from);
+  const auto has = [&headers](const auto& each) { return headers.contains(each.first); };
+  if (!trace.empty() && std::ranges::none_of(trace, has)) {
+    job_headers both = headers;
+    both.insert(trace.begin(), trace.end());
+    jobs::job_fields with_trace = of;
+    if (set_headers(with_trace, type, both)) {
+      of = std::move(with_trace);
+      return {};
+    }
+  }
+  return set_headers(of, type, headers);
+}
+
 /// What the request itself says of a body that is not JSON.
 void read_raw_body(request& from, jobs::put& into) {
   into.body = std::move(from.body);
@@ -55,7 +73,7 @@ void read_raw_body(request& from, jobs::put& into) {
   }
   std::string_view type = from.find("content-type").value_or("");
   if (is_type(type, form_type)) type = "";
-  const auto set = set_headers(into.fields, type, headers);
+  const auto set = set_all_headers(into.fields, type, headers, from);
   if (!set) throw wrong_input(problem{400, set.error(), where::header, std::string(field_of_header)});
 }
 
@@ -82,7 +100,7 @@ std::string_view read_members_of_body(inputs& in, std::string& into) {
   return "application/octet-stream";
 }
 
-void read_json_body(inputs& in, jobs::put& into) {
+void read_json_body(inputs& in, const request& from, jobs::put& into) {
   const std::string_view type = read_members_of_body(in, into.body);
   const std::optional<std::string> asked = in.text("content_type");
   job_headers headers;
@@ -96,7 +114,7 @@ void read_json_body(inputs& in, jobs::put& into) {
       headers.emplace(each.key(), each.value().get<std::string>());
     }
   }
-  const auto set = set_headers(into.fields, asked ? std::string_view(*asked) : type, headers);
+  const auto set = set_all_headers(into.fields, asked ? std::string_view(*asked) : type, headers, from);
   if (!set) throw wrong_input(problem{400, set.error(), where::body, "/headers"});
 }
 
@@ -265,7 +283,7 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
     in.accept_fields(field_of_header);
     read_raw_body(from, what);
   } else {
-    read_json_body(in, what);
+    read_json_body(in, from, what);
   }
   in.expect_no_others();
   if (what.body.size() > state.max_job_size) {

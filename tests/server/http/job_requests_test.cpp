@@ -449,6 +449,59 @@ TEST(JobRequests, AWrongBatchPutsNothing) {
   });
 }
 
+TEST(JobRequests, TheContextOfATraceTravelsWithTheJob) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const std::string fields = "TraceParent: " + parent + "\r\nTraceState: a=1\r\nTraceState: b=2\r\n";
+    const std::string as_json = "Content-Type: application/json\r\n";
+    const nlohmann::json both{{"traceparent", parent}, {"tracestate", "a=1,b=2"}};
+    const auto headers_of = [&](int id) -> task<nlohmann::json> {
+      const received seen = co_await client.ask("GET", fmt::format("/v1/jobs/{}", id));
+      co_return seen.value().value("headers", nlohmann::json());
+    };
+    const auto put = [&](std::string of_request, std::string body) -> task<nlohmann::json> {
+      const received done = co_await client.ask("POST", "/v1/jobs?tube=t", extras(of_request, std::move(body)));
+      EXPECT_EQ(done.status, 201) << done.body;
+      const nlohmann::json headers = co_await headers_of(std::stoi(done.value().value("id", "0")));
+      co_return headers;
+    };
+    const nlohmann::json raw = co_await put(fields, "bytes");
+    EXPECT_EQ(raw, both);
+    const nlohmann::json in_json = co_await put(fields + as_json, R"({"text":"x","headers":{"other":"1"}})");
+    EXPECT_EQ(in_json["traceparent"], parent);
+    EXPECT_EQ(in_json["other"], "1");
+    const nlohmann::json own = co_await put(fields + as_json, R"({"headers":{"traceparent":"mine"}})");
+    EXPECT_EQ(own, (nlohmann::json{{"traceparent", "mine"}}));
+    for (const std::string wrong : {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-",
+                                    "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+                                    "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+                                    "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                                    "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", "x", ""}) {
+      const nlohmann::json none = co_await put("TraceParent: " + wrong + "\r\nTraceState: a=1\r\n", "bytes");
+      EXPECT_EQ(none, nlohmann::json()) << wrong;
+    }
+    const nlohmann::json twice = co_await put(fields + "TraceParent: " + parent + "\r\n", "bytes");
+    EXPECT_EQ(twice, nlohmann::json());
+    const nlohmann::json long_state =
+        co_await put("TraceParent: " + parent + "\r\nTraceState: a=" + std::string(511, '1') + "\r\n", "bytes");
+    EXPECT_EQ(long_state, (nlohmann::json{{"traceparent", parent}}));
+    const nlohmann::json full =
+        co_await put(fields + as_json, R"({"headers":{"long":")" + std::string(8100, 'x') + R"("}})");
+    EXPECT_EQ(full.size(), 1u) << "there is no room for the context";
+
+    const received batch = co_await client.ask(
+        "POST", "/v1/batch", extras(fields + as_json, R"({"jobs":[{"tube":"t"},{"put":{"tube":"t"}}]})"));
+    EXPECT_EQ(batch.status, 200) << batch.body;
+    const nlohmann::json results = batch.value()["results"];
+    for (const auto& each : results) {
+      const nlohmann::json of_entry = co_await headers_of(std::stoi(each.value("id", "0")));
+      EXPECT_EQ(of_entry, both);
+    }
+    co_await client.leave();
+  });
+}
+
 TEST(JobRequests, AFormsTypeIsNotKept) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
