@@ -51,20 +51,21 @@ void add_counts(ordered_json& to, const jobs::count_answer& counted) {
 }
 
 /// Adds why a job that is ready is still there.
-void explain_ready(ordered_json& to, const jobs::count_answer& of_tube, const jobs::tube_clients& here) {
+void explain_ready(ordered_json& to, const jobs::job& what, const jobs::count_answer& of_tube,
+                   const jobs::tube_clients& here) {
+  // No job that is not urgent comes before one that is.
+  const std::uint64_t counted = what.priority < jobs::urgent_below ? of_tube.counts.urgent : of_tube.counts.ready;
   if (of_tube.paused_until != instant::never()) {
     to["waits"] = "paused";
     to["until"] = time_text_of(of_tube.paused_until);
   } else if (here.watchers == 0) {
     to["waits"] = "nobody_watches";
-  } else if (of_tube.counts.ready > 1) {
+  } else if (counted > 1) {
     to["waits"] = "others_first";
   } else {
     to["waits"] = "next";
   }
-  if (of_tube.what == jobs::count_answer::kind::done && of_tube.counts.ready > 0) {
-    to["ahead_at_most"] = of_tube.counts.ready - 1;
-  }
+  if (of_tube.what == jobs::count_answer::kind::done && counted > 0) to["ahead_at_most"] = counted - 1;
 }
 
 /// Adds why no worker has the job, or until when one has it.
@@ -76,7 +77,7 @@ void explain(ordered_json& to, const jobs::peek_answer& seen, const jobs::count_
       to["waits"] = "due_later";
       to["until"] = time_text(what.due);
       break;
-    case jobs::job_state::ready: explain_ready(to, of_tube, here); break;
+    case jobs::job_state::ready: explain_ready(to, what, of_tube, here); break;
     case jobs::job_state::reserved:
       to["waits"] = "reserved";
       if (what.expires != instant::never()) to["until"] = time_text_of(what.expires);

@@ -312,6 +312,12 @@ TEST(LookRequests, SayWhyAJobWaits) {
     static_cast<void>(co_await client.ask("POST", at(first[0], "bury")));
     const std::string buried = co_await why("/v1/jobs/1/why");
     EXPECT_EQ(buried, "buried");
+    co_await put(client, "/v1/jobs?tube=other&priority=1024", "third");
+    co_await put(client, "/v1/jobs?tube=other&priority=1023", "fourth");
+    const std::string not_urgent = co_await why("/v1/jobs/3/why");
+    EXPECT_EQ(not_urgent, "nobody_watches 1");
+    const std::string urgent = co_await why("/v1/jobs/4/why");
+    EXPECT_EQ(urgent, "nobody_watches 0") << "it comes before all that are not urgent";
     const received gone = co_await client.ask("GET", "/v1/jobs/7/why");
     EXPECT_EQ(gone.wrong(), "404 gone");
     co_await worker.leave();
