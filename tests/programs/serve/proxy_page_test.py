@@ -89,7 +89,7 @@ class Proxies(AccessCase):
 
     def test_haproxy(self):
         self.begin("--host", NAME)
-        self.check_all(self.run_proxy(["haproxy", "-db", "-f"], settings("haproxy")))
+        self.check_all(self.run_proxy(["haproxy", "-db", "-f"], settings("text")))
 
 
 if __name__ == "__main__":
