@@ -173,7 +173,11 @@ task<> session::serve_commands() {
     auto [used, what] = commands_.parse(unread());
     begin_ += used;
     if (what) {
-      if (const duration wait = time_to_turn(*what); wait > duration::zero()) {
+      if (const duration wait = time_to_turn(*what); wait > rate_limits::longest_turn) {
+        co_await answer_pending();
+        out_ += reply::out_of_memory;
+        break;
+      } else if (wait > duration::zero()) {
         co_await wait_for_turn(wait);
         if (quits_ || peer_.is_closed() || memory_.is_closed()) break;
       }

@@ -30,7 +30,7 @@
 //
 // A command that comes sooner than the limits of rate allow waits for its turn, and those behind it with it: the
 // session reads nothing meanwhile. Clients of beanstalk have no word for `later`, and understand a server that takes
-// its time.
+// its time. Where its turn would be more than 30 s away, it gets OUT_OF_MEMORY, and the connection ends.
 //
 // What the rights of the client do not allow is answered with FORBIDDEN; a job in a tube that they do not include is
 // NOT_FOUND. When they end, the owner of the session closes the connection.

@@ -35,7 +35,7 @@ duration rate_limits::take_one(std::string_view key, instant now, bool ahead) {
   const duration wait = mine.full_at - now - tolerance_;
   const bool has_to_wait = wait > duration::zero();
   if (has_to_wait) held_back_.fetch_add(1, seam::relaxed);
-  if (!has_to_wait || ahead) mine.full_at += interval_;
+  if (!has_to_wait || (ahead && wait <= longest_turn)) mine.full_at += interval_;
   return has_to_wait ? wait : duration::zero();
 }
 

@@ -6,7 +6,9 @@
 //   if (wait > duration::zero()) …                        // refuse, and say when: then the next one is there
 //
 // A request over HTTP is refused, and takes nothing from the bucket then. A client of beanstalk cannot be told to come
-// later, so its next command waits: take_ahead() takes a request that is not there yet, in the order of the calls.
+// later, so its next command waits: take_ahead() takes a request that is not there yet, in the order of the calls. It
+// does not look further ahead than `longest_turn`: clients that give up and come again would take turn behind turn, and
+// nobody would be served.
 //
 // Memory: a key whose bucket is full again is forgotten, since nothing is lost by that. At most `most_keys` are
 // remembered; then the one that has come longest ago is forgotten, and begins anew with a full bucket. So a client with
@@ -44,6 +46,7 @@ struct request_rate {
 class rate_limits {
  public:
   static constexpr std::size_t most_keys = 100'000;
+  static constexpr duration longest_turn = duration::nanoseconds(30'000'000'000);
 
   /// Precondition: no value exceeds request_rate::most.
   explicit rate_limits(request_rate most) noexcept;
@@ -55,7 +58,8 @@ class rate_limits {
   /// Takes a request of the key. Zero: it may be executed. Else nothing was taken, and a request is there after so
   /// long. Throws std::bad_alloc.
   [[nodiscard]] duration take(std::string_view key, instant now);
-  /// Takes a request that may not be there yet. Returns how long it has to wait. Throws std::bad_alloc.
+  /// Takes a request that may not be there yet. Returns how long it has to wait; if that is longer than
+  /// `longest_turn`, nothing was taken. Throws std::bad_alloc.
   [[nodiscard]] duration take_ahead(std::string_view key, instant now);
 
   /// How many requests were refused or had to wait, since the start.
@@ -90,7 +94,8 @@ struct request_rates {
   request_rates(request_rate for_address, request_rate for_token) : of_address(for_address), of_token(for_token) {}
 
   [[nodiscard]] bool have_limit() const noexcept { return of_address.has_limit() || of_token.has_limit(); }
-  /// Takes a request by both keys that may not be there yet. Returns how long it has to wait.
+  /// Takes a request by both keys that may not be there yet. Returns how long it has to wait; if that is longer than
+  /// rate_limits::longest_turn, there is no turn for it.
   [[nodiscard]] duration take_ahead(std::string_view address, std::string_view token, instant now);
 
   rate_limits of_address;

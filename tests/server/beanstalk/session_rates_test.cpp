@@ -108,7 +108,7 @@ TEST(SessionRates, ATokenHasItsOwnRate) {
   });
 }
 
-/// Neither the end of a connection nor that of the server waits for the turn of a command.
+/// The end of a connection does not wait for the turn of a command.
 TEST(SessionRates, AConnectionThatIsClosedWaitsNoMore) {
   request_rates rates({.each_second = 1, .burst = 1}, {});
   with_shop([&](shop& in) -> task<> {

@@ -65,6 +65,14 @@ TEST(RateLimits, WhatIsTakenAheadWaitsInItsOrder) {
   EXPECT_EQ(both.take_ahead("", "", begin), duration::zero()) << "no key, no limit";
 }
 
+/// Clients that give up, and come again, do not push the turns of all others away.
+TEST(RateLimits, NoTurnIsFurtherAheadThanTheLongest) {
+  rate_limits of({.each_second = 1, .burst = 1});
+  for (int i = 0; i <= 30; ++i) EXPECT_EQ(of.take_ahead("a", begin), duration(i * 1s));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(of.take_ahead("a", begin), duration(31s)) << "nothing was taken";
+  EXPECT_EQ(of.take_ahead("a", begin + duration(1s)), rate_limits::longest_turn);
+}
+
 TEST(RateLimits, WithoutALimitNothingIsRemembered) {
   rate_limits none({});
   EXPECT_FALSE(none.has_limit());
