@@ -12,9 +12,11 @@
 
 #include <fmt/format.h>
 #include <foliot/runtime/after.hpp>
+#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/sleep.hpp>
 
+#include "load_limits.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "times.hpp"
@@ -88,21 +90,21 @@ class event_stream final : public streamed_body {
   }
 
  private:
-  /// Returns with a text that is not empty.
+  /// Returns with a text that is not empty. Events that this client does not see wake it, and are no text.
   task<> wait_for_news(std::string& text) {
+    const instant end_of_silence = runtime::now() + longest_silence;
     for (;;) {
-      append_news(text);
+      const jobs::event_place place = append_news(text).place;
       if (!text.empty()) co_return;
-      auto what = co_await runtime::select(reader_->more(), runtime::after(longest_silence));
-      if (what.index() == 1) {
-        const jobs::event_place place = append_news(text).place;
-        if (!text.empty()) co_return;
+      const duration left = end_of_silence - runtime::now();
+      if (left <= duration::zero()) {
         text = ":\n";
         append_id(text, place);
         text += '\n';
         co_return;
       }
-      co_await runtime::sleep(gathering);
+      auto what = co_await runtime::select(reader_->more(), runtime::after(left));
+      if (what.index() == 0) co_await runtime::sleep(gathering);
     }
   }
   jobs::event_reader::taken append_news(std::string& text) {
@@ -123,12 +125,6 @@ std::optional<jobs::event_place> place_in(const request& what) {
     throw wrong_input(problem{400, "Last-Event-ID is given twice", where::header, std::string(name)});
   }
   return event_place_in(*shown).value_or(jobs::event_place());
-}
-
-response respond_to_too_many(const char* detail, int status) {
-  response made = respond(problem{status, detail});
-  if (status == 429) made.fields.push_back({"Retry-After", "1"});
-  return made;
 }
 
 }  // namespace
@@ -173,10 +169,10 @@ task<response> show_events(call& by) {
   by.client.check_events(which);
   const std::string& token = by.client.allowed().id();
   const keyed_places::place among_all = by.state.streams.enter("");
-  if (!among_all) co_return respond_to_too_many("the server has as many streams as it may have: try again later", 503);
+  if (!among_all) co_return respond(problem{503, "the server has as many streams as it may have: try again later"});
   const keyed_places::place of_token = token.empty() ? keyed_places::place() : by.state.streams_of_token.enter(token);
   if (!token.empty() && !of_token) {
-    co_return respond_to_too_many("this access token has as many streams as it may have", 429);
+    co_return respond_too_many("this access token has as many streams as it may have", "streams_of_token");
   }
   event_stream body(by.client.read_events(std::move(which), after));
   response head{200, "text/event-stream"};

@@ -308,10 +308,8 @@ task<response> session::stream(const response& head, streamed_body& body) {
   response sent;
   sent.is_sent = true;
   append_head(out_, head, form_, seconds_now());
-  if (form_.is_head) {
-    static_cast<void>(co_await flush());
-    co_return sent;
-  }
+  const bool has_head = co_await flush();
+  if (!has_head || form_.is_head) co_return sent;
   chunk_writer out(peer_, !form_.is_http_1_0, times_.response);
   bool has_failed = false;
   try {

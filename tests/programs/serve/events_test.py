@@ -2,12 +2,11 @@
 import json
 import signal
 import threading
-import time
 
+from kit.access_case import AccessCase
 from kit.beanstalk_client import PATIENCE
 from kit.http_case import HttpCase, LocalConnection
 from kit.program_case import main
-from http_access_test import AccessCase
 
 
 class Stream:
@@ -88,6 +87,7 @@ class Events(HttpCase):
     def test_the_end_of_the_server_ends_it_at_once(self):
         self.begin()
         stream = self.stream("/v1/events")
+        self.assertTrue(any(line.startswith(b"id: ") for line in iter(stream.response.readline, b"")))
         self.server.process.send_signal(signal.SIGTERM)
         self.assertIsNone(stream.next(), "with the last chunk")
         self.assertEqual(self.server.process.wait(PATIENCE), 0)
@@ -109,11 +109,9 @@ class EventsAccess(AccessCase):
         reading.start()
         self.addCleanup(reading.join)
         self.addCleanup(self.server.kill)
-        begin = time.monotonic()
         self.expect_done("token", "revoke", self.tokens, leaving.split("_")[1])
         reading.join(PATIENCE)
         self.assertEqual(ended, [None])
-        self.assertLess(time.monotonic() - begin, PATIENCE)
         for tube in ("secret", "mail.b", "mail"):
             self.ask("POST", f"/v1/jobs?tube={tube}&delay=1h", self.admin, b"x")
         self.assertEqual([streams[1].next()[1]["tube"] for _ in range(2)], ["mail.b", "mail"])

@@ -146,6 +146,28 @@ TEST(EventStream, ASilentStreamSaysThatItLives) {
   });
 }
 
+/// What happens to jobs that the client does not see wakes its stream, and is no sign of life to it.
+TEST(EventStream, AStreamOfASilentTubeSaysSoOnABusyServer) {
+  with_server([](http_server& in) -> task<> {
+    stream_client stream(in);
+    static_cast<void>(co_await stream.begin("/v1/events?tube=quiet"));
+    static_cast<void>(co_await stream.read_up_to("\n\n"));
+    const instant begin = runtime::now();
+    http_client worker(in);
+    for (int i = 1; i <= 3; ++i) {
+      for (int each = 0; each < 3; ++each) {
+        co_await runtime::sleep(4s);
+        static_cast<void>(co_await worker.ask("POST", "/v1/jobs?tube=busy&delay=1h"));
+      }
+      const std::string comment = co_await stream.read_up_to("\n\n");
+      EXPECT_TRUE(comment.starts_with(":\nid: ")) << comment;
+      EXPECT_EQ(runtime::now() - begin, i * longest_silence);
+    }
+    co_await worker.leave();
+    co_await stream.leave();
+  });
+}
+
 TEST(EventStream, AClientThatComesAgainGoesOn) {
   with_server([](http_server& in) -> task<> {
     http_client worker(in);
