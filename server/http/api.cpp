@@ -162,7 +162,7 @@ class talk final : public conversation {
     if (const std::optional<problem> wrong = state_.browsers.check(head, asked_for)) return respond(*wrong);
     const http_peer from = sender_of(head);
     load_limits::places held;
-    if (std::optional<response> made = state_.limits.refuse_address(from.from, from.behind_proxy, held)) return made;
+    if (std::optional<response> made = state_.limits.refuse_address(from, held)) return made;
     std::expected<admission, response> come = state_.access.admit(head, from);
     if (!come) return std::move(come.error());
     if (std::optional<response> made = state_.limits.refuse_token(come->given->id(), from.from, held)) return made;
@@ -194,7 +194,8 @@ class talk final : public conversation {
   /// Who sends the request. The certificate of a connection from a named proxy is that proxy's.
   [[nodiscard]] http_peer sender_of(const request& head) const {
     if (!who_.behind_proxy) return who_;
-    return {forwarded_client(head, who_.from, state_.proxies), std::nullopt, true};
+    const std::optional<runtime::address> client = forwarded_client(head, who_.from, state_.proxies);
+    return {client.value_or(who_.from), std::nullopt, true, !client};
   }
   /// From now on the connection acts by these rights, and by no others.
   void act_by(admission come, std::function<void()> rights_ended) {

@@ -127,11 +127,12 @@ std::optional<runtime::address> address_in(std::string_view text) {
   return *with_port;
 }
 
-runtime::address client_by(const std::vector<hop>& hops, const runtime::address& peer, const named_proxies& proxies) {
+std::optional<runtime::address> client_by(const std::vector<hop>& hops, const runtime::address& peer,
+                                          const named_proxies& proxies) {
   runtime::address in_hand = peer;
   for (std::size_t left = hops.size(); left > 0 && proxies.have(in_hand); --left) {
     const std::optional<runtime::address> before = address_in(hops[left - 1].client);
-    if (!before) break;
+    if (!before) return std::nullopt;
     in_hand = *before;
   }
   return in_hand;
@@ -151,14 +152,16 @@ std::string host_of_x_forwarded(const request& head) {
 
 }  // namespace
 
-runtime::address forwarded_client(const request& head, const runtime::address& peer, const named_proxies& proxies) {
+std::optional<runtime::address> forwarded_client(const request& head, const runtime::address& peer,
+                                                 const named_proxies& proxies) {
   const std::vector<hop> standard = hops_of_forwarded(head);
   const std::vector<hop> common = hops_of_x_forwarded_for(head);
   if (standard.empty()) return client_by(common, peer, proxies);
-  const runtime::address told = client_by(standard, peer, proxies);
-  if (common.empty()) return told;
-  const runtime::address told_otherwise = client_by(common, peer, proxies);
-  return address_bytes(told) == address_bytes(told_otherwise) ? told : peer;
+  const std::optional<runtime::address> told = client_by(standard, peer, proxies);
+  if (common.empty() || !told) return told;
+  const std::optional<runtime::address> told_otherwise = client_by(common, peer, proxies);
+  if (!told_otherwise || address_bytes(*told) != address_bytes(*told_otherwise)) return std::nullopt;
+  return told;
 }
 
 std::optional<std::string> forwarded_host(const request& head) {
@@ -168,7 +171,7 @@ std::optional<std::string> forwarded_host(const request& head) {
   if (by_standard.empty() && by_common.empty()) return std::nullopt;
   if (by_standard.empty()) return by_common;
   if (by_common.empty() || equal_in_any_case(by_standard, by_common)) return by_standard;
-  return std::nullopt;
+  return "";
 }
 
 }  // namespace foliot::program::http

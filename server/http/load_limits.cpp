@@ -18,8 +18,18 @@ namespace {
 /// The time between two lines of the log about one limit.
 constexpr duration between_lines = std::chrono::minutes(1);
 
-/// What counts as the address of all clients of which a named proxy without an address tells none.
+/// What counts as the address of all clients of which named proxies tell none.
 constexpr std::string_view of_unknown_client = "unknown";
+/// What counts as the address of all named proxies at local sockets.
+constexpr std::string_view of_local_proxy = "local";
+
+/// What counts as the address of this client; empty: nothing does.
+std::string source_by(const http_peer& who) {
+  if (who.is_unknown) return std::string(of_unknown_client);
+  std::string source = source_of(who.from);
+  if (source.empty() && who.behind_proxy) source = of_local_proxy;
+  return source;
+}
 
 /// Rounded up: after this time it is there.
 std::int64_t whole_seconds_for(duration wait) noexcept {
@@ -47,15 +57,14 @@ void load_limits::warn(std::string_view kind, const std::string& sentence) const
   if (log_ != nullptr) log_->warning(kind, sentence, between_lines);
 }
 
-std::optional<response> load_limits::refuse_address(const runtime::address& from, bool behind_proxy,
-                                                    places& held) const {
+std::optional<response> load_limits::refuse_address(const http_peer& who, places& held) const {
   if (door_ == nullptr) return std::nullopt;
-  std::string source = source_of(from);
-  if (source.empty() && behind_proxy) source = of_unknown_client;
+  const runtime::address& from = who.from;
+  const std::string source = source_by(who);
   if (source.empty()) return std::nullopt;
   const duration wait = rates_->of_address.take(source, runtime::now());
   if (wait == duration::zero()) {
-    if (!behind_proxy) return std::nullopt;
+    if (!who.behind_proxy) return std::nullopt;
     held.of_address = door_->enter_behind_proxy(source);
     if (held.of_address) return std::nullopt;
     warn("an address has too many connections", door_->why_refused(access_limit::of_address, from));

@@ -2,8 +2,9 @@
 // second, and so many at once. A request beyond that is refused by its head with 429, and with the time after which the
 // next one may come.
 //
-// The limit of rate by address counts each request that has come, also one that shows no token, or a wrong one. That by
-// token, and those of requests at once, count what the rights have admitted. A limit that is not set costs nothing.
+// The limit of rate by address counts each request that the rules for browsers let in, also one that shows no token, or
+// a wrong one. That by token, and those of requests at once, count what the rights have admitted. What a later limit
+// refuses has been counted by the earlier ones.
 //
 // Thread safety: set() before there are connections; then any task.
 #pragma once
@@ -17,6 +18,7 @@
 #include <foliot/runtime/net/address.hpp>
 
 #include "message.hpp"
+#include "request_access.hpp"
 #include "server/core/access.hpp"
 #include "server/core/keyed_places.hpp"
 #include "server/core/rate_limits.hpp"
@@ -43,10 +45,9 @@ class load_limits {
   [[nodiscard]] const access* door() const noexcept { return door_; }
   [[nodiscard]] const request_rates* rates() const noexcept { return rates_; }
 
-  /// Counts a request from there, which came `behind_proxy` or by a connection from there. Puts into `held` what it
-  /// holds. Returns the answer to one that is refused. Throws std::bad_alloc.
-  [[nodiscard]] std::optional<response> refuse_address(const runtime::address& from, bool behind_proxy,
-                                                       places& held) const;
+  /// Counts a request of this client. Puts into `held` what it holds. Returns the answer to one that is refused. Throws
+  /// std::bad_alloc.
+  [[nodiscard]] std::optional<response> refuse_address(const http_peer& who, places& held) const;
   /// The same by the access token or certificate with this id, which may be empty.
   [[nodiscard]] std::optional<response> refuse_token(std::string_view id, const runtime::address& from,
                                                      places& held) const;

@@ -47,6 +47,7 @@ struct http_peer {
   runtime::address from;
   std::optional<sha256_digest> certificate;  ///< which the client has proved to own
   bool behind_proxy = false;                 ///< a named proxy says so: the connection is that proxy's
+  bool is_unknown = false;                   ///< that proxy tells no address, so `from` is its own
 };
 
 /// The rights with which a request has come in.

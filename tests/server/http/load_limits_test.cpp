@@ -197,6 +197,13 @@ TEST_F(LoadLimits, BehindANamedProxyEachAddressHasItsOwn) {
     }
     const received own = co_await stranger.ask("GET", "/v1/tubes", of("192.0.2.4"));
     EXPECT_EQ(own.status, 429) << "what a stranger says is not believed";
+    const received unknown = co_await proxy.ask("GET", "/v1/tubes", of("unknown"));
+    EXPECT_EQ(unknown.status, 200);
+    static_cast<void>(co_await proxy.ask("GET", "/v1/tubes", of("_hidden")));
+    const received too_many = co_await proxy.ask("GET", "/v1/tubes", of("unknown"));
+    EXPECT_EQ(too_many.wrong(), "429 rate_of_address");
+    const received checks_health = co_await proxy.ask("GET", "/ready");
+    EXPECT_EQ(checks_health.status, 200) << "the proxy's own requests do not count for its clients";
     co_await runtime::sleep(2s);
     // The limit of connections counts requests.
     co_await proxy.send("POST", "/v1/reserve?tube=mail&timeout=1s", of("192.0.2.1"));
