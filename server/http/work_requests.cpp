@@ -77,7 +77,8 @@ wanted_jobs read_wanted(inputs& in) {
   return read;
 }
 
-/// Jobs that are ready now, as many as are wanted besides those that are there.
+/// Jobs that are ready now, as many as are wanted besides those that are there. If one of those comes again, its
+/// reservation was over meanwhile: the new one takes its place.
 task<> claim_ready(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
   std::uint64_t bytes = 0;
   for (const jobs::claimed_job& each : into) bytes += jobs::content_bytes(each.job);
@@ -85,6 +86,10 @@ task<> claim_ready(authorized_client& by, const wanted_jobs& wanted, std::vector
   const auto count = static_cast<std::uint32_t>(wanted.count - into.size());
   auto claiming = by.execute(jobs::claim{wanted.tubes, count, most_bytes - bytes});
   jobs::claim_answer got = co_await claiming;
+  std::erase_if(into, [&got](const jobs::claimed_job& held) {
+    const auto is_same = [&held](const jobs::claimed_job& each) { return each.token.id == held.token.id; };
+    return std::ranges::any_of(got.jobs, is_same);
+  });
   std::ranges::move(got.jobs, std::back_inserter(into));
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/sleep.hpp>
@@ -159,6 +161,33 @@ TEST(WorkRequests, AJobThatHasComeIsAnsweredIfNoMoreCan) {
     };
     with_server(live, nullptr, nullptr, {}, foliot::test::shared::yes);
   }
+}
+
+/// The store is so slow that the reservation for which the client has waited is over when it is asked for more jobs.
+TEST(WorkRequests, AnAnswerHasAJobOnce) {
+  virtual_clock clock;
+  http_server one(clock);
+  const auto live = [&clock](http_server& in) -> task<> {
+    http_client producer(in);
+    http_client worker(in);
+    co_await worker.send("POST", "/v1/reserve?tube=mail&count=10");
+    co_await runtime::sleep(1s);
+    in.store.before = [&clock](std::span<jobs::operation> batch) {
+      for (const jobs::operation& each : batch) {
+        const auto* const more = std::get_if<jobs::claim>(&each);
+        if (more != nullptr && more->count == 9) clock.stall(10ms);
+      }
+    };
+    co_await put(producer, "/v1/jobs?tube=mail&ttr=5ms", "hello");
+    const received got = co_await worker.read();
+    const auto jobs = got.value().value("jobs", nlohmann::json::array());
+    EXPECT_EQ(jobs.size(), 1u) << got.body;
+    const received ended = co_await producer.ask("POST", at(jobs[0], "finish"));
+    EXPECT_EQ(ended.status, 200) << ended.body;
+    co_await worker.leave();
+    co_await producer.leave();
+  };
+  foliot::test::on_virtual_time(clock, run_server(one, live));
 }
 
 /// The broker watches no more than one of the two tubes. The next reserve of the connection gets no job of that one.

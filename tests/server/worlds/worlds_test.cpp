@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ using jobs::conformance::journal_under_test;
 #if defined(FOLIOT_SANITIZED)
 constexpr std::uint64_t worlds_here = 75;
 #else
-constexpr std::uint64_t worlds_here = 600;
+constexpr std::uint64_t worlds_here = 1000;
 #endif
 /// Each flaw shows in one of the first few dozen worlds.
 constexpr std::uint64_t worlds_of_a_canary = 1000;
@@ -34,7 +35,8 @@ bool shows(flaw wrong, std::string_view rule) {
 
 /// What is wrong with the conversations of a broken server of HTTP.
 enum class http_flaw : std::uint8_t {
-  gives_back_what_was_sent,  ///< when the connection ends, as over beanstalk
+  keeps_jobs_for_gone_clients,  ///< reserves them, too, for those that have gone while they waited
+  gives_back_what_was_sent,     ///< when the connection ends, as over beanstalk
 };
 
 class broken_service final : public http::service {
@@ -50,22 +52,51 @@ class broken_service final : public http::service {
    public:
     conversation(broken_service& of, std::unique_ptr<http::conversation> inner)
         : owner_(of), inner_(std::move(inner)) {}
+    ~conversation() override {
+      if (owner_.flaw_ == http_flaw::keeps_jobs_for_gone_clients) owner_.kept_.push_back(std::move(inner_));
+    }
 
     std::optional<http::response> refuse(const http::request& head) override { return inner_->refuse(head); }
     task<http::response> answer(http::request& what, http::answering_side& side) override {
-      return inner_->answer(what, side);
+      if (owner_.flaw_ != http_flaw::keeps_jobs_for_gone_clients) return inner_->answer(what, side);
+      return answer_blindly(what, side);
     }
     void note_sent() noexcept override {
       if (owner_.flaw_ != http_flaw::gives_back_what_was_sent) inner_->note_sent();
     }
 
    private:
+    /// Does not look at the connection during a wait.
+    class blind_side final : public http::answering_side {
+     public:
+      explicit blind_side(http::answering_side& below) : below_(below) {}
+      task<bool> take_room(std::size_t bytes) override { return below_.take_room(bytes); }
+      task<bool> wait_for(task<> what) override {
+        co_await what;
+        co_return true;
+      }
+      task<http::response> stream(const http::response& head, http::streamed_body& body) override {
+        return below_.stream(head, body);
+      }
+
+     private:
+      http::answering_side& below_;
+    };
+
+    task<http::response> answer_blindly(http::request& what, http::answering_side& side) {
+      blind_side blind(side);
+      auto answering = inner_->answer(what, blind);
+      http::response made = co_await answering;
+      co_return made;
+    }
+
     broken_service& owner_;
     std::unique_ptr<http::conversation> inner_;
   };
 
   http::service& inner_;
   const http_flaw flaw_;
+  std::vector<std::unique_ptr<http::conversation>> kept_;
 };
 
 bool shows(http_flaw wrong, std::string_view rule) {
@@ -100,6 +131,9 @@ TEST(ServerCanary, RepeatsTokens) { EXPECT_TRUE(shows(flaw::repeats_tokens, "sam
 TEST(ServerCanary, IgnoresVersions) { EXPECT_TRUE(shows(flaw::ignores_versions, "version")); }
 TEST(ServerCanary, KeepsVersions) { EXPECT_TRUE(shows(flaw::keeps_versions, "version")); }
 TEST(ServerCanary, ChangesVersionsOfWhatIsDue) { EXPECT_TRUE(shows(flaw::changes_due_versions, "lie: other version")); }
+TEST(ServerCanary, KeepsJobsForClientsThatHaveGone) {
+  EXPECT_TRUE(shows(http_flaw::keeps_jobs_for_gone_clients, "late"));
+}
 TEST(ServerCanary, GivesBackWhatWasSent) { EXPECT_TRUE(shows(http_flaw::gives_back_what_was_sent, "refused")); }
 TEST(ServerCanary, IsReadyEarly) { EXPECT_TRUE(shows(flaw::is_ready_early, "early")); }
 TEST(ServerCanary, PrefersHighNumbers) { EXPECT_TRUE(shows(flaw::prefers_high_numbers, "out of order")); }
