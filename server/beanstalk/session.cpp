@@ -157,7 +157,7 @@ task<> session::run() {
     delete_.reset();
   }
   static_cast<void>(co_await write_answers());
-  if (is_foreign_) co_await drop_the_rest(peer_);
+  if (drops_) co_await drop_the_rest(peer_);
   co_await leave_tubes();
 }
 
@@ -176,6 +176,7 @@ task<> session::serve_commands() {
       if (const duration wait = time_to_turn(*what); wait > rate_limits::longest_turn) {
         co_await answer_pending();
         out_ += reply::out_of_memory;
+        drops_ = true;
         break;
       } else if (wait > duration::zero()) {
         co_await wait_for_turn(wait);
@@ -221,12 +222,12 @@ task<> session::wait_for_turn(duration wait) {
 
 void session::on(const http_request&) {
   out_ += reply::http;
-  is_foreign_ = quits_ = true;
+  drops_ = quits_ = true;
 }
 
 void session::on(const tls_record&) {
   out_ += reply::unknown_command;
-  is_foreign_ = quits_ = true;
+  drops_ = quits_ = true;
 }
 
 void session::become_worker() noexcept {

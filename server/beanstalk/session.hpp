@@ -30,7 +30,7 @@
 //
 // A command that comes sooner than the limits of rate allow waits for its turn, and those behind it with it: the
 // session reads nothing meanwhile. Clients of beanstalk have no word for `later`, and understand a server that takes
-// its time. Where its turn would be more than 30 s away, it gets OUT_OF_MEMORY, and the connection ends.
+// its time. Where its turn would be more than 5 s away, it gets OUT_OF_MEMORY, and the connection ends.
 //
 // What the rights of the client do not allow is answered with FORBIDDEN; a job in a tube that they do not include is
 // NOT_FOUND. When they end, the owner of the session closes the connection.
@@ -250,7 +250,7 @@ class session {
   instant silent_since_ = instant::never();  // a command has begun, and no byte has come since; never: one has come
   bool client_has_closed_ = false;
   bool quits_ = false;
-  bool is_foreign_ = false;  // the client speaks another protocol
+  bool drops_ = false;  // what the client sends is read, and dropped, before the connection ends
   std::string out_;
   std::deque<pending_put> puts_;
   std::optional<pending_delete> delete_;  // if there is one, there is no put

@@ -68,6 +68,7 @@ std::size_t rate_limits::keys() const {
 
 duration request_rates::take_ahead(std::string_view address, std::string_view token, instant now) {
   const duration for_address = of_address.take_ahead(address, now);
+  if (for_address > rate_limits::longest_turn) return for_address;  // it is refused, and takes no turn of its token
   return std::max(for_address, of_token.take_ahead(token, now));
 }
 

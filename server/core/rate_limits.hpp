@@ -8,7 +8,7 @@
 // A request over HTTP is refused, and takes nothing from the bucket then. A client of beanstalk cannot be told to come
 // later, so its next command waits: take_ahead() takes a request that is not there yet, in the order of the calls. It
 // does not look further ahead than `longest_turn`: clients that give up and come again would take turn behind turn, and
-// nobody would be served.
+// those that wait would not be served. A client must wait for longer than that.
 //
 // Memory: a key whose bucket is full again is forgotten, since nothing is lost by that. At most `most_keys` are
 // remembered; then the one that has come longest ago is forgotten, and begins anew with a full bucket. So a client with
@@ -46,7 +46,7 @@ struct request_rate {
 class rate_limits {
  public:
   static constexpr std::size_t most_keys = 100'000;
-  static constexpr duration longest_turn = duration::nanoseconds(30'000'000'000);
+  static constexpr duration longest_turn = duration::nanoseconds(5'000'000'000);
 
   /// Precondition: no value exceeds request_rate::most.
   explicit rate_limits(request_rate most) noexcept;

@@ -17,6 +17,7 @@
 #include "server/access/rights.hpp"
 #include "server/beanstalk/session.hpp"
 #include "server/beanstalk/session_streams.hpp"
+#include "server/core/client_source.hpp"
 #include "server/core/known_stream.hpp"
 #include "server/core/rate_limits.hpp"
 
@@ -105,6 +106,22 @@ TEST(SessionRates, ATokenHasItsOwnRate) {
     co_await one.leave();
     co_await same.leave();
     co_await other.leave();
+  });
+}
+
+/// A command for which there is no turn is refused, and what its client goes on sending does not keep it from reading
+/// so.
+TEST(SessionRates, ACommandWhoseTurnIsFarAheadIsRefused) {
+  request_rates rates({.each_second = 1, .burst = 1}, {});
+  with_shop([&](shop& in) -> task<> {
+    in.state.rates = &rates;
+    const std::string source = source_of(runtime::address::parse("192.0.2.1:1").value());
+    for (int i = 0; i <= 5; ++i) static_cast<void>(rates.of_address.take_ahead(source, runtime::now()));
+    client_of one(in, "192.0.2.1:1", "a");
+    const std::string refused =
+        co_await one.ask("put 0 0 60 60000\r\n" + std::string(60'000, 'x'), "OUT_OF_MEMORY\r\n");
+    EXPECT_EQ(refused, "OUT_OF_MEMORY\r\n");
+    co_await one.leave();
   });
 }
 
