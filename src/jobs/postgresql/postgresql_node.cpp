@@ -518,15 +518,17 @@ void postgresql_node::note_lack_of_room(std::string_view why) {
 
 void postgresql_node::note_room(std::span<const operation> batch, execution& done) noexcept {
   const instant now = monotonic_clock::instance().now();
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto* made = std::get_if<put_answer>(&done.answers[i]);
-    if (const auto* const all = std::get_if<put_all_answer>(&done.answers[i])) {
-      made = all->what == put_all_answer::kind::refused ? &all->why : all->puts.empty() ? nullptr : &all->puts.front();
-    }
-    if (made == nullptr) continue;
+  const auto note = [&](const put_answer& made) {
     using kind = put_answer::kind;
-    if (made->what == kind::no_space) room_missing_until_ = now + remembers_lack_of_room;
-    if (made->what == kind::inserted) room_missing_until_ = instant::earliest();
+    if (made.what == kind::no_space) room_missing_until_ = now + remembers_lack_of_room;
+    if (made.what == kind::inserted) room_missing_until_ = instant::earliest();
+  };
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (const auto* const one = std::get_if<put_answer>(&done.answers[i])) note(*one);
+    const auto* const all = std::get_if<put_all_answer>(&done.answers[i]);
+    if (all == nullptr) continue;
+    if (all->what == put_all_answer::kind::refused) note(all->why);
+    std::ranges::for_each(all->puts, note);
   }
   done.has_room = room_missing_until_ <= now;
 }
@@ -637,6 +639,7 @@ execution postgresql_node::execute_parts(std::span<operation> batch, std::size_t
     execution rest = execute(batch.subspan(size), attempts);
     std::ranges::move(rest.answers, std::back_inserter(made.answers));
     add_news(made, rest);
+    made.has_room = rest.has_room;
     map.version = map_seen_.version;
     map.sends = map.sends || map_seen_.sends;
     for (const std::size_t each : map_seen_.elsewhere) map.elsewhere.push_back(size + each);
