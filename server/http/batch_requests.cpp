@@ -253,6 +253,9 @@ class runner {
   void begin(entry& it) {
     try {
       std::visit([&](auto& what) { begin(it, what); }, it.what);
+    } catch (const access_refused& why) {  // entries before it may be done: the answer has to tell of them
+      it.under_way.emplace<std::monostate>();
+      it.wrong = within(problem_of(why), it.pointer);
     } catch (...) {
       it.under_way.emplace<std::monostate>();  // it may have no value
       it.wrong = within(problem_of_exception(), it.pointer);
@@ -354,6 +357,7 @@ void read_entries(call& by, const json& given, std::deque<entry>& into) {
   request head = head_of_entries(by.what);
   std::exception_ptr out_of_scope;
   bool is_any_in_scope = false;
+  std::uint64_t kicked = 0;  // at most
   for (std::size_t i = 0; i < given.size(); ++i) {
     entry& it = into.emplace_back();
     it.pointer = fmt::format("/jobs/{}", i);
@@ -365,6 +369,14 @@ void read_entries(call& by, const json& given, std::deque<entry>& into) {
           },
           it.what);
       is_any_in_scope = true;
+      const auto* const kick = std::get_if<jobs::kick>(&it.what);
+      if (kick != nullptr && kicked + kick->count > most_changed) {
+        it.what = std::monostate();
+        throw wrong_input(problem{400,
+                                  fmt::format("the kicks of a batch are for at most {} jobs together", most_changed),
+                                  where::body, "/kick/count"});
+      }
+      if (kick != nullptr) kicked += kick->count;
     } catch (const access_refused& error) {
       if (error.why() == access_refused::reason::ended) throw;
       if (error.why() == access_refused::reason::no_scope) {

@@ -33,8 +33,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t most_tubes = 1000;
 constexpr std::uint64_t most_jobs = 1000;
-/// The jobs that one request kicks or cancels.
-constexpr std::uint64_t most_changed = 10'000;
 /// How long a reserve waits unless it says so, and at the most.
 constexpr jobs::milliseconds usual_wait = 30s;
 constexpr jobs::milliseconds longest_wait = 1h;

@@ -10,6 +10,7 @@
 // Thread safety: as a conversation, one task.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -22,6 +23,9 @@
 #include "problem.hpp"
 
 namespace foliot::program::http {
+
+/// So many jobs does one request kick or cancel at most.
+inline constexpr std::uint64_t most_changed = 10'000;
 
 /// Reserves jobs; waits until there is one. The jobs belong to the client of the call until it parts with them, which
 /// it must do when the response has been sent.
