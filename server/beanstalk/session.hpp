@@ -28,7 +28,7 @@
 // server_state::patience, loses its connection. One that has sent whole commands may be silent for ever, as a worker is
 // that waits in a reserve.
 //
-// A command that comes sooner than the limits of rate allow waits for its turn, and those behind it with it: the
+// A command that comes sooner than the rate limits allow waits for its turn, and those behind it with it: the
 // session reads nothing meanwhile. Clients of beanstalk have no word for `later`, and understand a server that takes
 // its time. Where its turn would be more than 5 s away, it gets OUT_OF_MEMORY, and the connection ends.
 //

@@ -2,7 +2,7 @@
 // second, and so many at once. A request beyond that is refused by its head with 429, and with the time after which the
 // next one may come.
 //
-// The limit of rate by address counts each request that the rules for browsers let in, also one that shows no token, or
+// The rate limit by address counts each request that the rules for browsers let in, also one that shows no token, or
 // a wrong one. That by token, and those of requests at once, count what the rights have admitted. What a later limit
 // refuses has been counted by the earlier ones.
 //

@@ -46,8 +46,8 @@ namespace foliot::program::http {
 struct http_peer {
   runtime::address from;
   std::optional<sha256_digest> certificate;  ///< which the client has proved to own
-  bool behind_proxy = false;                 ///< a named proxy says so: the connection is that proxy's
-  bool is_unknown = false;                   ///< that proxy tells no address, so `from` is its own
+  bool behind_proxy = false;                 ///< the connection is a named proxy's
+  bool is_unknown = false;                   ///< that proxy names its client by no address, so `from` is its own
 };
 
 /// The rights with which a request has come in.

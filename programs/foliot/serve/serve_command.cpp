@@ -164,9 +164,9 @@ void add_listeners(CLI::App& line, serve_arguments& all) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group("Who may connect");
   line.add_option("--proxy", all.proxies,
-                  "A proxy between clients of HTTP and the server, which is\n"
-                  "believed whose requests it passes on: an address, a network\n"
-                  "such as 10.1.0.0/16, or unix. May come several times")
+                  "A proxy of HTTP from which the server takes the addresses of\n"
+                  "its clients: an address, a network such as 10.1.0.0/16, or unix.\n"
+                  "May come several times")
       ->type_name("ADDRESS")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -217,12 +217,12 @@ void add_limits(CLI::App& line, serve_arguments& all) {
         "The same by one access token or certificate; a request over\nHTTP counts while it runs; 0: no limit",
         std::size_t{0}, std::size_t{1'000'000});
   limit("--requests-per-second-per-address", options.requests_per_second_per_address,
-        "Requests over HTTP and commands of beanstalkd from one address;\n0: no limit", std::uint64_t{0},
+        "Requests over HTTP, and commands of clients of beanstalkd, from\none address; 0: no limit", std::uint64_t{0},
         request_rate::most);
   limit("--requests-per-second-per-token", options.requests_per_second_per_token,
         "The same by one access token or certificate; 0: no limit", std::uint64_t{0}, request_rate::most);
   limit("--request-burst", options.request_burst,
-        "So many of them may come at once after a silence; 0: as many as\nin a second", std::uint64_t{0},
+        "How many of them may come at once after a silence; 0: as many\nas in a second", std::uint64_t{0},
         request_rate::most);
   line.add_option("--client-timeout", all.client_timeout,
                   "Close connections of clients of beanstalkd that have sent half a\n"

@@ -144,8 +144,8 @@ class postgresql_node {
   execution execute_halves(std::span<operation> batch);
   /// The same as two batches: the first `size` operations, and the others.
   execution execute_parts(std::span<operation> batch, std::size_t size, int attempts);
-  /// Executes a batch again that was rolled back, because the put_all at `undone` must not have put anything: what is
-  /// before it, and behind it, in batches of their own. `got`: what the batch has brought.
+  /// Executes a batch again that was rolled back, because its put_all must not have put anything: in two halves, of
+  /// which that with the put_all is halved again, until the put_all is alone. `got`: what the batch has brought.
   execution execute_around(std::span<operation> batch, batch_plan::outcome& got);
   /// Of the one operation that is refused, for this reason; throws store_unavailable if an empty batch is, too.
   execution refuse_operation(const std::string& why);

@@ -1,5 +1,5 @@
-// What is JSON by the rules of the server, read a second time and in another way: an oracle for its fuzzer. It knows
-// nothing of the limits on depth and number of values but the depth.
+// What is JSON by the rules of the server, read a second time and in another way: an oracle for its fuzzer. Of
+// the limits on the depth and on the number of values it knows that on the depth alone.
 #pragma once
 
 #include <cmath>

@@ -205,7 +205,7 @@ class BehindAProxy:
                                                    fields={"X-Forwarded-For": f"198.51.100.{made_up % 250}"})
         self.assertEqual((problem["outcome"], fields["Retry-After"]), ("rate_of_address", "1"))
         self.assertEqual(self.through("GET", "/v1/tubes", self.admin, source="127.0.0.3")[0], 200)
-        # Another field that the proxy does not write is no way out: what disagrees counts for the proxy.
+        # Another field that the proxy does not write is no way out: clients count together where two fields disagree.
         seen = []
         while 429 not in seen:
             self.assertLess(time.monotonic(), until, seen)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kit import beanstalk_client
 from kit.beanstalk_client import PATIENCE
+from kit.access_case import AccessCase
 from kit.program_case import main
-from http_access_test import AccessCase
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/serve/proxy.md"
 NAME = "jobs.example.com"
@@ -31,6 +31,7 @@ class Proxies(AccessCase):
         self.assertIn("8080", text)
         self.assertIn("127.0.0.1:11380", text)
         file = self.here / "proxy.conf"
+        text = text.replace("75s", "1h")  # nothing ends but by what the proxy sees
         file.write_text(text.replace("listen 8080", f"listen 127.0.0.1:{port}").replace("bind :8080", f"bind 127.0.0.1:{port}")
                         .replace("127.0.0.1:11380", f"unix:{self.path}" if command[0] == "nginx" else f"unix@{self.path}"))
         proxy = subprocess.Popen([program, *command[1:], str(file)], cwd=self.here, stdout=subprocess.DEVNULL,
@@ -78,9 +79,20 @@ class Proxies(AccessCase):
         while '"key":"now"' not in line:  # while the stream goes on
             line = events.readline().decode()
             self.assertTrue(line, "the stream has ended")
+        gone = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        gone.request("POST", "/v1/reserve?tube=mail&timeout=1h", headers={"Host": NAME, "Authorization": f"Bearer {self.admin}"})
+        self.wait_for_waiting(1)
+        gone.close()
+        self.wait_for_waiting(0)  # no job is reserved for a client that has gone
+
+    def wait_for_waiting(self, count):
+        until = time.monotonic() + PATIENCE
+        while self.ask("GET", "/v1/statistics", self.admin)[1]["server"]["waiting"] != count:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
 
     def test_nginx(self):
-        self.begin("--host", NAME)
+        self.begin("--proxy", "unix", "--host", NAME)
         wrapped = ("daemon off;\nerror_log stderr;\npid nginx.pid;\nworker_processes 1;\nevents {}\nhttp {\naccess_log off;\n"
                    f"client_body_temp_path {self.here};\nproxy_temp_path {self.here};\nfastcgi_temp_path {self.here};\n"
                    f"uwsgi_temp_path {self.here};\nscgi_temp_path {self.here};\n" + settings("nginx") + "}\n")
@@ -88,7 +100,7 @@ class Proxies(AccessCase):
         self.check_all(self.run_proxy(["nginx", "-p", str(self.here), "-e", "stderr", "-c"], user + wrapped))
 
     def test_haproxy(self):
-        self.begin("--host", NAME)
+        self.begin("--proxy", "unix", "--host", NAME)
         self.check_all(self.run_proxy(["haproxy", "-db", "-f"], settings("text")))
 
 

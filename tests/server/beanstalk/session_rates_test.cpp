@@ -1,4 +1,4 @@
-// Commands that come sooner than the limits of rate allow: each waits for its turn. On virtual time.
+// Commands that come sooner than the rate limits allow: each waits for its turn. On virtual time.
 #include <chrono>
 #include <memory>
 #include <string>

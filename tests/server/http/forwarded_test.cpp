@@ -21,8 +21,7 @@ std::string client(fields with, std::string_view peer = "10.0.0.1:4000") {
       {*network::parse("10.0.0.0/8"), *network::parse("2001:db8:a::/48"), *network::parse("unix")});
   request head;
   head.fields = std::move(with);
-  const std::optional<runtime::address> found =
-      forwarded_client(head, runtime::address::parse(peer).value(), proxies);
+  const std::optional<runtime::address> found = forwarded_client(head, runtime::address::parse(peer).value(), proxies);
   if (!found) return "unknown";
   const std::string text = found->to_string();
   return text.substr(0, text.rfind(':'));
