@@ -58,7 +58,7 @@ struct entry {
   wanted what;          ///< moved away once it is queued
   running_of<wanted>::type under_way;
   std::optional<problem> wrong;  ///< why it was not done
-  ordered_json outcome;
+  ordered_json outcome = ordered_json::object();
 };
 
 /// The problem with a value of an entry, for a body that has the entry at this place.
@@ -399,7 +399,7 @@ task<response> execute_each(call& by, const json& given) {
   runner all(by, entries);
   auto running_all = all.run();
   co_await running_all;
-  ordered_json shown;
+  ordered_json shown = ordered_json::object();
   shown["results"] = ordered_json::array();
   for (entry& each : entries) shown["results"].push_back(each.wrong ? value_of(*each.wrong) : std::move(each.outcome));
   const bool all_done = std::ranges::none_of(entries, [](const entry& each) { return each.wrong.has_value(); });
@@ -438,7 +438,7 @@ jobs::put_all read_all(call& by, const json& given) {
 }
 
 response respond_to(const jobs::put_all_answer& done, const json& given) {
-  ordered_json shown;
+  ordered_json shown = ordered_json::object();
   if (done.what == jobs::put_all_answer::kind::several_databases) {
     shown = value_of(problem{422, "the tubes are in several databases, as `databases` has them: nothing was put",
                              where::body, "/atomic", "several_databases"});
@@ -458,7 +458,7 @@ response respond_to(const jobs::put_all_answer& done, const json& given) {
   shown["results"] = ordered_json::array();
   for (const jobs::put_answer& each : done.puts) {
     const put_outcome outcome = outcome_of(each, false);
-    ordered_json one;
+    ordered_json one = ordered_json::object();
     one["status"] = outcome.status;
     one["id"] = std::to_string(each.id);
     one["outcome"] = outcome.word;

@@ -62,7 +62,7 @@ void append_id(std::string& to, const jobs::event_place& where) {
 }
 
 ordered_json value_of(const jobs::event_record& one) {
-  ordered_json data;
+  ordered_json data = ordered_json::object();
   data["tube"] = one.tube;
   if (one.id != 0) data["id"] = std::to_string(one.id);
   if (!one.key.empty()) data["key"] = one.key;

@@ -157,7 +157,7 @@ task<response> put_with(call& by, jobs::on_existing otherwise) {
   if (done.what == jobs::put_answer::kind::other_version) co_return respond_to_other_version(done.version);
   const put_outcome outcome = outcome_of(done, by.what.find("if-none-match").has_value());
   if (outcome.is_refused()) co_return respond(problem_of(outcome));
-  ordered_json shown;
+  ordered_json shown = ordered_json::object();
   shown["id"] = std::to_string(done.id);
   shown["outcome"] = outcome.word;
   response made = respond_json(outcome.status, shown);
@@ -232,7 +232,7 @@ std::optional<problem> problem_of(const jobs::change_answer& done) {
 response respond_to_change(const jobs::change_answer& done, std::string_view outcome) {
   if (done.what == jobs::change_answer::kind::other_version) return respond_to_other_version(done.version);
   if (const std::optional<problem> wrong = problem_of(done)) return respond(*wrong);
-  ordered_json shown;
+  ordered_json shown = ordered_json::object();
   shown["id"] = std::to_string(done.id);
   shown["outcome"] = outcome;
   return respond_json(200, shown);
@@ -320,7 +320,7 @@ std::string tube_of(inputs& in) {
 }
 
 ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body, jobs::job_version version) {
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["id"] = std::to_string(what.id);
   if (version != 0) all["version"] = std::to_string(version);
   all["tube"] = what.tube;

@@ -20,7 +20,9 @@
 
 namespace foliot::program::http {
 
-/// What is read. What is written is an ordered_json, whose members stay in their order.
+/// What is read. What is written is an ordered_json, whose members stay in their order. It begins as
+/// `ordered_json::object()` or `array()`: a null value that becomes one when it gets its first member, and finds no
+/// memory, says that it is one and has none; its destructor then reads through a null pointer (nlohmann-json 3.11.2).
 using json = nlohmann::json;
 using ordered_json = nlohmann::ordered_json;
 

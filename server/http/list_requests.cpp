@@ -66,7 +66,7 @@ task<response> list_page(call& by, jobs::list_jobs page) {
   }
   auto listing = by.client.execute(std::move(page));
   const jobs::jobs_answer listed = co_await listing;
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["jobs"] = ordered_json::array();
   for (const jobs::listed_job& each : listed.jobs) {
     ordered_json one = shown(each.job, listed.now, false, each.version);

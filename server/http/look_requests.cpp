@@ -112,7 +112,7 @@ void add_connections(ordered_json& all, const api_state& state) {
   const request_rates* const rates = state.limits.rates();
   if (door == nullptr || rates == nullptr) return;
   const access_refusals refused = door->refusals();
-  ordered_json& shown = all["connections"];
+  ordered_json& shown = all["connections"] = ordered_json::object();
   shown["open"] = door->count();
   shown["come"] = door->come();
   shown["refused"] = refused.by_all;
@@ -134,10 +134,10 @@ task<response> show_tubes(call& by) {
   auto listing = by.client.execute(jobs::list_tubes{
       .prefix = prefix, .after = after, .count = static_cast<std::uint32_t>(count), .with_counts = true});
   const jobs::tubes_answer listed = co_await listing;
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["tubes"] = ordered_json::array();
   for (std::size_t i = 0; i < listed.tubes.size(); ++i) {
-    ordered_json shown;
+    ordered_json shown = ordered_json::object();
     shown["tube"] = listed.tubes[i];
     add_counts(shown, listed.counts[i]);
     all["tubes"].push_back(std::move(shown));
@@ -151,7 +151,7 @@ task<response> show_tube(call& by) {
   by.in.expect_no_others();
   auto counting = by.client.execute(jobs::count_tube{tube});
   const jobs::count_answer counted = co_await counting;
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["tube"] = tube;
   add_counts(all, counted);
   const jobs::tube_clients clients = by.state.clients_of(tube);
@@ -168,7 +168,7 @@ task<response> explain_job(call& by) {
   if (!seen.job) co_return respond_to_missing();
   auto counting = by.client.execute(jobs::count_tube{seen.job->tube});
   const jobs::count_answer counted = co_await counting;
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["id"] = std::to_string(seen.job->id);
   all["tube"] = seen.job->tube;
   all["state"] = text_of(seen.job->state);
@@ -186,10 +186,10 @@ task<response> show_due(call& by) {
   if (!has_room) co_return respond(no_room);
   auto listing = by.client.execute(std::move(page));
   const jobs::due_answer due = co_await listing;
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["jobs"] = ordered_json::array();
   for (const jobs::due_job& each : due.jobs) {
-    ordered_json shown;
+    ordered_json shown = ordered_json::object();
     shown["id"] = std::to_string(each.id);
     shown["tube"] = each.tube;
     shown["due"] = time_text(each.due);
@@ -207,9 +207,9 @@ task<response> show_statistics(call& by) {
   auto counting = by.client.execute(jobs::count_all{});
   const jobs::count_answer counted = co_await counting;
   const jobs::broker_counters counters = by.state.counters();
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   add_counts(all["jobs"], counted);
-  ordered_json& server = all["server"];
+  ordered_json& server = all["server"] = ordered_json::object();
   server["batches"] = counters.batches;
   server["operations"] = counters.operations;
   server["expired"] = counters.expired;
@@ -225,13 +225,13 @@ task<response> show_statistics(call& by) {
   add_connections(all, by.state);
   if (by.state.certificates != nullptr) {
     const tls_figures seen = by.state.certificates->figures();
-    ordered_json& tls = all["tls"];
+    ordered_json& tls = all["tls"] = ordered_json::object();
     tls["ends"] = time_text(jobs::utc_time(seen.ends));
     tls["taken"] = seen.taken;
     tls["files_are_good"] = !seen.is_refused;
     tls["failed_handshakes"] = seen.failed;
   }
-  if (by.state.access.has_tokens()) all["tokens"]["file_is_good"] = by.state.access.is_good();
+  if (by.state.access.has_tokens()) all["tokens"] = {{"file_is_good", by.state.access.is_good()}};
   co_return respond_json(200, all);
 }
 

@@ -24,7 +24,7 @@ std::string fragment_of(std::string_view pointer) {
 }
 
 ordered_json entry_of(const problem& what) {
-  ordered_json entry;
+  ordered_json entry = ordered_json::object();
   entry["detail"] = what.detail;
   switch (what.place) {
     case where::nothing: break;
@@ -39,7 +39,7 @@ ordered_json entry_of(const problem& what) {
 }  // namespace
 
 ordered_json value_of(const problem& what) {
-  ordered_json body;
+  ordered_json body = ordered_json::object();
   body["type"] = "about:blank";
   body["title"] = phrase_of(what.status);
   body["status"] = what.status;

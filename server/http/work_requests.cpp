@@ -135,10 +135,10 @@ task<> wait_for_job(authorized_client& by, const wanted_jobs& wanted, std::vecto
 
 response respond_with(const std::vector<jobs::claimed_job>& got) {
   const jobs::utc_time now = now_utc();
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["jobs"] = ordered_json::array();
   for (const jobs::claimed_job& each : got) {
-    ordered_json one;
+    ordered_json one = ordered_json::object();
     one["reservation"] = text_of(each.token);
     one.update(shown(each.job, now, true));
     all["jobs"].push_back(std::move(one));
@@ -188,7 +188,7 @@ std::optional<problem> problem_of(const jobs::bulk_answer& done) {
 }
 
 ordered_json shown(const jobs::holder_answer& done, std::string_view outcome) {
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["outcome"] = outcome;
   if (done.expires != instant::never()) {
     const duration left = done.expires - runtime::now();
@@ -291,7 +291,7 @@ task<response> kick_tube(call& by) {
   auto kicking = by.client.execute(read_kick_of_tube(by.in));
   const jobs::bulk_answer done = co_await kicking;
   if (const std::optional<problem> wrong = problem_of(done)) co_return respond(*wrong);
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["kicked"] = done.changed;
   co_return respond_json(200, all);
 }
@@ -314,7 +314,7 @@ task<response> pause_tube(call& by) {
   auto pausing = by.client.execute(std::move(what));
   const jobs::pause_answer done = co_await pausing;
   static_cast<void>(done);
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["outcome"] = *length > 0ms ? "paused" : "going on";
   co_return respond_json(200, all);
 }
@@ -326,7 +326,7 @@ task<response> clear_tube(call& by) {
   by.in.expect_no_others();
   auto clearing = by.client.execute(std::move(what));
   const jobs::bulk_answer done = co_await clearing;
-  ordered_json all;
+  ordered_json all = ordered_json::object();
   all["cancelled"] = done.changed;
   co_return respond_json(200, all);
 }
