@@ -15,6 +15,7 @@ import http.server
 import json
 import shutil
 import subprocess
+import tempfile
 import threading
 import unittest
 import urllib.parse
@@ -186,8 +187,11 @@ class Pages(AccessCase):
         """Opens the page of the first site, in which those of the others are frames; what each has seen."""
         frames = "".join(f'<iframe src="http://{name}:{self.port}/page"></iframe>' for name in names)
         self.relay.pages[first] = self.relay.pages[first].replace("<body>", "<body>" + frames)
+        # Processes of the browser still write there when it has ended.
+        profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.addCleanup(profile.cleanup)
         command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--no-first-run", "--no-proxy-server", f"--user-data-dir={self.here / 'profile'}",
+                   "--no-first-run", "--no-proxy-server", f"--user-data-dir={profile.name}",
                    "--host-resolver-rules=MAP *.example 127.0.0.1", "--remote-debugging-port=0",
                    f"http://{first}:{self.port}/page"]
         with (self.here / "browser.log").open("wb") as log:
@@ -197,7 +201,7 @@ class Pages(AccessCase):
                 done = self.relay.told.wait_for(lambda: {first, *names} <= self.relay.seen.keys(), 3 * PATIENCE)
         finally:
             browser.terminate()
-            browser.wait()
+            browser.wait(PATIENCE)
         self.assertTrue(done, f"{self.relay.seen} {self.relay.answers} {(self.here / 'browser.log').read_text()[-2000:]}")
         return self.relay.seen
 

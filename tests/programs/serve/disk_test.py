@@ -334,11 +334,10 @@ class NearlyFull(DiskCase):
         self.assertEqual(server.stop()[0], 0)
 
     def test_ready_tells_it(self):
-        path = self.here / "http"
-        server = self.start("--http", f"unix:{path}")
+        server = self.start()
 
         def ask(target):
-            connection = LocalConnection(path)
+            connection = LocalConnection(server.http)
             self.addCleanup(connection.close)
             connection.request("GET", target)
             answer = connection.getresponse()
