@@ -53,6 +53,14 @@ class Server:
         self.path = folder / "http"
         self.process = subprocess.Popen([program, "serve", "--quiet", "--beanstalk", f"unix:{folder / 'beanstalk'}", "--http",
                                          f"unix:{self.path}", *arguments], cwd=folder)
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def wait_until_ready(self):
         until = time.monotonic() + PATIENCE
         while True:
             try:

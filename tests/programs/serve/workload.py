@@ -175,10 +175,14 @@ class HttpClient(Client):
                  "timeout": self.random.choice(["0s", "0s", "0s", "20ms"])}
         status, answer = self.connection.ask("POST", "/v1/reserve", value)
         if status != 200:
-            word = {500: "IN_DOUBT", 503: "INTERNAL_ERROR"}.get(status, f"{status} {answer}")
+            is_in_doubt = status == 500 and answer.get("outcome") == "unknown"
+            word = "IN_DOUBT" if is_in_doubt else {503: "INTERNAL_ERROR"}.get(status, f"{status} {answer}")
             self.history.answered(events[0], word)
             return
         jobs = answer["jobs"]
+        if len(jobs) > value["count"] or len({each["id"] for each in jobs}) < len(jobs):
+            self.history.answered(events[0], f"200 {answer}")
+            return
         events += [self.history.add_copy(events[0]) for _ in jobs[1:]]
         if not jobs:
             self.history.answered(events[0], "TIMED_OUT")
