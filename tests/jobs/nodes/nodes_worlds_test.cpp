@@ -45,7 +45,8 @@ TEST(SimulatedNodes, HaveTroubles) {
   std::size_t confirmed_by_old = 0;
   std::size_t done_edits = 0;
   std::size_t refused_edits = 0;
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  // The last of them is seldom: a primary that was replaced confirms something in one of a hundred worlds or so.
+  for (std::uint64_t seed = 0; seed < 50 || (seed < 1000 && confirmed_by_old == 0); ++seed) {
     outcome left;
     EXPECT_FALSE(simulation::run(seed, quiet, [&] { left = live(flaw::none); }));
     for (const request& each : left.requests) ++fates[each.became];
