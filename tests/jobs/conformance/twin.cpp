@@ -36,7 +36,11 @@ void twin::perform(const step& it) {
     if (store_.disk().durable()) reopen(it.crash ? ending::crash : ending::orderly);
     return;
   }
-  if (difference found = look_at_versions(it.batch)) return fail("at a look for versions: " + *found);
+  try {
+    if (difference found = look_at_versions(it.batch)) return fail("at a look for versions: " + *found);
+  } catch (const store_failure&) {  // a call of the step before has failed behind its batch, in a thread of the store
+    return recover({});
+  }
   if (it.failing_call != 0) static_cast<void>(store_.disk().fail_call(it.failing_call));
   perform(it.batch);
   static_cast<void>(store_.disk().fail_call(0));
