@@ -7,20 +7,27 @@
 //
 // The test controls it through the memory of a file, which FOLIOT_FAILING_MEMORY names; see failing_memory.py. Where
 // `from_start` is set, counting begins when the server begins to handle signals, which is the first thing that it does.
+//
+// For the message of a test that fails, it writes where the first calls failed to a file beside that one; and a thread
+// that gets the signal SIGRTMIN + 6 writes the calls that it is in to the standard error.
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 extern "C" {
 void* __libc_malloc(std::size_t size);
@@ -47,9 +54,46 @@ struct control_block {
 
 enum kind : std::int64_t { allocations = 1, threads = 2 };
 
+constexpr std::int64_t most_places = 4;  ///< of calls that have failed, which are written to the file
+
 control_block* control = nullptr;
+int places = -1;  ///< the file of the places of calls that have failed
 /// Whether the program has started this thread.
 __attribute__((tls_model("initial-exec"))) thread_local bool is_counted = false;
+
+/// Writes the calls that this thread is in, without memory.
+void write_calls(int to) {
+  std::array<void*, 64> calls{};
+  const int count = ::backtrace(calls.data(), static_cast<int>(calls.size()));
+  ::backtrace_symbols_fd(calls.data(), count, to);
+}
+
+void tell(int /*signal*/) {
+  const int kept = errno;
+  const bool counts = std::exchange(is_counted, false);
+  ::dprintf(STDERR_FILENO, "thread %d is in\n", ::gettid());
+  write_calls(STDERR_FILENO);
+  ::dprintf(STDERR_FILENO, "thread %d ends here\n", ::gettid());
+  is_counted = counts;
+  errno = kept;
+}
+
+/// On this thread, where the program's threads begin with all signals blocked.
+void allow_telling() {
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, SIGRTMIN + 6);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
+/// Where this call fails, if it is one of the first.
+void note_place() {
+  if (control->failed.load() > most_places) return;
+  is_counted = false;  // what it needs itself does not fail
+  ::dprintf(places, "thread %d in\n", ::gettid());
+  write_calls(places);
+  is_counted = true;
+}
 
 __attribute__((constructor)) void open_control() {
   const char* const path = std::getenv("FOLIOT_FAILING_MEMORY");
@@ -59,6 +103,15 @@ __attribute__((constructor)) void open_control() {
   if (at == MAP_FAILED) std::abort();
   ::close(file);
   control = static_cast<control_block*>(at);
+  std::array<char, 4096> beside{};
+  std::snprintf(beside.data(), beside.size(), "%s.places", path);
+  places = ::open(beside.data(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  std::array<void*, 1> calls{};
+  ::backtrace(calls.data(), 1);  // the first one loads a library
+  struct sigaction telling{};
+  telling.sa_handler = tell;
+  telling.sa_flags = SA_RESTART;
+  ::sigaction(SIGRTMIN + 6, &telling, nullptr);
   is_counted = true;
 }
 
@@ -78,7 +131,10 @@ bool fails(kind which, const void* caller) {
   if (call < first || control->failed.load() >= count) return false;
   // LZ4's last call returns to RocksDB, which itself uses operator new. The next call fails in the place of this one.
   if (which == allocations && (is_in("lz4", caller) || is_in("rocksdb", caller))) return false;
-  if (control->failed.fetch_add(1) < count) return true;
+  if (control->failed.fetch_add(1) < count) {
+    note_place();
+    return true;
+  }
   --control->failed;  // another thread was first
   return false;
 }
@@ -99,6 +155,7 @@ void* run_body(void* given) {
   const thread_body body = *static_cast<thread_body*>(given);
   __libc_free(given);
   is_counted = body.is_counted;
+  allow_telling();
   return body.run(body.argument);
 }
 

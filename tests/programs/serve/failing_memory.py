@@ -4,6 +4,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+import where_it_stands
 from control_file import FOR_EVER, ControlFile
 
 LIBRARY = os.environ.get("FOLIOT_FAILING_MEMORY_LIBRARY", "")
@@ -33,6 +34,7 @@ class Memory(ControlFile):
 
     def __init__(self, where):
         self.where = Path(where)
+        self.places = Path(f"{where}.places")
         super().__init__(self.where, CALLS)
 
     def environment(self):
@@ -40,4 +42,10 @@ class Memory(ControlFile):
 
     def fail(self, shortage, from_start=False):
         """From now on, or from the start of the next server on."""
+        self.restore()
+        self.places.write_bytes(b"")
         super().fail(shortage.first, shortage.count, {KIND: shortage.kind, FROM_START: int(from_start)})
+
+    def places_of_failures(self):
+        """The calls in which the first ones failed since fail(), as text."""
+        return where_it_stands.with_names(where_it_stands.text_of(self.places))

@@ -2,6 +2,7 @@
 serving its clients and obeying signals; what it has acknowledged is there afterwards.
 
 The environment variable FOLIOT_MEMORY_PLACES is for more: at how many places each test fails an allocation, or `all`."""
+import contextlib
 import os
 import random
 import re
@@ -34,7 +35,7 @@ class MemoryCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.here, ignore_errors=True)
         self.memory = Memory(self.here / "memory")
         self.servers = []
-        self.addCleanup(self.end_servers)
+        self.addCleanup(lambda: print(self.end_servers(), end=""))
         print(f"FOLIOT_MEMORY_SEED={SEED}")
         self.random = random.Random(SEED)
         self.work = Workload(self.random, closes_idle=True)  # for want of memory
@@ -44,9 +45,20 @@ class MemoryCase(unittest.TestCase):
         pass
 
     def end_servers(self):
-        for server in self.servers:
-            if server.process.poll() is None:
-                server.kill()
+        """Returns where those stood that lived."""
+        return "\n".join(filter(None, [server.end() for server in self.servers]))
+
+    @contextlib.contextmanager
+    def told(self):
+        """If what is done in it fails, no server and no client goes on, and the failure tells where the server stood."""
+        try:
+            yield
+        except BaseException as error:
+            error.add_note(self.end_servers())
+            error.add_note(f"{self.memory.calls} calls were counted, {self.memory.failures} failed, the first at\n"
+                           f"{self.memory.places_of_failures()}")
+            self.work.server_has_ended()
+            raise
 
     def launch(self):
         self.servers.append(PathServer(self.here, self.memory.environment(), *self.store()))
@@ -125,7 +137,7 @@ class MemoryCase(unittest.TestCase):
         return history.check(events, left)
 
     def try_start(self, shortage):
-        with self.subTest(shortage=str(shortage)):
+        with self.subTest(shortage=str(shortage)), self.told():
             self.memory.fail(shortage, from_start=True)
             server = self.launch()
             if self.expect_to_serve_or_to_have_ended(server):
@@ -179,7 +191,7 @@ class MemoryCase(unittest.TestCase):
             if server.process.poll() is not None:  # a place before this one has failed the test
                 server = self.start()
             shortage = Shortage(first, self.random.choice([1, 1, 20, 1000]))
-            with self.subTest(shortage=str(shortage)):
+            with self.subTest(shortage=str(shortage)), self.told():
                 self.memory.fail(shortage)
                 self.work_until(server, lambda: self.memory.failures >= shortage.count)
                 self.memory.restore()
@@ -205,11 +217,29 @@ class MemoryCase(unittest.TestCase):
         self.work.server_has_ended()
         return self.memory.calls
 
+    def test_a_server_that_does_not_end(self):
+        """The test of it fails, with what is needed to see why, and nothing of it goes on."""
+        server = self.start()
+        self.memory.fail(Shortage(1))
+        self.work_until(server, lambda: self.memory.failures == 1)
+        server.kill()
+        self.work.server_has_ended()
+        with self.assertRaisesRegex(AssertionError, "does not end") as failed, self.told():
+            server = self.start()
+            self.work.start(server)
+            server.wait(patience=0)
+        said = "\n".join([str(failed.exception), *failed.exception.__notes__])
+        self.assertRegex(said, r"thread \d+ foliot: [RSD]", "what the threads do")
+        self.assertRegex(said, r"thread \d+ is in\n(.*\n)+?main", "the calls of a thread")
+        self.assertRegex(said, r"the first at\nthread \d+ in\n(.+\n){4}", "where memory was missing")
+        self.assertIsNotNone(server.process.poll())
+        self.assertFalse(self.work.has_clients())
+
     def test_end(self):
         calls = self.try_end(Shortage(FOR_EVER))
         shortages = [Shortage(first, self.random.choice([1, 1, 20])) for first in self.places(calls)]
         for shortage in [*shortages, Shortage(1, FOR_EVER)]:
-            with self.subTest(shortage=str(shortage)):
+            with self.subTest(shortage=str(shortage)), self.told():
                 self.try_end(shortage)
         if self.keeps_jobs:
             self.assertEqual(self.breaches(), [])

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import time
 
+import where_it_stands
 from kit.beanstalk_client import FOLIOT, PATIENCE, Connection, without_slow_disk
 
 
@@ -10,9 +11,11 @@ class PathServer:
     """`here` is the folder of its sockets and its log."""
 
     def __init__(self, here, environment, *arguments):
+        self.tells_calls = "FOLIOT_FAILING_MEMORY" in environment
+        self.log_path = here / "log"
         self.address = str(here / "socket")
         self.http = str(here / "http")
-        self.log = open(here / "log", "w+b")
+        self.log = open(self.log_path, "w+b")
         self.process = subprocess.Popen(
             [FOLIOT, "serve", "--quiet", "--beanstalk", f"unix:{self.address}", "--http", f"unix:{self.http}",
              *map(str, arguments)],
@@ -39,9 +42,13 @@ class PathServer:
                 connection.close()
         return False
 
-    def wait(self):
-        """Its exit code and what it has logged, when it has ended."""
-        code = self.process.wait(PATIENCE)
+    def wait(self, patience=PATIENCE):
+        """Its exit code and what it has logged, when it has ended. If it does not, it is killed, and the error tells where
+        it stood."""
+        try:
+            code = self.process.wait(patience)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"the server does not end: {self.end()}") from error
         self.log.seek(0)
         text = without_slow_disk(self.log.read().decode())
         self.log.close()
@@ -50,6 +57,14 @@ class PathServer:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
+
+    def end(self):
+        """Kills it if it lives. Returns where its threads stood, or an empty text."""
+        if self.process.poll() is not None:
+            return ""
+        stood = where_it_stands.report(self.process.pid, self.log_path, self.tells_calls)
+        self.kill()
+        return stood
 
     def kill(self):
         self.process.kill()

@@ -231,7 +231,9 @@ class Workload:
         """Waits for the clients. What they began before this may still be answered: the answers are on their way."""
         self.history.begin(0, "killed")
         for client in self.clients:
-            client.join()
+            client.join(beanstalk_client.PATIENCE)
+            if client.is_alive():
+                raise AssertionError(f"the client {client.number} is at work, though the server should have ended")
         self.clients = []
 
 
