@@ -13,17 +13,14 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
+from downloads import PATIENCE, downloaded, need, of_npm, of_pip, try_to_run
 from kit import beanstalk_client
 from kit.program_case import ProgramCase, main
 
 PROGRAMS = Path(__file__).resolve().parent / "clients"
-# The folder of the clients from registries, so that each is downloaded once.
-DOWNLOADS = os.environ.get("FOLIOT_CLIENTS")
-PATIENCE = 600  # seconds, for a program that must end, or a download
 LONGEST = 65536
 BINARY = bytes(range(256)) * 256
 TEXT = "é\r\n\0".encode() * 13107 + b"x"
@@ -36,39 +33,6 @@ BEFORE = [
     ["given", LONGEST, hashlib.md5(BINARY).hexdigest()], ["restart"],
 ]
 AFTER = [["kept", "kept"], ["kept", "kept and late"], ["left", 0, 0, 0, 0]]
-
-
-def need(command):
-    """The path of a program; the test is skipped where it is not installed."""
-    path = shutil.which(command)
-    if path is None:
-        raise unittest.SkipTest(f"{command} is not installed")
-    return path
-
-
-def try_to_run(*command, **options):
-    """Skips the test if the command, which needs a package or the network, fails."""
-    try:
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                       timeout=PATIENCE, **options)
-    except (OSError, subprocess.SubprocessError) as error:
-        output = getattr(error, "output", None) or b""
-        raise unittest.SkipTest(f"{' '.join(map(str, command))}: {error}\n{output.decode(errors='replace')}") from error
-
-
-def downloaded(name, fill):
-    """The folder of a client from a registry, filled by `fill(folder)` the first time."""
-    parent = Path(DOWNLOADS or tempfile.mkdtemp())
-    if not DOWNLOADS:
-        unittest.addModuleCleanup(shutil.rmtree, parent, ignore_errors=True)
-    parent.mkdir(parents=True, exist_ok=True)
-    if not (parent / name).exists():
-        with tempfile.TemporaryDirectory(dir=parent) as folder:
-            made = Path(folder) / name
-            made.mkdir()
-            fill(made)
-            made.rename(parent / name)  # so that an interrupted download leaves no folder of this name
-    return parent / name
 
 
 class Client:
@@ -159,8 +123,7 @@ class Python(Client, ProgramCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = downloaded("python", lambda to: try_to_run(
-            sys.executable, "-m", "pip", "install", "--quiet", "--retries", "1", "--target", to, "greenstalk==2.1.1"))
+        folder = of_pip("python", "greenstalk==2.1.1")
         cls.command = [sys.executable, PROGRAMS / "work.py"]
         cls.environment = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -185,10 +148,7 @@ class Node(Client, ProgramCase):
     @classmethod
     def setUpClass(cls):
         node = need("node")
-        npm = need("npm")
-        folder = downloaded("node", lambda to: try_to_run(
-            npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--prefix", to,
-            "jackd@2.2.2", cwd=to))
+        folder = of_npm("node", "jackd@2.2.2")
         shutil.copy(PROGRAMS / "work.mjs", folder / "work.mjs")
         cls.command = [node, folder / "work.mjs"]
 
