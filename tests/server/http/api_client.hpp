@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -17,6 +18,7 @@
 
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/net/address.hpp>
+#include <foliot/runtime/net/io_error.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
@@ -85,7 +87,8 @@ struct http_server : foliot::test::broker_world {
   protocol speaks{speaks_to, memory_of_clients, api::limits_for(largest_job)};
 };
 
-/// A connection, and the session at its other end.
+/// A connection, and the session at its other end. A server that is silent for a day while this client reads fails the
+/// test: what wakes again and again for nothing would keep virtual time going for ever.
 class http_client {
  public:
   explicit http_client(http_server& of, std::string_view from = "127.0.0.1:4000", std::string certificate = {})
@@ -107,17 +110,17 @@ class http_client {
     received got;
     while (!got.head.ends_with("\r\n\r\n")) {
       char one = 0;
-      const auto count = co_await ends_.second->read_some(std::span(&one, 1));
-      if (!count || *count == 0) co_return received();
+      const std::size_t count = co_await read_some(std::span(&one, 1));
+      if (count == 0) co_return received();
       got.head += one;
     }
     got.status = number_behind(got.head, "HTTP/1.1 ");
     const auto length = static_cast<std::size_t>(number_behind(got.head, "Content-Length: "));
     while (has_body && got.body.size() < length) {
       std::string piece(std::min<std::size_t>(length - got.body.size(), 16'384), '\0');
-      const auto count = co_await ends_.second->read_some(std::span(piece));
-      if (!count || *count == 0) co_return received();
-      got.body.append(piece, 0, *count);
+      const std::size_t count = co_await read_some(std::span(piece));
+      if (count == 0) co_return received();
+      got.body.append(piece, 0, count);
     }
     co_return got;
   }
@@ -138,8 +141,8 @@ class http_client {
     std::string all;
     while (end.empty() || !all.ends_with(end)) {
       char one = 0;
-      const auto count = co_await ends_.second->read_some(std::span(&one, 1));
-      if (!count || *count == 0) break;
+      const std::size_t count = co_await read_some(std::span(&one, 1));
+      if (count == 0) break;
       all += one;
     }
     co_return all;
@@ -158,6 +161,13 @@ class http_client {
   }
 
  private:
+  /// How much was read; 0 at the end of the connection.
+  task<std::size_t> read_some(std::span<char> into) {
+    ends_.second->set_read_deadline(std::chrono::hours(24));
+    const auto count = co_await ends_.second->read_some(into);
+    EXPECT_TRUE(count || count.error() != runtime::io_errc::deadline_exceeded) << "the server says nothing for a day";
+    co_return count.value_or(0);
+  }
   static task<> serve(http_server& of, byte_stream& peer) {
     co_await of.speaks.serve(peer);
     peer.close();
