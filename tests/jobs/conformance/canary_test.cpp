@@ -52,6 +52,12 @@ TEST(JobCanary, IgnoresVersions) { EXPECT_NE(found(flaw::ignores_versions), "");
 TEST(JobCanary, KeepsVersions) { EXPECT_NE(found(flaw::keeps_versions), ""); }
 TEST(JobCanary, ChangesDueVersions) { EXPECT_NE(found(flaw::changes_due_versions), ""); }
 TEST(JobCanary, LeavesOutTheLastOfEqualTimes) { EXPECT_NE(found(flaw::leaves_out_equal_times), ""); }
+TEST(JobCanary, BeginsPagesTooSoon) { EXPECT_NE(found(flaw::begins_pages_too_soon), ""); }
+TEST(JobCanary, EndsPagesTooSoon) { EXPECT_NE(found(flaw::ends_pages_too_soon), ""); }
+TEST(JobCanary, ListsEqualsReversed) { EXPECT_NE(found(flaw::lists_equals_reversed), ""); }
+TEST(JobCanary, ListsOtherTubes) { EXPECT_NE(found(flaw::lists_other_tubes), ""); }
+TEST(JobCanary, HidesTheNextPage) { EXPECT_NE(found(flaw::hides_the_next_page), ""); }
+TEST(JobCanary, DropsTheRankOfNext) { EXPECT_NE(found(flaw::drops_the_rank_of_next), ""); }
 
 /// The random test is worth little if it does not come to the failures.
 TEST(JobCanary, TheRandomTestFailsCallsAndReopens) {

@@ -45,6 +45,13 @@ enum class flaw : std::uint8_t {
   ignores_versions,        ///< executes operations whatever version they expect
   keeps_versions,          ///< shows the same version after a change
   changes_due_versions,    ///< shows another version when the due time has come
+  // Lists of jobs:
+  begins_pages_too_soon,  ///< with the job that the page before ends with
+  ends_pages_too_soon,    ///< without the last job, where there is a next page
+  lists_equals_reversed,  ///< jobs of the same priority, due time or number of a burial
+  lists_other_tubes,      ///< where it should list one by the ids of its jobs
+  hides_the_next_page,
+  drops_the_rank_of_next,
 };
 
 struct journal_entry {
@@ -80,6 +87,10 @@ class journal_store final : public job_store {
     write(entry);
     execution done = run(entry);
     if (flaw_ == flaw::puts_only_some) put_some(entry, done);
+    for (std::size_t i = 0; i < entry.batch.size(); ++i) {
+      auto* const page = std::get_if<jobs_answer>(&done.answers[i]);
+      if (page != nullptr) spoil_page(std::get<list_jobs>(entry.batch[i]), *page);
+    }
     return show(std::move(done));
   }
 
@@ -193,12 +204,32 @@ class journal_store final : public job_store {
     }
     if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::drops_fields) it->fields = {};
     if (auto* const it = std::get_if<bury>(&what); it != nullptr && flaw_ == flaw::drops_histories) it->history = {};
+    if (auto* const it = std::get_if<list_jobs>(&what)) spoil_list(*it);
     if (flaw_ != flaw::ignores_versions) return;
     std::visit(
         [](auto& each) {
           if constexpr (requires { each.expected; }) each.expected = 0;
         },
         what);
+  }
+  [[nodiscard]] static bool is_by_id(const list_jobs& what) {
+    return !what.which || *what.which == job_state::reserved;
+  }
+  void spoil_list(list_jobs& what) const {
+    if (flaw_ == flaw::begins_pages_too_soon && what.after.id != 0) --what.after.id;
+    if (flaw_ == flaw::lists_other_tubes && is_by_id(what)) what.tube.clear();
+  }
+  void spoil_page(const list_jobs& of, jobs_answer& page) const {
+    if (flaw_ == flaw::ends_pages_too_soon && page.next) page.jobs.pop_back();
+    if (flaw_ == flaw::hides_the_next_page) page.next.reset();
+    if (flaw_ == flaw::drops_the_rank_of_next && page.next) page.next->rank = 0;
+    if (flaw_ != flaw::lists_equals_reversed || is_by_id(of)) return;
+    for (auto begin = page.jobs.begin(); begin != page.jobs.end();) {
+      const auto is_other = [&](const listed_job& each) { return each.place.rank != begin->place.rank; };
+      const auto end = std::find_if(begin, page.jobs.end(), is_other);
+      std::reverse(begin, end);
+      begin = end;
+    }
   }
   void show_token(reservation& token) {
     token.opening = journal_.openings;

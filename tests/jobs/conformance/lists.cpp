@@ -121,6 +121,7 @@ TEST_P(JobStore, AllJobsAreListedByTheirIds) {
   EXPECT_EQ(ids_of(run(list_jobs{.prefixes = {"a.y", "b"}})), (ids{two, three}));
   EXPECT_EQ(ids_of(run(list_jobs{.prefixes = {}})), ids{}) << "none is none, and not all";
   EXPECT_EQ(ids_of(run(list_jobs{.tube = "a.x"})), (ids{one, four}));
+  EXPECT_EQ(ids_of(run(list_jobs{.tube = "a."})), ids{}) << "the name of a tube is no prefix";
   EXPECT_EQ(ids_of(run(list_jobs{.which = job_state::reserved})), (ids{two, four}));
   EXPECT_EQ(ids_of(run(list_jobs{.prefixes = {"a"}, .which = job_state::reserved})), ids{four});
   store_.pass(1001ms);
