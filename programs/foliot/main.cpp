@@ -1,135 +1,32 @@
-// The command line of `foliot`, and the exit codes of its errors.
-#include <algorithm>
-#include <exception>
-#include <new>
-#include <span>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <CLI/CLI.hpp>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <foliot/version.hpp>
-#include <unistd.h>
-
+// The program `foliot`.
+#include "command_line.hpp"
 #include "commands.hpp"
-#include "nearest.hpp"
-#include "output_file.hpp"
-#include "report.hpp"
-#include "text/failure.hpp"
-
-namespace foliot::program {
 
 namespace {
 
-/// What the command that `line` describes has of the kind of `stray`: options, or commands.
-std::vector<std::string> words_beside(const std::string& stray, const CLI::App& line) {
-  std::vector<std::string> words;
-  if (stray.starts_with('-')) {
-    for (const CLI::Option* const each : line.get_options()) {
-      for (const std::string& name : each->get_lnames()) words.push_back("--" + name);
-    }
-  } else {
-    for (const CLI::App* const each : line.get_subcommands({})) words.push_back(each->get_name());
-  }
-  return words;
-}
+using namespace foliot::program;
 
-std::string unknown_word(const std::string& name, const std::string& stray, const CLI::App& line) {
-  const auto meant = nearest(stray.substr(0, stray.find('=')), words_beside(stray, line));
-  return fmt::format("{} has no '{}'{}", name, stray, meant ? fmt::format(": the nearest is '{}'", *meant) : "");
-}
-
-/// The message of CLI11, except where that would mislead.
-std::string explain(const CLI::ParseError& error, const CLI::App& program) {
-  const CLI::App* asked = &program;
-  std::string name = "foliot";
-  for (auto lines = program.get_subcommands(); !lines.empty(); lines = asked->get_subcommands()) {
-    if (lines.front()->get_fallthrough()) break;  // its options are those of the command that it belongs to
-    asked = lines.front();
-    name += " " + asked->get_name();
-  }
-  const auto strays = asked->remaining();
-  // CLI11 checks for arguments that no option takes last, but these are the likeliest mistake.
-  const std::string sentence = strays.empty() ? error.what() : unknown_word(name, strays.front(), *asked);
-  return fmt::format("{}; see {} --help", sentence, name);
-}
-
-/// Where nothing is behind the `=`, as where a variable is not set, CLI11 takes the next argument as the value: that
-/// may be a log, which would be overwritten.
-void refuse_missing_values(std::span<char*> arguments) {
-  for (const std::string_view each : arguments) {
-    if (each == "--") return;
-    if (each.starts_with("--") && each.find('=') == each.size() - 1)
-      throw failure(fmt::format("'{}' has no value behind the '='; see foliot --help", each));
-  }
-}
-
-exit_code run(int argc, char** argv) {
-  refuse_missing_values({argv + 1, argv + std::max(argc, 1)});
-  command chosen;
-  CLI::App program("foliot: timers for C++ servers, at work on real input", "foliot");
-  program.set_version_flag("--version", "foliot " FOLIOT_VERSION, "Print the version and exit");
-  program.set_help_flag("-h,--help", "Print this help and exit");
-  program.get_formatter()->column_width(24);
-  program.get_formatter()->label("REQUIRED", "");
-  program.require_subcommand(0, 1);  // at most one, so that a log may be called `sample`
-  add_replay(program, chosen);
-  add_sample(program, chosen);
-  add_bench(program, chosen);
-  add_top(program, chosen);
-  add_serve(program, chosen);
-  add_copy(program, chosen);
-  add_map(program, chosen);
-  add_token(program, chosen);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::Success& wanted) {  // --help and --version
-    std::ostringstream text;
-    program.exit(wanted, text, text);
-    print(text.str());
-    return exit_code::success;
-  } catch (const CLI::ParseError& error) {
-    throw failure(explain(error, program));
-  }
-  if (!chosen)
-    throw failure(
-        "no command: name one of 'foliot serve', 'foliot token', 'foliot copy FROM TO', 'foliot map DATABASE', "
-        "'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see foliot --help");
-  chosen();
-  return exit_code::success;
-}
-
-/// Where the caller has closed standard input, output or error, a file that is opened next would get its descriptor,
-/// and the output of the program. So each closed one is opened here, in a direction in which every use of it fails.
-void fill_standard_descriptors() noexcept {
-  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // open() takes the lowest free descriptor, which is this one.
-    if (::fcntl(each, F_GETFD) < 0) ::open("/dev/null", each == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-  }
-}
-
-exit_code run_and_report(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const failure& error) {
-    report(error.what());
-    return error.code();
-  } catch (const std::bad_alloc&) {
-    report("there is not enough memory");
-  } catch (const std::exception& error) {
-    report(error.what());
-  }
-  return exit_code::error;
+void add_commands(CLI::App& line, command& chosen) {
+  add_replay(line, chosen);
+  add_sample(line, chosen);
+  add_bench(line, chosen);
+  add_top(line, chosen);
+  add_serve(line, chosen);
+  add_copy(line, chosen);
+  add_map(line, chosen);
+  add_token(line, chosen);
 }
 
 }  // namespace
 
-}  // namespace foliot::program
-
 int main(int argc, char** argv) {
-  foliot::program::fill_standard_descriptors();
-  return static_cast<int>(foliot::program::run_and_report(argc, argv));
+  const command_line all{
+      .name = "foliot",
+      .purpose = "foliot: timers for C++ servers, at work on real input",
+      .no_command =
+          "no command: name one of 'foliot serve', 'foliot token', 'foliot copy FROM TO', 'foliot map DATABASE', "
+          "'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see foliot --help",
+      .fill = add_commands,
+  };
+  return run_program(all, argc, argv);
 }

@@ -31,18 +31,18 @@ function(bench_peer target name header library module)
   endif()
 endfunction()
 
-bench_peer(foliot_program libuv uv.h uv libuv)
+bench_peer(foliot_bench libuv uv.h uv libuv)
 # libev brings imitations of libevent's functions under their own names: libevent must come first, so that its names lead
 # to itself.
-bench_peer(foliot_program libevent event2/event.h event_core libevent_core)
+bench_peer(foliot_bench libevent event2/event.h event_core libevent_core)
 find_library(LIBEVENT_THREADS_LIBRARY event_pthreads)
 mark_as_advanced(LIBEVENT_THREADS_LIBRARY)
 if(LIBEVENT_INCLUDE_DIR AND LIBEVENT_LIBRARY AND LIBEVENT_THREADS_LIBRARY)
   set_property(SOURCE bench/contestants/libevent.cpp APPEND PROPERTY COMPILE_DEFINITIONS FOLIOT_WITH_LIBEVENT_THREADS)
-  target_link_libraries(foliot_program PRIVATE ${LIBEVENT_THREADS_LIBRARY})
+  target_link_libraries(foliot_bench PRIVATE ${LIBEVENT_THREADS_LIBRARY})
 endif()
-bench_peer(foliot_program libev ev.h ev "")
-bench_peer(foliot_program asio asio.hpp "" "")
+bench_peer(foliot_bench libev ev.h ev "")
+bench_peer(foliot_bench asio asio.hpp "" "")
 # Asio has fences, which ThreadSanitizer does not understand, as g++ warns.
 set_property(SOURCE bench/contestants/asio.cpp APPEND PROPERTY COMPILE_OPTIONS
   $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

@@ -10,7 +10,7 @@ endif()
 
 set(report_dir ${CMAKE_CURRENT_SOURCE_DIR}/bench/report)
 set(chart_js $<$<BOOL:${FOLIOT_CHART_JS}>:FOLIOT_CHART_JS="${FOLIOT_CHART_JS}">)
-target_sources(foliot_program PRIVATE bench/report/page.cpp)
+target_sources(foliot_bench PRIVATE bench/report/page.cpp)
 set_property(SOURCE bench/report/page.cpp APPEND PROPERTY COMPILE_DEFINITIONS
   FOLIOT_REPORT_DIR="${report_dir}" ${chart_js})
 set_property(SOURCE bench/report/page.cpp APPEND PROPERTY OBJECT_DEPENDS

@@ -1,4 +1,4 @@
-#include "commands.hpp"
+#include "bench_command.hpp"
 
 #include <memory>
 #include <string>
@@ -64,10 +64,9 @@ bench::bench_options read(const bench_arguments& all, const CLI::App& line) {
 
 }  // namespace
 
-void add_bench(CLI::App& program, command& chosen) {
+void fill_bench(CLI::App& program, command& chosen) {
   const auto all = std::make_shared<bench_arguments>();
-  CLI::App* line =
-      program.add_subcommand("bench", "Measure the timers, beside other libraries', and the server, beside beanstalkd");
+  CLI::App* const line = &program;
   line->add_option("--only", all->only, "Only these workloads: " + listed(bench::family_names()))
       ->type_name("NAMES")
       ->delimiter(',');

@@ -38,7 +38,7 @@ std::optional<std::filesystem::path> program_of(const server_kind& kind, const s
   if (kind.is_old) return old.empty() ? std::nullopt : std::optional(std::filesystem::absolute(old));
   std::error_code error;
   std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::nullopt : std::optional(std::move(own));
+  return error ? std::nullopt : std::optional(own.replace_filename("foliot"));  // this is foliot-bench
 }
 
 std::string version_of(const server_kind& kind, const std::filesystem::path& old) {
