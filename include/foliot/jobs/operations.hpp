@@ -17,6 +17,7 @@
 
 #include <foliot/jobs/fields.hpp>
 #include <foliot/jobs/job.hpp>
+#include <foliot/jobs/once.hpp>
 
 namespace foliot::jobs {
 
@@ -58,6 +59,9 @@ struct put {
   /// Not 0: only if a job with this key is there and has this version. Then there must be a key, and `existing` must be
   /// `replace`.
   job_version expected = 0;
+  /// Not empty: it happens once, and its answer is kept if it was inserted, kept or replaced. The memory of it moves
+  /// with its tube from one database to another. In a put_all it must be empty.
+  jobs::once once = {};
 
   friend bool operator==(const put&, const put&) = default;
 };
@@ -71,6 +75,8 @@ inline constexpr std::size_t most_bytes_put_together = std::size_t{16} << 20;
 /// order of the puts, and become visible together.
 struct put_all {
   std::vector<put> puts;  ///< 1 to most_put_together
+  /// Not empty: they are put once, and the answer is kept if it is `done`.
+  jobs::once once = {};
 
   friend bool operator==(const put_all&, const put_all&) = default;
 };
@@ -84,6 +90,10 @@ struct claim {
   /// bound. Claims with the greatest number as their bound have none. With several databases each has this bound by
   /// itself.
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+  /// Not empty: it claims once. The same claim again gets the same reservations, those that have not ended: none when
+  /// all have. One that got no job is not remembered. A store whose reservations end with it forgets the claim with
+  /// them.
+  jobs::once once = {};
 
   friend bool operator==(const claim&, const claim&) = default;
 };
@@ -323,11 +333,13 @@ struct put_answer {
     /// The job with that key does not have the expected version, or no job has the key: nothing was put. `id` is its
     /// id, or 0.
     other_version,
+    other_request,  ///< put::once has this key with another request: nothing was put
   };
   kind what = kind::inserted;
   job_id id = 0;
   /// With `other_version`, the version of the job with that key, or 0 if there is none; else 0.
   job_version version = 0;
+  bool is_replayed = false;  ///< whether it is the answer of an earlier put with the same `once`
 
   friend bool operator==(const put_answer&, const put_answer&) noexcept = default;
 };
@@ -342,11 +354,13 @@ struct put_answer {
 struct put_all_answer {
   /// What became of the puts.
   enum class kind : std::uint8_t {
-    done,              ///< none was refused: `puts` has their answers, in their order
-    refused,           ///< nothing was put, because the put at `place` would have been refused with `why`
-    several_databases  ///< nothing was put, because the tubes are in several databases, as `tubes` has them
+    done,               ///< none was refused: `puts` has their answers, in their order
+    refused,            ///< nothing was put, because the put at `place` would have been refused with `why`
+    several_databases,  ///< nothing was put, because the tubes are in several databases, as `tubes` has them
+    other_request,      ///< put_all::once has this key with another request: nothing was put
   };
   kind what = kind::done;
+  bool is_replayed = false;  ///< whether it is the answer of an earlier put_all with the same `once`
   std::vector<put_answer> puts = {};
   std::size_t place = 0;  ///< that of the first put that was refused
   put_answer why = {};
@@ -359,12 +373,14 @@ struct put_all_answer {
 struct claim_answer {
   /// What has ended the claim.
   enum class kind : std::uint8_t {
-    done,       ///< it has all that it asked for, or all that there are
-    cut_short,  ///< `claim::bytes`: more jobs are ready
-    no_space,   ///< a claim_job: the store has no room to write it down, nothing has changed
+    done,           ///< it has all that it asked for, or all that there are
+    cut_short,      ///< `claim::bytes`: more jobs are ready
+    no_space,       ///< a claim_job: the store has no room to write it down, nothing has changed
+    other_request,  ///< claim::once has this key with another request: nothing was claimed
   };
   std::vector<claimed_job> jobs;
   kind what = kind::done;
+  bool is_replayed = false;  ///< whether these are the jobs of an earlier claim with the same `once`
 
   friend bool operator==(const claim_answer&, const claim_answer&) = default;
 };
