@@ -160,6 +160,9 @@ problem first_problem(const Operation& what, const job_limits& limits) {
     check(bad_due, due_at(what.from));
     check([](std::uint32_t count) { return bad_page(count, most_listed_due); }, what.count);
   }
+  if constexpr (requires { what.once; }) {
+    if (!what.once.empty()) check(bad_length, "lifetime of once", what.once.lifetime(), milliseconds(1));
+  }
   if constexpr (requires { what.puts; }) check(bad_puts, what.puts, limits);
   return wrong;
 }
@@ -173,6 +176,7 @@ problem bad_puts(const std::vector<put>& all, const job_limits& limits) {
   std::set<std::pair<std::string_view, std::string_view>> keys;
   for (const put& each : all) {
     if (problem wrong = first_problem(each, limits)) return wrong;
+    if (!each.once.empty()) return "put in a put_all must have no once: the put_all has it";
     bytes += content_bytes(each);
     if (!each.key.empty() && !keys.emplace(each.tube, each.key).second) {
       return "put_all must have each key of a tube once, got '" + each.key + "' of '" + each.tube + "' twice";

@@ -48,6 +48,22 @@ TEST(Limits, EveryOperationWithANameIsChecked) {
   EXPECT_EQ(refusal(claim{{}}), "claim must name at least one tube");
 }
 
+TEST(Limits, Lifetimes) {
+  const auto of = [](milliseconds lifetime) { return once(sha256{}, sha256{}, lifetime); };
+  const put in_all{.tube = "a", .body = ""};
+  for (const milliseconds good : {milliseconds(1), longest_time}) {
+    EXPECT_EQ(refusal(put{.tube = "a", .body = "", .once = of(good)}), "accepted");
+    EXPECT_EQ(refusal(put_all{{in_all}, of(good)}), "accepted");
+    EXPECT_EQ(refusal(claim{.tubes = {"a"}, .once = of(good)}), "accepted");
+  }
+  const std::string bad = "lifetime of once must be from 1 ms to 4294967295000 ms, got ";
+  EXPECT_EQ(refusal(put{.tube = "a", .body = "", .once = of(0ms)}), bad + "0 ms");
+  EXPECT_EQ(refusal(put_all{{in_all}, of(-1ms)}), bad + "-1 ms");
+  EXPECT_EQ(refusal(claim{.tubes = {"a"}, .once = of(longest_time + 1ms)}), bad + "4294967295001 ms");
+  const put with_its_own{.tube = "a", .body = "", .once = of(1h)};
+  EXPECT_EQ(refusal(put_all{{in_all, with_its_own}}), "put in a put_all must have no once: the put_all has it");
+}
+
 TEST(Limits, PutsThatExpectAVersion) {
   const std::string bad = "put that expects a version must have a key, and replace the job that has it";
   put what{.tube = "a", .key = "k", .body = "", .existing = on_existing::replace, .expected = 1};

@@ -4,8 +4,9 @@
 //   const auto put = execute_one(store, foliot::jobs::put{.tube = "mail", .body = "hello", .due = 30min});
 //
 // What a batch reports has been synced to the disk when execute() returns, in one sync for the whole batch; batches
-// that only claim, touch and look write nothing. After a crash the store has every batch that was reported, and the
-// batch that was under way as a whole or not at all. Jobs that were reserved are ready again; pauses are over.
+// that only claim, touch and look write nothing, but for the removal of what has ended (once.hpp). After a crash the
+// store has every batch that was reported, and the batch that was under way as a whole or not at all. Jobs that were
+// reserved are ready again; pauses are over.
 //
 // In memory are the next jobs of each tube and the reserved ones. All others are on disk, and so are all long bodies;
 // opening the store reads only the next jobs.
@@ -53,6 +54,10 @@ struct embedded_options {
   std::uint64_t disk_reserve = std::uint64_t{256} << 20;
   /// A put beyond so many jobs is answered with `no_space`.
   std::uint64_t most_jobs = std::numeric_limits<std::uint64_t>::max();
+  /// How much memory the claims that happen once (once.hpp) may take, in bytes: about 300 for each, and 24 for each of
+  /// its reservations, until its lifetime is over. Beyond it such a claim is answered with `no_space`. The last one may
+  /// exceed it. Puts that happen once are remembered on disk, and need room there as a new job does.
+  std::uint64_t once_bytes = std::uint64_t{64} << 20;
   store_clocks clocks = {};
   /// Opens the store also if its write-ahead log is damaged, missing, or shorter than it is known to have been: the
   /// damaged change and all behind it are lost, and `warn` gets where the damage begins. Otherwise the opening refuses

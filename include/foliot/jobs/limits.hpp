@@ -35,7 +35,9 @@ inline constexpr std::size_t largest_body = std::size_t{1} << 30;
 ///   - a due time before 1970 or after 2262, where the wall clock ends;
 ///   - a body over the limit, a claim of no tube, and peek_first for reserved jobs;
 ///   - a put that expects a version and has no key, or would not replace the job that has it;
-///   - a put_all of no put or too many, of too many bytes, or with a key that two of its puts have;
+///   - a put_all of no put or too many, of too many bytes, with a key that two of its puts have, or with a put that has
+///     a `once`;
+///   - a `once` whose lifetime is below 1 ms or over longest_time;
 ///   - a number that the operation's own comment excludes.
 /// Any id and any token may be asked for, and job_fields are within their bounds by themselves. O(length of the names).
 [[nodiscard]] FOLIOT_EXPORT std::optional<std::string> validate(const operation& what, const job_limits& limits);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -34,12 +35,18 @@
 #include <foliot/jobs/transitions.hpp>
 
 namespace foliot::jobs {
+namespace detail {
+class once_table;
+}  // namespace detail
 
 /// How much a memory_store holds at most. A put beyond it is answered with `no_space`, and so is a release or a bury
-/// that brings a longer history for which there is no room.
+/// that brings a longer history for which there is no room, and an operation that the store could not remember
+/// (once.hpp).
 struct memory_bounds {
   std::uint64_t jobs = std::numeric_limits<std::uint64_t>::max();
-  /// Of bodies, fields, histories, keys and names of tubes, and job_overhead for each job.
+  /// Of bodies, fields, histories, keys and names of tubes, and job_overhead for each job; once_overhead for each
+  /// operation that happens once, as long as it is remembered, 32 for each answer of a put_all, and 24 for each
+  /// reservation of a claim. The reservations of the last claim may exceed it.
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 };
 
@@ -62,6 +69,8 @@ class FOLIOT_EXPORT memory_store final : public job_store {
 
   /// About what the store needs for a job besides its texts, in bytes.
   static constexpr std::uint64_t job_overhead = 400;
+  /// About what it needs to remember an operation that happens once.
+  static constexpr std::uint64_t once_overhead = 300;
 
  private:
   struct tube;
@@ -107,6 +116,7 @@ class FOLIOT_EXPORT memory_store final : public job_store {
   /// The paused tubes, by the end of their pauses.
   std::set<std::pair<instant, std::string>> pauses_;
   job_counts counts_;
+  std::unique_ptr<detail::once_table> once_;
   job_id next_id_ = 1;
   std::uint64_t next_burial_ = 1;
   bool failed_ = false;

@@ -44,10 +44,13 @@ class once {
   once& operator=(once&&) noexcept = default;
   ~once() = default;
 
+  /// Whether the operation happens as often as it is sent.
   [[nodiscard]] bool empty() const noexcept { return contents_ == nullptr; }
-  /// These three only if it is not empty.
+  /// Which operation it is. Only if it is not empty, as the next two.
   [[nodiscard]] const sha256& key() const noexcept { return contents_->key; }
+  /// What the client asks for.
   [[nodiscard]] const sha256& request() const noexcept { return contents_->request; }
+  /// For how long it is remembered.
   [[nodiscard]] milliseconds lifetime() const noexcept { return contents_->lifetime; }
 
   friend bool operator==(const once& left, const once& right) noexcept {

@@ -329,7 +329,7 @@ struct put_answer {
     replaced,  ///< `id` is the new job's; the one that had the key is gone
     exists,    ///< a job with that key is there, so nothing was put: `id` is its id
     reserved,  ///< a worker has the job with that key, so it was not replaced: `id` is its id
-    no_space,  ///< the store has no room for more jobs: nothing was put
+    no_space,  ///< the store has no room for more jobs, or to remember this put (once): nothing was put
     /// The job with that key does not have the expected version, or no job has the key: nothing was put. `id` is its
     /// id, or 0.
     other_version,
@@ -375,7 +375,7 @@ struct claim_answer {
   enum class kind : std::uint8_t {
     done,           ///< it has all that it asked for, or all that there are
     cut_short,      ///< `claim::bytes`: more jobs are ready
-    no_space,       ///< a claim_job: the store has no room to write it down, nothing has changed
+    no_space,       ///< a claim_job, or one with `once`: the store has no room to write it down, nothing has changed
     other_request,  ///< claim::once has this key with another request: nothing was claimed
   };
   std::vector<claimed_job> jobs;

@@ -58,7 +58,7 @@ check_result store_check::run() {
       return wrong("a reserved job is not among those of its tube");
   }
   if (held_.all().size() != tubes_.totals().reserved) return wrong("the count of reserved jobs is wrong");
-  return {};
+  return once_.check();
 }
 
 check_result store_check::check_jobs(jobs_by_tube& found, bool one_by_one) {
@@ -69,7 +69,7 @@ check_result store_check::check_jobs(jobs_by_tube& found, bool one_by_one) {
     record it;
     if (!decode(id, records.value(), it, false)) return wrong(job + ": its record cannot be read");
     if (id == 0 || id >= next_id_) return wrong(job + ": its id was not given yet");
-    if (it.has_fields() && records_.format_version() < format_with_fields) {
+    if (it.has_fields() && format_.version() < format_with_fields) {
       return wrong(job + ": it has fields, and the folder's format has none");
     }
     tube* home = tubes_.find(it.tube);

@@ -19,6 +19,7 @@
 #include "disk.hpp"
 #include "job_indexes.hpp"
 #include "job_records.hpp"
+#include "once_records.hpp"
 #include "record.hpp"
 #include "reservations.hpp"
 #include "tubes.hpp"
@@ -38,8 +39,15 @@ class store_check {
  public:
   /// `next_id`: no id from there on was given.
   store_check(disk& on, const tube_table& tubes, const reservation_table& held, job_records& records,
-              job_indexes& indexes, job_id next_id) noexcept
-      : disk_(on), tubes_(tubes), held_(held), records_(records), indexes_(indexes), next_id_(next_id) {}
+              job_indexes& indexes, once_records& once, const folder_format& format, job_id next_id) noexcept
+      : disk_(on),
+        tubes_(tubes),
+        held_(held),
+        records_(records),
+        indexes_(indexes),
+        once_(once),
+        format_(format),
+        next_id_(next_id) {}
 
   /// Throws store_failure if the disk cannot be read, or a record is damaged.
   [[nodiscard]] check_result run();
@@ -71,6 +79,8 @@ class store_check {
   const reservation_table& held_;
   job_records& records_;
   job_indexes& indexes_;
+  once_records& once_;
+  const folder_format& format_;
   const job_id next_id_;
 };
 

@@ -44,8 +44,10 @@ embedded_core::embedded_core(const embedded_options& options, std::shared_ptr<ro
       disk_(prepared_folder(options.folder, files, options.for_check), files, options.salvage, options.for_check),
       space_(disk_, options.disk_reserve),
       tubes_(widest_window),
-      records_(disk_),
-      indexes_(disk_, tubes_, held_, records_) {
+      format_(disk_),
+      records_(disk_, format_),
+      indexes_(disk_, tubes_, held_, records_),
+      once_(disk_, format_, options.once_bytes) {
   open();
 }
 
@@ -76,12 +78,13 @@ void embedded_core::close() {
 void embedded_core::open() {
   const opened_format format = open_format(disk_);
   opening_ = format.opening;
-  records_.set_format_version(format.version);
+  format_.set(format.version);
   next_id_ = id_limit_ = format.next_id;
   tubes_.open(disk_);
   disk_.write(true);
   mark(options_.clocks.monotonic->now());
   indexes_.open();
+  once_.open();
   warn_of_open_folder();
   if (!disk_.damage().empty()) end_salvage();
 }
@@ -168,6 +171,7 @@ execution embedded_core::execute_steps(std::span<operation> batch) {
 }
 
 void embedded_core::advance() {
+  once_.remove_ended(utc_);
   for (held_job* each : held_.ended(now_, ends_at_once)) expire(*each);
   pause_timers_.expire(now_, ends_at_once,
                        [this](timer_node& node) { end_pause(*static_cast<tube_timer&>(node).owner); });
@@ -185,6 +189,7 @@ void embedded_core::commit() {
     disk_.sync();
   }
   records_.end_batch();
+  once_.end_batch();
   if (sync_now) {
     unsynced_ = false;
     sync_at_ = instant::never();
@@ -208,6 +213,7 @@ next_change embedded_core::next() const noexcept {
     next.due = utc_time::max();
     next.expiry = std::min(next.expiry, now_ + between_looks);
   }
+  next.due = std::min(next.due, once_.next_removal());
   return next;
 }
 
@@ -217,7 +223,7 @@ check_result embedded_core::check() {
     if (const rocksdb::Status read = disk_.verify_checksums(); !read.ok()) {
       return std::unexpected("a table of the database is damaged: " + read.ToString());
     }
-    return store_check(disk_, tubes_, held_, records_, indexes_, next_id_).run();
+    return store_check(disk_, tubes_, held_, records_, indexes_, once_, format_, next_id_).run();
   } catch (const store_failure& failed) {
     return std::unexpected(failed.what());
   }
@@ -365,31 +371,57 @@ put_answer embedded_core::outcome_of(const put& what, job_id old, std::uint64_t 
   return {old == 0 ? inserted : replaced, 0};
 }
 
+void embedded_core::remember(const once& what, once_result result) {
+  const bool is_on_disk = !std::holds_alternative<std::vector<reservation>>(result);
+  once_.add(what.key(), {what.request(), utc_up_ + what.lifetime(), std::move(result)});
+  must_sync_ = must_sync_ || is_on_disk;
+}
+
 put_answer embedded_core::step(put& what) {
   using enum put_answer::kind;
+  const bool is_once = !what.once.empty();
+  if (is_once) [[unlikely]] {
+    const auto [before, is_other] = known<put_answer>(what.once);
+    if (is_other) return {other_request};
+    if (before != nullptr) return {before->what, before->id, 0, true};
+  }
   const job_id old = holder_of_key(what);
   put_answer answer = outcome_of(what, old, tubes_.totals().stored.all());
+  if (is_once && !is_refused(answer) && !has_room_for(what)) [[unlikely]]
+    return {no_space};
   if (answer.what == inserted || answer.what == replaced) answer.id = make(what, old);
+  if (is_once && !is_refused(answer)) [[unlikely]]
+    remember(what.once, answer);
   return answer;
 }
 
 put_all_answer embedded_core::step(put_all& what) {
   using enum put_answer::kind;
+  const bool is_once = !what.once.empty();
+  if (is_once) {
+    const auto [before, is_other] = known<std::vector<put_answer>>(what.once);
+    if (is_other) return {.what = put_all_answer::kind::other_request};
+    if (before != nullptr) return {.is_replayed = true, .puts = *before};
+  }
   put_all_answer answer;
   std::vector<job_id> old;
   std::uint64_t jobs = tubes_.totals().stored.all();
   for (const put& each : what.puts) {
     old.push_back(holder_of_key(each));
     const put_answer outcome = outcome_of(each, old.back(), jobs);
-    if (is_refused(outcome)) return {put_all_answer::kind::refused, {}, answer.puts.size(), outcome};
+    if (is_refused(outcome)) {
+      return {.what = put_all_answer::kind::refused, .place = answer.puts.size(), .why = outcome};
+    }
     if (outcome.what == inserted) ++jobs;
     answer.puts.push_back(outcome);
   }
+  if (is_once && !has_room_for(what)) return {.what = put_all_answer::kind::refused, .why = {no_space}};
   for (std::size_t i = 0; i < what.puts.size(); ++i) {
     put_answer& outcome = answer.puts[i];
     if (outcome.what != kept) outcome.id = make(what.puts[i], old[i]);
     indexes_.end_step();
   }
+  if (is_once) remember(what.once, answer.puts);
   return answer;
 }
 
@@ -682,6 +714,36 @@ void embedded_core::list(record&& it, tube& home, job_state state, instant expir
 // Operations of workers: claims, and what the holder of a reservation may do.
 
 claim_answer embedded_core::step(claim& what) {
+  if (what.once.empty()) [[likely]]
+    return claim_ready(what);
+  using tokens = std::vector<reservation>;
+  const auto [before, is_other] = known<tokens>(what.once);
+  if (is_other) return {{}, claim_answer::kind::other_request};
+  if (before != nullptr) return claim_again(*before, is_bounded(what));
+  if (!once_.has_room_for_claim()) return {{}, claim_answer::kind::no_space};
+  claim_answer answer = claim_ready(what);
+  tokens claimed;
+  for (const claimed_job& each : answer.jobs) claimed.push_back(each.token);
+  if (!claimed.empty()) remember(what.once, std::move(claimed));
+  return answer;
+}
+
+claim_answer embedded_core::claim_again(const std::vector<reservation>& tokens, bool is_bounded) {
+  claim_answer answer;
+  answer.is_replayed = true;
+  for (const reservation& each : tokens) {
+    const held_job* const held = holder(each);
+    if (held == nullptr) continue;
+    record it;
+    records_.load_known(each.id, it, true);
+    it.counters = held->data.counters;
+    answer.jobs.push_back({each, shown(std::move(it), *held->home, job_state::reserved, held->expires, true)});
+    if (is_bounded) claimed_bytes_ += content_bytes(answer.jobs.back().job);
+  }
+  return answer;
+}
+
+claim_answer embedded_core::claim_ready(const claim& what) {
   std::vector<tube*> open;
   for (const std::string& name : what.tubes) {
     tube* it = tubes_.find(name);

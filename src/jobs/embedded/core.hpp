@@ -9,6 +9,8 @@
 //   job_indexes        which jobs are due, ready and buried: entries on disk, windows, counts and timers
 //   reservation_table  the reservations, in memory alone
 //   tube_table         the tubes, and which of their rows are to be written
+//   once_records       the operations that happen once
+//   folder_format      the version of the folder's format
 //   disk, disk_space   the database with its gathered writes, and whether it has room
 //   store_check        the comparison of all that
 //
@@ -37,8 +39,10 @@
 
 #include "disk.hpp"
 #include "disk_space.hpp"
+#include "folder_format.hpp"
 #include "job_indexes.hpp"
 #include "job_records.hpp"
+#include "once_records.hpp"
 #include "record.hpp"
 #include "reservations.hpp"
 #include "tubes.hpp"
@@ -134,6 +138,16 @@ class embedded_core {
   [[nodiscard]] bool has_room_for(const Operation& /*what*/) const noexcept {
     return space_.has(facts_of<Operation>().room);
   }
+  /// How an operation that happens once is answered, if its result is of this type.
+  template <class Result>
+  [[nodiscard]] once_answer<Result> known(const once& what) {
+    return answer_by<Result>(once_.find(what.key(), utc_), what);
+  }
+  /// Behind known(), which has found nothing.
+  void remember(const once& what, once_result result);
+  claim_answer claim_ready(const claim& what);
+  /// The reservations of an earlier claim that have not ended, with their jobs.
+  claim_answer claim_again(const std::vector<reservation>& tokens, bool is_bounded);
   /// The job that has the key of this put, or 0.
   [[nodiscard]] job_id holder_of_key(const put& what);
   /// What becomes of a put where this job has its key, or none has; the id of a new job is yet to be given. The store
@@ -169,8 +183,10 @@ class embedded_core {
   disk_space space_;
   tube_table tubes_;
   reservation_table held_;
+  folder_format format_;
   job_records records_;
   job_indexes indexes_;
+  once_records once_;
   quad_heap pause_timers_;  ///< by the monotonic clock
   std::uint64_t opening_ = 0;
   job_id next_id_ = 1;
@@ -189,7 +205,7 @@ class embedded_core {
   // The batch.
   bool ids_raised_ = false;
   utc_time utc_{};     ///< the wall clock's time, rounded down
-  utc_time utc_up_{};  ///< and rounded up: from here a delay counts, so that it is not a fraction too short
+  utc_time utc_up_{};  ///< and rounded up: from here a delay and a lifetime count, so that none is a fraction too short
   instant now_;
   bool must_sync_ = false;           ///< an answer of this batch depends on what was written
   std::uint64_t claimed_bytes_ = 0;  ///< of the jobs that its claims have brought

@@ -3,8 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "opening.hpp"
-
 namespace foliot::jobs::detail {
 
 void throw_damaged(const std::string& folder, const std::string& what) {
@@ -65,10 +63,7 @@ void job_records::add_key_and_body(record& it, std::string body) {
 }
 
 void job_records::save(const record& it) {
-  if (it.has_fields() && format_version_ < format_with_fields) {
-    format_version_ = format_with_fields;
-    disk_.put(family::meta, "version", view(number_key(format_version_)));
-  }
+  if (it.has_fields()) format_.require(format_with_fields);
   encode(it, value_);
   disk_.put(family::jobs, view(number_key(it.id)), value_);
   records_.save(it.id, value_, it.place == index_of::ready);

@@ -5,8 +5,7 @@
 //
 // Invariants:
 //   1. A read sees the last save, addition or erasure, even before it is written to the disk.
-//   2. If a record has fields or a history, the folder has the version of the format that goes with them: it is written
-//      with the first such record.
+//   2. If a record has fields or a history, the folder has the version of the format that goes with them.
 //
 // Thread safety: none.
 #pragma once
@@ -19,6 +18,7 @@
 #include <foliot/jobs/job.hpp>
 
 #include "disk.hpp"
+#include "folder_format.hpp"
 #include "record.hpp"
 #include "record_cache.hpp"
 
@@ -29,11 +29,7 @@ namespace foliot::jobs::detail {
 
 class job_records {
  public:
-  explicit job_records(disk& of) : disk_(of) {}
-
-  /// The folder's version of the format. Set when the store has been opened.
-  void set_format_version(std::uint64_t version) noexcept { format_version_ = version; }
-  [[nodiscard]] std::uint64_t format_version() const noexcept { return format_version_; }
+  job_records(disk& of, folder_format& format) : disk_(of), format_(format) {}
 
   /// Fills in a record. `with_body`: the inline body, too. False: there is no such job.
   bool load(job_id id, record& it, bool with_body);
@@ -60,8 +56,8 @@ class job_records {
 
  private:
   disk& disk_;
-  std::uint64_t format_version_ = 0;  ///< see opening.hpp
-  std::string value_;                 ///< room for a record
+  folder_format& format_;
+  std::string value_;  ///< room for a record
   record_cache records_;
   std::unordered_map<std::string, job_id> fresh_keys_;  ///< what the batch has made of keys: 0 if erased
   std::unordered_map<job_id, std::string> fresh_bodies_;

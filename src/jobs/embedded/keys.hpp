@@ -6,6 +6,10 @@
 //             "opening"                the number of the latest opening
 //             "ids"                    the first id that may be new
 //             't', tube                the tube's row (tube.hpp)
+//             'k', digest of 32 bytes  an operation that happens once: the digest of its request, 32 bytes; its end,
+//                                      8 bytes; 'p' for a put, 'a' for a put_all; for each put 1 byte of its answer's
+//                                      kind, and the id of the job
+//             'e', end, digest         nothing             the end of each of these
 //   jobs      id                       the job's record (record.hpp)
 //   bodies    id                       a body that is too long for the record
 //   due       tube, due, id            priority            every delayed job

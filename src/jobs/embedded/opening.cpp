@@ -132,14 +132,14 @@ opened_format open_format(disk& of) {
     if (disk::scan any(of, family::meta, "", ""); any.valid()) {
       refuse(of.folder(), "it is the database of another program: name another folder");
     }
-    of.put(family::meta, "version", view(number_key(format_without_fields)));
-  } else if (*version != format_without_fields && *version != format_with_fields) {
+    of.put(family::meta, "version", view(number_key(first_format)));
+  } else if (*version < first_format || *version > last_format) {
     refuse(of.folder(), "its format has version " + std::to_string(*version) +
-                            ", and this program reads the versions " + std::to_string(format_without_fields) + " and " +
-                            std::to_string(format_with_fields) + ": use the program that wrote it");
+                            ", and this program reads the versions " + std::to_string(first_format) + " to " +
+                            std::to_string(last_format) + ": use the program that wrote it");
   }
   opened_format found;
-  found.version = version.value_or(format_without_fields);
+  found.version = version.value_or(first_format);
   const std::uint64_t skipped = of.damage().empty() ? 0 : skipped_by_salvage;
   found.opening = read_number(of, "opening").value_or(0) + skipped + 1;
   found.next_id = std::max<job_id>(read_number(of, "ids").value_or(1), 1) + skipped;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "disk.hpp"
+#include "folder_format.hpp"
 #include "locked_folder.hpp"
 
 namespace foliot::jobs::detail {
@@ -23,14 +24,8 @@ namespace foliot::jobs::detail {
 /// everything that was synced in it.
 rocksdb::IOStatus sync_name(const std::string& folder, rocksdb::FileSystem& on);
 
-/// The versions of the format that this program reads. A new folder has the first one, and gets the second one with its
-/// first record that has fields or a history: so an earlier program, which cannot read such a record, opens the folder
-/// as long as there is none, and refuses it from then on.
-inline constexpr std::uint64_t format_without_fields = 2;
-inline constexpr std::uint64_t format_with_fields = 3;
-
 struct opened_format {
-  std::uint64_t version = format_without_fields;
+  std::uint64_t version = first_format;
   std::uint64_t opening = 0;  ///< higher than that of every earlier opening
   job_id next_id = 1;         ///< higher than every id that was given
 };

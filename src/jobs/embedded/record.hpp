@@ -9,7 +9,7 @@
 //              if there is a history: 2 bytes of its length, and the history
 //              the body, unless it is kept apart
 //
-// A record with fields or a history is of version 3 of the format, any other one of version 2 (opening.hpp).
+// A record with fields or a history is of version 3 of the format, any other one of version 2 (folder_format.hpp).
 #pragma once
 
 #include <cstddef>

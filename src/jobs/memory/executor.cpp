@@ -35,6 +35,7 @@ void memory_store::executor::advance() {
   for (std::size_t i = 0; i < promotions_at_once && !store_.due_.empty() && store_.due_.begin()->first <= utc_; ++i) {
     apply(store_.jobs_.at(store_.due_.begin()->second), job_event::due);
   }
+  store_.once_->remove_ended(utc_);
 }
 
 void memory_store::executor::expire(record& it) {
@@ -195,28 +196,54 @@ put_answer memory_store::executor::outcome_of(const put& what, const record* old
   return {old != nullptr ? replaced : inserted, 0};
 }
 
+void memory_store::executor::remember(const once& what, detail::once_result result) {
+  store_.once_->add(what.key(), {what.request(), detail::end_of(what, wall_), std::move(result)});
+}
+
 put_answer memory_store::executor::operator()(put& what) {
   using enum put_answer::kind;
+  const bool is_once = !what.once.empty();
+  if (is_once) [[unlikely]] {
+    const auto [before, is_other] = known<put_answer>(what.once);
+    if (is_other) return {other_request};
+    if (before != nullptr) return {before->what, before->id, 0, true};
+  }
   record* const old = holder_of_key(what);
   expected_content before = content();
   put_answer result = outcome_of(what, old, before);
+  if (is_once && !is_refused(result) && !has_room_for(result, before.bytes)) [[unlikely]]
+    return {no_space};
   if (result.what == inserted || result.what == replaced) result.id = make(what, old);
+  if (is_once && !is_refused(result)) [[unlikely]]
+    remember(what.once, result);
   return result;
 }
 
 put_all_answer memory_store::executor::operator()(put_all& what) {
   using enum put_answer::kind;
+  const bool is_once = !what.once.empty();
+  if (is_once) {
+    const auto [before, is_other] = known<std::vector<put_answer>>(what.once);
+    if (is_other) return {.what = put_all_answer::kind::other_request};
+    if (before != nullptr) return {.is_replayed = true, .puts = *before};
+  }
   put_all_answer result;
   expected_content before = content();
   for (const put& each : what.puts) {
     const put_answer outcome = outcome_of(each, holder_of_key(each), before);
-    if (is_refused(outcome)) return {put_all_answer::kind::refused, {}, result.puts.size(), outcome};
+    if (is_refused(outcome)) {
+      return {.what = put_all_answer::kind::refused, .place = result.puts.size(), .why = outcome};
+    }
     result.puts.push_back(outcome);
+  }
+  if (is_once && !has_room_for(result.puts, before.bytes)) {
+    return {.what = put_all_answer::kind::refused, .why = {no_space}};
   }
   for (std::size_t i = 0; i < what.puts.size(); ++i) {
     put_answer& outcome = result.puts[i];
     if (outcome.what != kept) outcome.id = make(what.puts[i], holder_of_key(what.puts[i]));
   }
+  if (is_once) remember(what.once, result.puts);
   return result;
 }
 
@@ -245,7 +272,8 @@ job_id memory_store::executor::make(put& what, record* old) {
 bool memory_store::executor::has_room(const std::optional<job_fields>& history, const record& it) const noexcept {
   if (!history || history->bytes().size() <= it.job.history.bytes().size()) return true;
   const std::uint64_t more = history->bytes().size() - it.job.history.bytes().size();
-  return store_.bytes_ <= store_.bounds_.bytes && more <= store_.bounds_.bytes - store_.bytes_;
+  const std::uint64_t bytes = content().bytes;
+  return bytes <= store_.bounds_.bytes && more <= store_.bounds_.bytes - bytes;
 }
 
 void memory_store::executor::set_history(record& it, std::optional<job_fields>& history) {
@@ -256,6 +284,33 @@ void memory_store::executor::set_history(record& it, std::optional<job_fields>& 
 }
 
 claim_answer memory_store::executor::operator()(claim& what) {
+  if (what.once.empty()) [[likely]]
+    return claim_ready(what);
+  using tokens = std::vector<reservation>;
+  const auto [before, is_other] = known<tokens>(what.once);
+  if (is_other) return {{}, claim_answer::kind::other_request};
+  if (before != nullptr) return claim_again(*before, is_bounded(what));
+  if (!has_room_for(tokens{}, content().bytes)) return {{}, claim_answer::kind::no_space};
+  claim_answer result = claim_ready(what);
+  tokens claimed;
+  for (const claimed_job& each : result.jobs) claimed.push_back(each.token);
+  if (!claimed.empty()) remember(what.once, std::move(claimed));
+  return result;
+}
+
+claim_answer memory_store::executor::claim_again(const std::vector<reservation>& tokens, bool is_bounded) {
+  claim_answer result;
+  result.is_replayed = true;
+  for (const reservation& each : tokens) {
+    const record* const it = held(each);
+    if (it == nullptr) continue;
+    result.jobs.push_back({each, it->job});
+    if (is_bounded) claimed_bytes_ += content_bytes(it->job);
+  }
+  return result;
+}
+
+claim_answer memory_store::executor::claim_ready(const claim& what) {
   claim_answer result;
   std::vector<tube*> open;
   for (const std::string& name : what.tubes) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/once_table.hpp"
 #include "jobs/version.hpp"
 
 namespace foliot::jobs {
@@ -42,7 +43,8 @@ class memory_store::executor {
   explicit executor(memory_store& store)
       : store_(store), wall_(store.clocks_.wall_time()), now_(store.clocks_.monotonic->now()) {}
 
-  /// Ends the reservations and pauses whose time is over, then makes the due jobs ready.
+  /// Ends the reservations and pauses whose time is over, then makes the due jobs ready. Forgets operations whose
+  /// lifetime is over.
   void advance();
 
   put_answer operator()(put& what);
@@ -79,7 +81,22 @@ class memory_store::executor {
     std::uint64_t jobs = 0;
     std::uint64_t bytes = 0;
   };
-  [[nodiscard]] expected_content content() const noexcept { return {store_.jobs_.size(), store_.bytes_}; }
+  [[nodiscard]] expected_content content() const noexcept {
+    return {store_.jobs_.size(), store_.bytes_ + store_.once_->bytes()};
+  }
+  /// How an operation that happens once is answered, if its result is of this type.
+  template <class Result>
+  [[nodiscard]] detail::once_answer<Result> known(const once& what) const noexcept {
+    return detail::answer_by<Result>(store_.once_->find(what.key(), utc_), what);
+  }
+  /// Whether there is room to remember this beside so many bytes.
+  [[nodiscard]] bool has_room_for(const detail::once_result& result, std::uint64_t bytes) const noexcept {
+    return bytes <= store_.bounds_.bytes && detail::once_table::bytes_of(result) <= store_.bounds_.bytes - bytes;
+  }
+  void remember(const once& what, detail::once_result result);
+  claim_answer claim_ready(const claim& what);
+  /// The reservations of an earlier claim that have not ended, with their jobs.
+  claim_answer claim_again(const std::vector<reservation>& tokens, bool is_bounded);
   /// The job that has the key of this put, or null.
   [[nodiscard]] record* holder_of_key(const put& what);
   /// What becomes of a put where this job has its key, or none has; the id of a new job is yet to be given. `before` is

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "executor.hpp"
+#include "jobs/once_table.hpp"
 
 namespace foliot::jobs {
 
-memory_store::memory_store(store_clocks clocks, memory_bounds bounds) : clocks_(clocks), bounds_(bounds) {}
+memory_store::memory_store(store_clocks clocks, memory_bounds bounds)
+    : clocks_(clocks), bounds_(bounds), once_(std::make_unique<detail::once_table>()) {}
 
 memory_store::~memory_store() = default;
 
@@ -24,7 +26,7 @@ execution memory_store::execute(std::span<operation> batch) {
   done.ready_tubes = one.ready_tubes();
   done.emptied_tubes = one.emptied_tubes();
   done.expired = std::move(one).expired();
-  done.has_room = jobs_.size() < bounds_.jobs && bytes_ < bounds_.bytes;
+  done.has_room = jobs_.size() < bounds_.jobs && bytes_ + once_->bytes() < bounds_.bytes;
   failed_ = false;
   return done;
 }
@@ -32,6 +34,7 @@ execution memory_store::execute(std::span<operation> batch) {
 next_change memory_store::next() const noexcept {
   next_change next;
   if (!due_.empty()) next.due = due_.begin()->first;
+  next.due = std::min(next.due, once_->next_removal());
   if (!pauses_.empty()) next.expiry = pauses_.begin()->first;
   if (!expiring_.empty()) {
     // A reservation is alive at its last instant, and has ended one nanosecond later.
@@ -47,6 +50,7 @@ check_result memory_store::check() {
   for (const auto& [name, it] : tubes_) {
     if (check_result right = check_tube(name, it); !right) return right;
   }
+  if (check_result right = once_->check(); !right) return right;
   return check_counts();
 }
 

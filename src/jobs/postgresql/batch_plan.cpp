@@ -706,7 +706,9 @@ class answer_reader {
     for (const answer& it : each) {
       const auto* const made = std::get_if<put_answer>(&it);
       if (made == nullptr) return it;
-      if (is_refused(*made)) return put_all_answer{put_all_answer::kind::refused, {}, all.puts.size(), *made};
+      if (is_refused(*made)) {
+        return put_all_answer{.what = put_all_answer::kind::refused, .place = all.puts.size(), .why = *made};
+      }
       all.puts.push_back(*made);
     }
     return all;

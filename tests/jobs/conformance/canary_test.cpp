@@ -51,6 +51,14 @@ TEST(JobCanary, DropsHistories) { EXPECT_NE(found(flaw::drops_histories), ""); }
 TEST(JobCanary, IgnoresVersions) { EXPECT_NE(found(flaw::ignores_versions), ""); }
 TEST(JobCanary, KeepsVersions) { EXPECT_NE(found(flaw::keeps_versions), ""); }
 TEST(JobCanary, ChangesDueVersions) { EXPECT_NE(found(flaw::changes_due_versions), ""); }
+TEST(JobCanary, IgnoresOnce) { EXPECT_NE(found(flaw::ignores_once), ""); }
+TEST(JobCanary, ClaimsAgain) { EXPECT_NE(found(flaw::claims_again), ""); }
+TEST(JobCanary, PutsAllAgain) { EXPECT_NE(found(flaw::puts_all_again), ""); }
+TEST(JobCanary, ForgetsOnce) { EXPECT_NE(found(flaw::forgets_once), ""); }
+TEST(JobCanary, TakesAnyRequest) { EXPECT_NE(found(flaw::takes_any_request), ""); }
+TEST(JobCanary, RemembersTooLong) { EXPECT_NE(found(flaw::remembers_too_long), ""); }
+TEST(JobCanary, ForgetsTooSoon) { EXPECT_NE(found(flaw::forgets_too_soon), ""); }
+TEST(JobCanary, RepeatsEndedClaims) { EXPECT_NE(found(flaw::repeats_ended_claims), ""); }
 TEST(JobCanary, LeavesOutTheLastOfEqualTimes) { EXPECT_NE(found(flaw::leaves_out_equal_times), ""); }
 TEST(JobCanary, BeginsPagesTooSoon) { EXPECT_NE(found(flaw::begins_pages_too_soon), ""); }
 TEST(JobCanary, EndsPagesTooSoon) { EXPECT_NE(found(flaw::ends_pages_too_soon), ""); }

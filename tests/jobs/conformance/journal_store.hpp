@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,15 @@ enum class flaw : std::uint8_t {
   lists_other_tubes,      ///< where it should list one by the ids of its jobs
   hides_the_next_page,
   drops_the_rank_of_next,
+  // Operations that happen once:
+  ignores_once,          ///< executes a put that happens once as often as it is sent
+  claims_again,          ///< the same for claims
+  puts_all_again,        ///< the same for put_all
+  forgets_once,          ///< with each opening
+  takes_any_request,     ///< for that of the first time
+  remembers_too_long,    ///< by a millisecond
+  forgets_too_soon,      ///< likewise
+  repeats_ended_claims,  ///< a replay has the jobs of reservations that have ended
 };
 
 struct journal_entry {
@@ -86,6 +96,9 @@ class journal_store final : public job_store {
     }
     write(entry);
     execution done = run(entry);
+    for (std::size_t i = 0; i < done.answers.size(); ++i) {
+      if (auto* const claimed = std::get_if<claim_answer>(&done.answers[i])) repeat_claim(entry.batch[i], *claimed);
+    }
     if (flaw_ == flaw::puts_only_some) put_some(entry, done);
     for (std::size_t i = 0; i < entry.batch.size(); ++i) {
       auto* const page = std::get_if<jobs_answer>(&done.answers[i]);
@@ -147,7 +160,8 @@ class journal_store final : public job_store {
   void replay() {
     journal_entry end;
     std::set<std::string> paused;
-    for (const journal_entry& entry : journal_.entries) {
+    for (journal_entry& entry : journal_.entries) {
+      if (flaw_ == flaw::forgets_once) forget_once(entry);
       for (const answer& each : run(entry).answers) {
         const auto* claimed = std::get_if<claim_answer>(&each);
         if (claimed == nullptr) continue;
@@ -172,6 +186,16 @@ class journal_store final : public job_store {
     if (end.batch.empty() || flaw_ == flaw::keeps_reservations) return;
     run(end);
     journal_.entries.push_back(end);
+  }
+
+  static void forget_once(journal_entry& in) {
+    for (operation& each : in.batch) {
+      std::visit(
+          [](auto& what) {
+            if constexpr (requires { what.once; }) what.once = {};
+          },
+          each);
+    }
   }
 
   /// The memory_store has one opening, and counts the attempts of all.
@@ -205,6 +229,11 @@ class journal_store final : public job_store {
     if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::drops_fields) it->fields = {};
     if (auto* const it = std::get_if<bury>(&what); it != nullptr && flaw_ == flaw::drops_histories) it->history = {};
     if (auto* const it = std::get_if<list_jobs>(&what)) spoil_list(*it);
+    std::visit(
+        [this](auto& each) {
+          if constexpr (requires { each.once; }) each.once = spoil_once(each, each.once);
+        },
+        what);
     if (flaw_ != flaw::ignores_versions) return;
     std::visit(
         [](auto& each) {
@@ -229,6 +258,30 @@ class journal_store final : public job_store {
       const auto end = std::find_if(begin, page.jobs.end(), is_other);
       std::reverse(begin, end);
       begin = end;
+    }
+  }
+  /// What makes the operation happen once in this store.
+  template <class Operation>
+  [[nodiscard]] once spoil_once(const Operation& /*what*/, const once& is) const {
+    if (is.empty()) return is;
+    constexpr flaw again = std::is_same_v<Operation, put>     ? flaw::ignores_once
+                           : std::is_same_v<Operation, claim> ? flaw::claims_again
+                                                              : flaw::puts_all_again;
+    if (flaw_ == again) return {};
+    const sha256 request = flaw_ == flaw::takes_any_request ? sha256{} : is.request();
+    milliseconds lifetime = is.lifetime();
+    if (flaw_ == flaw::remembers_too_long) lifetime += milliseconds(1);
+    if (flaw_ == flaw::forgets_too_soon) lifetime -= milliseconds(1);
+    return {is.key(), request, lifetime};
+  }
+  /// Replaces the jobs of a replay by those of the first time.
+  void repeat_claim(const operation& what, claim_answer& got) {
+    const auto* const asked = std::get_if<claim>(&what);
+    if (flaw_ != flaw::repeats_ended_claims || asked == nullptr || asked->once.empty()) return;
+    if (!got.is_replayed) {
+      first_claims_[asked->once.key()] = got;
+    } else if (first_claims_.contains(asked->once.key())) {
+      got.jobs = first_claims_[asked->once.key()].jobs;
     }
   }
   void show_token(reservation& token) {
@@ -278,6 +331,7 @@ class journal_store final : public job_store {
   settable_clock monotonic_;
   memory_store inner_{store_clocks{&wall_, &monotonic_}};
   bool failed_ = false;
+  std::map<sha256, claim_answer> first_claims_;
   std::map<job_id, std::uint64_t> earlier_attempts_;
   std::map<job_id, std::uint64_t> latest_attempts_;  // as the memory_store counts them
 };

@@ -72,6 +72,19 @@ void oracle::bring_in(std::vector<entry> jobs) {
   std::ranges::sort(jobs_, {}, [](const entry& it) { return it.job.id; });
 }
 
+std::vector<oracle::memory> oracle::take_out_memories(const std::string& tube) {
+  std::vector<memory> taken;
+  for (const memory& it : memories_) {
+    if (it.tube == tube) taken.push_back(it);
+  }
+  std::erase_if(memories_, [&tube](const memory& it) { return it.tube == tube; });
+  return taken;
+}
+
+void oracle::bring_in(std::vector<memory> memories) {
+  for (memory& it : memories) memories_.push_back(std::move(it));
+}
+
 execution oracle::execute(std::span<entry* const> over, std::span<const operation> batch) {
   execution done;
   for (entry* it : over) {
@@ -125,6 +138,7 @@ next_change oracle::next() const {
 void oracle::reopen() {
   opening_ += 1;
   pauses_.clear();
+  std::erase_if(memories_, [](const memory& it) { return std::holds_alternative<claim_answer>(it.result); });
   for (entry& it : jobs_) {
     if (it.job.state == job_state::reserved) it.job.state = job_state::ready;
     it.job.expires = instant::never();
@@ -261,18 +275,43 @@ bool oracle::paused(const std::string& tube) const {
   return std::ranges::any_of(pauses_, [&](const auto& each) { return each.first == tube; });
 }
 
+template <class Answer>
+std::optional<Answer> oracle::replay(const jobs::once& what) {
+  if (what.empty()) return std::nullopt;
+  std::erase_if(memories_, [this](const memory& it) { return it.end <= utc_; });
+  const auto found = std::ranges::find(memories_, what.key(), [](const memory& it) { return it.what.key(); });
+  if (found == memories_.end()) return std::nullopt;
+  Answer again;
+  again.what = Answer::kind::other_request;
+  if (found->what.request() != what.request() || !std::holds_alternative<Answer>(found->result)) return again;
+  again = std::get<Answer>(found->result);
+  again.is_replayed = true;
+  return again;
+}
+
+void oracle::remember(const jobs::once& what, const std::string& tube, answer result) {
+  if (!what.empty()) memories_.push_back({what, utc_up_ + what.lifetime(), tube, std::move(result)});
+}
+
 answer oracle::perform(const put& what) {
+  if (const auto again = replay<put_answer>(what.once)) return *again;
+  const put_answer result = put_one(what);
+  if (!is_refused(result)) remember(what.once, what.tube, result);
+  return result;
+}
+
+put_answer oracle::put_one(const put& what) {
   bool replaces = false;
   entry* const old = find(job_key{what.tube, what.key});
-  if (old == nullptr && what.expected != 0) return put_answer{put_answer::kind::other_version, 0, 0};
+  if (old == nullptr && what.expected != 0) return {put_answer::kind::other_version, 0, 0};
   if (old != nullptr) {
     const job_id id = old->job.id;
     if (!is_expected(*old, what.expected)) {
-      return put_answer{put_answer::kind::other_version, id, version_of(old->job)};
+      return {put_answer::kind::other_version, id, version_of(old->job)};
     }
-    if (what.existing == on_existing::keep) return put_answer{put_answer::kind::kept, id};
-    if (what.existing == on_existing::refuse) return put_answer{put_answer::kind::exists, id};
-    if (old->job.state == job_state::reserved) return put_answer{put_answer::kind::reserved, id};
+    if (what.existing == on_existing::keep) return {put_answer::kind::kept, id};
+    if (what.existing == on_existing::refuse) return {put_answer::kind::exists, id};
+    if (old->job.state == job_state::reserved) return {put_answer::kind::reserved, id};
     erase(id);
     replaces = true;
   }
@@ -290,10 +329,21 @@ answer oracle::perform(const put& what) {
   it.job.state = it.job.due <= utc_ ? job_state::ready : job_state::delayed;
   if (it.job.state == job_state::ready) made_ready_.push_back(last_id_);
   jobs_.push_back(it);
-  return put_answer{replaces ? put_answer::kind::replaced : put_answer::kind::inserted, last_id_};
+  return {replaces ? put_answer::kind::replaced : put_answer::kind::inserted, last_id_};
 }
 
 answer oracle::perform(const claim& what) {
+  if (std::optional<claim_answer> again = replay<claim_answer>(what.once)) {
+    std::erase_if(again->jobs, [this](const claimed_job& it) { return held(it.token) == nullptr; });
+    for (claimed_job& each : again->jobs) each.job = held(each.token)->job;
+    return *again;
+  }
+  const claim_answer result = claim_some(what);
+  if (!result.jobs.empty()) remember(what.once, "", result);
+  return result;
+}
+
+claim_answer oracle::claim_some(const claim& what) {
   claim_answer result;
   while (result.jobs.size() < what.count) {
     entry* best = nullptr;
@@ -534,6 +584,7 @@ answer oracle::perform(const clear_tube& what) {
 }
 
 answer oracle::perform(const put_all& what) {
+  if (const auto again = replay<put_all_answer>(what.once)) return *again;
   const oracle before = *this;
   put_all_answer result;
   for (const put& each : what.puts) {
@@ -541,10 +592,11 @@ answer oracle::perform(const put_all& what) {
     const bool has_put = got.what == put_answer::kind::inserted || got.what == put_answer::kind::replaced;
     if (!has_put && got.what != put_answer::kind::kept) {
       *this = before;
-      return put_all_answer{put_all_answer::kind::refused, {}, result.puts.size(), got};
+      return put_all_answer{.what = put_all_answer::kind::refused, .place = result.puts.size(), .why = got};
     }
     result.puts.push_back(got);
   }
+  remember(what.once, "", result);
   return result;
 }
 

@@ -34,6 +34,15 @@ class oracle {
     job_counters forgotten;
   };
 
+  /// An operation that has happened once.
+  struct memory {
+    jobs::once what;
+    /// From here on it is forgotten.
+    utc_time end;
+    std::string tube;  ///< of a put
+    answer result;
+  };
+
   /// As job_store::execute() at these times. Of ready_tubes it names those that a store must name.
   execution execute(std::span<const operation> batch, std::chrono::sys_time<std::chrono::nanoseconds> wall,
                     instant now);
@@ -52,8 +61,11 @@ class oracle {
   /// The jobs of this tube go to another oracle.
   [[nodiscard]] std::vector<entry> take_out(const std::string& tube);
   void bring_in(std::vector<entry> jobs);
+  /// The same for the puts into this tube that have happened once.
+  [[nodiscard]] std::vector<memory> take_out_memories(const std::string& tube);
+  void bring_in(std::vector<memory> memories);
 
-  /// The store is opened again: reservations and pauses are gone.
+  /// The store is opened again: reservations, pauses and the memory of claims are gone.
   void reopen();
 
   /// A store has shown these counters of a job. False: they are neither the oracle's, nor lower by no more than a
@@ -68,8 +80,14 @@ class oracle {
   [[nodiscard]] utc_time latest_ready() const;
 
  private:
+  /// What is answered to an operation that has happened once, if it is remembered.
+  template <class Answer>
+  [[nodiscard]] std::optional<Answer> replay(const jobs::once& what);
+  void remember(const jobs::once& what, const std::string& tube, answer result);
   answer perform(const put& what);
+  put_answer put_one(const put& what);
   answer perform(const claim& what);
+  claim_answer claim_some(const claim& what);
   answer perform(const claim_job& what);
   answer perform(const finish& what);
   answer perform(const release& what);
@@ -116,6 +134,7 @@ class oracle {
 
   std::vector<entry> jobs_;
   std::vector<std::pair<std::string, instant>> pauses_;
+  std::vector<memory> memories_;
   job_id last_id_ = 0;
   job_id id_step_ = 1;
   std::uint64_t opening_ = 1;

@@ -65,6 +65,9 @@ inline rc::Gen<request> arbitrary_request() {
                                                                     {4, expectation::present},
                                                                     {2, expectation::first},
                                                                     {1, expectation::forged}})),
+      set(&request::once, rc::gen::weightedElement<unsigned>({{12, 0U}, {3, 1U}, {2, 2U}, {1, 3U}})),
+      set(&request::other_request, sometimes(8)),
+      set(&request::lifetime, rc::gen::element<std::int64_t>(1, 2, 5, 1000, 3'600'000)),
       set(&request::state, rc::gen::element(job_state::delayed, job_state::ready, job_state::buried)),
       set(&request::count, rc::gen::weightedElement<std::uint32_t>({{6, 1U}, {2, 2U}, {1, 0U}, {1, 100U}})));
 }

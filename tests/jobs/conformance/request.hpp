@@ -45,6 +45,12 @@ struct request {
   job_state state = job_state::ready;
   std::uint32_t count = 1;
   expectation expects = expectation::nothing;
+  /// Of a put, a put_all or a claim: the number of its key, so that it happens once; 0: it happens as often as it is
+  /// sent.
+  unsigned once = 0;
+  /// Whether it is another request with this key than most.
+  bool other_request = false;
+  std::int64_t lifetime = 1;
 };
 
 /// Time passes, then a batch is executed, or the store is opened again.

@@ -20,8 +20,8 @@ std::string_view name_of(Kind kind, std::span<const std::string_view> names) {
 }
 
 constexpr std::array<std::string_view, 4> state_names{"delayed", "ready", "reserved", "buried"};
-constexpr std::array<std::string_view, 7> put_names{"inserted", "kept",     "replaced",     "exists",
-                                                    "reserved", "no_space", "other_version"};
+constexpr std::array<std::string_view, 8> put_names{"inserted", "kept",     "replaced",      "exists",
+                                                    "reserved", "no_space", "other_version", "other request"};
 constexpr std::array<std::string_view, 3> holder_names{"done", "not_held", "no_space"};
 constexpr std::array<std::string_view, 6> change_names{"done", "reserved", "refused",
                                                        "gone", "no_space", "other_version"};
@@ -74,21 +74,25 @@ std::string show(const job& it) {
          "}";
 }
 
-std::string show(const put_answer& it) { return named(name_of(it.what, put_names), it.id); }
+std::string show(const put_answer& it) {
+  return named(name_of(it.what, put_names), it.id) + (it.is_replayed ? ", replayed" : "");
+}
 
 std::string show(const put_all_answer& it) {
   if (it.what == put_all_answer::kind::several_databases) return "several databases";
   if (it.what == put_all_answer::kind::refused) return "refused at " + to_string(it.place) + ": " + show(it.why);
-  std::string text = "all put:";
+  if (it.what == put_all_answer::kind::other_request) return "other request";
+  std::string text = it.is_replayed ? "all put, replayed:" : "all put:";
   for (const put_answer& each : it.puts) text += " " + show(each);
   return text;
 }
 
 std::string show(const claim_answer& it) {
-  std::string text = "claimed";
+  std::string text = it.is_replayed ? "claimed, replayed" : "claimed";
   for (const claimed_job& each : it.jobs) text += " " + show(each.token) + " " + show(each.job);
   if (it.what == claim_answer::kind::cut_short) text += ", cut short";
   if (it.what == claim_answer::kind::no_space) text += ", no space";
+  if (it.what == claim_answer::kind::other_request) text += ", other request";
   return text;
 }
 
@@ -160,6 +164,9 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
   if (it.history != 0 && (puts || among({"release", "bury"}))) out << " history " << it.history;
   if (puts || among({"release", "reschedule", "pause"}))
     out << " at " << it.ahead << " ms" << (it.utc ? " from now" : "");
+  if (it.once != 0 && (puts || name == "claim")) {
+    out << " once " << it.once << (it.other_request ? " of another request" : "") << " for " << it.lifetime << " ms";
+  }
   if (it.expects != expectation::nothing && (puts || among({"kick_job", "cancel", "reschedule", "fire_now"}))) {
     out << " expects " << name_of(it.expects, expectation_names);
   }

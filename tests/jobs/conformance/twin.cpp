@@ -13,6 +13,27 @@ constexpr job_id no_such_job = job_id{1} << 62;
 std::string tube_name(unsigned number) { return std::string(1, static_cast<char>('a' + number % 3)); }
 std::string key_name(unsigned number) { return number == 0 ? "" : "key " + std::to_string(number); }
 
+/// The digest of a text that is short.
+sha256 digest_of(const std::string& text) {
+  sha256 digest{};
+  std::ranges::transform(text, digest.begin(), [](char each) { return static_cast<std::byte>(each); });
+  return digest;
+}
+
+std::string once_key(std::size_t what, unsigned number, unsigned wall_steps) {
+  return std::to_string(what) + "/" + std::to_string(number) + "/" + std::to_string(wall_steps);
+}
+
+/// An operation that is answered by `other_request` if this key is remembered, and else changes nothing.
+operation probe(std::size_t what, const std::string& key) {
+  const once unknown(digest_of(key), digest_of("of no request"), milliseconds(1));
+  const put refused{.tube = "a", .key = "of no job", .body = "", .existing = on_existing::replace, .expected = 1};
+  if (what != 0) return put_all{{refused}, unknown};
+  put one = refused;
+  one.once = unknown;
+  return one;
+}
+
 /// Both operands as text, if they differ.
 template <class Value>
 std::optional<std::string> unequal(const char* what, const Value& expected, const Value& got) {
@@ -32,6 +53,7 @@ void twin::perform(const step& it) {
   if (failure_) return;
   store_.pass(it.pass);
   store_.step_wall(it.wall);
+  if (it.wall < duration::zero()) ++wall_steps_;
   if (it.reopen) {
     if (store_.disk().durable()) reopen(it.crash ? ending::crash : ending::orderly);
     return;
@@ -51,6 +73,7 @@ void twin::reopen(ending how) {
   const duration behind = duration(oracle_.latest_ready() - store_.utc());
   if (behind > duration::zero()) store_.step_wall(behind);
   store_.reopen(how);
+  ++openings_;
   oracle_.reopen();
   if (difference found = audit()) fail("after the store was opened again: " + *found);
 }
@@ -130,6 +153,7 @@ void twin::recover(const std::vector<operation>& failed) {
   if (latest > store_.utc()) store_.step_wall(duration(latest - store_.utc()));
   static_cast<void>(store_.disk().fail_call(0));
   store_.reopen(ending::crash);
+  ++openings_;
   oracle_.reopen();
   look_for_unacknowledged();
   const difference happened = audit();
@@ -226,7 +250,7 @@ twin::pair_of_operations twin::address(const request& it) const {
   const std::optional<job_fields> history = it.history != 0 ? std::optional(fields_of(it.history)) : std::nullopt;
   switch (it.what) {
     case 0: return address_put(it);
-    case 1: return for_both(claim{{tube, tube_name(it.other_tube)}, it.count});
+    case 1: return for_both(claim{.tubes = {tube, tube_name(it.other_tube)}, .count = it.count, .once = once_of(it)});
     case 2: return {claim_job{job}, claim_job{store_id(job)}};
     case 3: return {finish{token.first}, finish{token.second}};
     case 4: return {release{token.first, urgency, due(it), history}, release{token.second, urgency, due(it), history}};
@@ -265,7 +289,8 @@ twin::pair_of_operations twin::address_put(const request& it) const {
            .ttr = milliseconds(it.ttr),
            .existing = it.existing,
            .fields = fields_of(it.fields),
-           .history = it.history != 0 ? fields_of(it.history) : job_fields()};
+           .history = it.history != 0 ? fields_of(it.history) : job_fields(),
+           .once = it.what == 0 ? once_of(it) : once()};
   put stores = both;
   if (!both.key.empty() && both.existing == on_existing::replace) {
     const pair_of_versions expected = expected_by(it);
@@ -273,6 +298,13 @@ twin::pair_of_operations twin::address_put(const request& it) const {
     stores.expected = expected.stores;
   }
   return {both, stores};
+}
+
+once twin::once_of(const request& it) const {
+  if (it.once == 0) return {};
+  const bool is_claim = it.what == detail::operation_rows::place_of<claim>();
+  return {digest_of(once_key(it.what, it.once, wall_steps_) + (is_claim ? "/" + std::to_string(openings_) : "")),
+          digest_of(it.other_request ? "other" : "usual"), milliseconds(it.lifetime)};
 }
 
 twin::pair_of_operations twin::due_behind(const request& it, job_id recent) const {
@@ -291,11 +323,12 @@ twin::pair_of_operations twin::due_behind(const request& it, job_id recent) cons
 }
 
 twin::pair_of_operations twin::address_all(const request& it) const {
-  pair_of_operations all{put_all{}, put_all{}};
+  pair_of_operations all{put_all{{}, once_of(it)}, put_all{{}, once_of(it)}};
   const unsigned count = 1 + it.back % 4;
   for (unsigned i = 0; i < count; ++i) {
     request one = it;
     one.what = 0;
+    one.once = 0;
     one.tube = it.tube + i;
     // Of the puts in one tube, the first and the fourth, at most one has a key.
     one.key = i == 3 || (i == 1 && it.by_key) ? 0 : it.key;
@@ -423,7 +456,9 @@ twin::difference twin::compare_one(const put_answer& expected, const put_answer&
   if (got.what == other_version && !same_version(expected.id, expected.version, got.version)) {
     return unequal("version", expected.version, got.version);
   }
-  const bool is_new = got.what == inserted || got.what == replaced;
+  if (expected.is_replayed != got.is_replayed) return unequal("answer", expected, got);
+  if (got.what == other_request) return unequal("answer", expected, got);
+  const bool is_new = (got.what == inserted || got.what == replaced) && !got.is_replayed;
   if (is_new && got.id <= highest_id_) return "a new job has the id " + std::to_string(got.id) + ", which is not new";
   if (!same_job(expected.id, got.id)) return "put answers with another job: " + show(got);
   return std::nullopt;
@@ -433,22 +468,34 @@ twin::difference twin::compare_one(const put_all_answer& expected, const put_all
   if (expected.what != got.what || expected.place != got.place || expected.puts.size() != got.puts.size()) {
     return unequal("answer", expected, got);
   }
+  if (expected.is_replayed != got.is_replayed) return unequal("answer", expected, got);
   if (expected.what == put_all_answer::kind::refused) return compare_one(expected.why, got.why);
   for (std::size_t i = 0; i < got.puts.size(); ++i) {
-    if (difference found = compare_one(expected.puts[i], got.puts[i])) return found;
+    const auto as_sent = [&](put_answer it) {
+      it.is_replayed = it.is_replayed || got.is_replayed;  // so that its job need not be new
+      return it;
+    };
+    if (got.puts[i].is_replayed) return "a put of a put_all is replayed by itself";
+    if (difference found = compare_one(as_sent(expected.puts[i]), as_sent(got.puts[i]))) return found;
   }
   return std::nullopt;
 }
 
 twin::difference twin::compare_one(const claim_answer& expected, const claim_answer& got) {
   if (expected.what != got.what) return unequal("answer", expected, got);
+  if (expected.is_replayed != got.is_replayed) return unequal("answer", expected, got);
   if (auto found = unequal("claimed jobs", expected.jobs.size(), got.jobs.size())) return found;
   for (std::size_t i = 0; i < expected.jobs.size(); ++i) {
     const reservation& token = got.jobs[i].token;
     if (difference found = compare_job(expected.jobs[i].job, got.jobs[i].job)) return found;
     if (token.id != got.jobs[i].job.id) return "the token " + show(token) + " is for another job";
+    const std::pair both(expected.jobs[i].token, token);
+    if (got.is_replayed) {
+      if (std::ranges::find(tokens_, both) == tokens_.end()) return "a replay has another token: " + show(token);
+      continue;
+    }
     if (!given_.insert(token).second) return "the token " + show(token) + " was given before";
-    tokens_.emplace_back(expected.jobs[i].token, token);
+    tokens_.push_back(both);
   }
   return std::nullopt;
 }
@@ -532,6 +579,11 @@ twin::difference twin::audit() {
       for_oracle.emplace_back(list_jobs{.tube = tube, .which = state, .count = 1000});
     }
     for (unsigned key = 1; key < 5; ++key) for_oracle.emplace_back(peek{job_key{tube, key_name(key)}});
+  }
+  for (unsigned number = 1; number < 4; ++number) {
+    for (const std::size_t what : {std::size_t{0}, detail::operation_rows::place_of<put_all>()}) {
+      for_oracle.push_back(probe(what, once_key(what, number, wall_steps_)));
+    }
   }
   std::vector<operation> for_store = for_oracle;
   for (const auto& [oracles, stores] : store_ids_) {

@@ -3,7 +3,8 @@
 //
 // A store may choose its ids, the openings of its tokens and the versions of its jobs. The twin keeps which id of the
 // store belongs to which id of the oracle, and the same for tokens and versions: ids must ascend, no token may come
-// twice, and a job has two versions of the store where it has two of the oracle, and one where it has one.
+// twice but in the answer to a claim that is sent again, and a job has two versions of the store where it has two of
+// the oracle, and one where it has one.
 //
 // A batch whose call to the disk fails has happened as a whole or not at all. The twin then keeps an oracle for either
 // case, opens the store again, and looks at everything in it: at least one of the two must agree.
@@ -49,6 +50,9 @@ class twin {
 
   [[nodiscard]] pair_of_operations address(const request& it) const;
   [[nodiscard]] pair_of_operations address_put(const request& it) const;
+  /// What makes the operation happen once. A store may forget claims when it is opened again, or not, and what has
+  /// ended by a clock that was then set back: so such keys are not used again.
+  [[nodiscard]] once once_of(const request& it) const;
   /// Some puts, none of them with the key of another.
   [[nodiscard]] pair_of_operations address_all(const request& it) const;
   /// A page of what is due next.
@@ -106,6 +110,8 @@ class twin {
   std::vector<std::pair<reservation, reservation>> tokens_;  // the oracle's and the store's
   std::set<reservation> given_;                              // the store's
   int bodies_ = 0;
+  unsigned openings_ = 1;
+  unsigned wall_steps_ = 0;  ///< back
   int failed_batches_ = 0;
   std::optional<std::string> failure_;
 };

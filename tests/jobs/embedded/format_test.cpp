@@ -152,7 +152,7 @@ TEST_F(EmbeddedFormat, AFolderWhoseVersionDoesNotGoWithItsRecordsIsDamaged) {
   store_.reset();
   {
     detail::disk opened(detail::locked_folder(folder()), files_);
-    opened.put(detail::family::meta, "version", detail::view(detail::number_key(detail::format_without_fields)));
+    opened.put(detail::family::meta, "version", detail::view(detail::number_key(detail::first_format)));
     opened.write(true);
   }
   open();
@@ -163,7 +163,7 @@ TEST_F(EmbeddedFormat, OneOfALaterProgramIsRefused) {
   std::filesystem::create_directory(folder());
   {
     detail::disk opened(detail::locked_folder(folder()), files_);
-    opened.put(detail::family::meta, "version", detail::view(detail::number_key(std::uint64_t{4})));
+    opened.put(detail::family::meta, "version", detail::view(detail::number_key(std::uint64_t{5})));
     opened.write(true);
   }
   try {
@@ -171,8 +171,8 @@ TEST_F(EmbeddedFormat, OneOfALaterProgramIsRefused) {
     FAIL() << "it opens";
   } catch (const store_failure& failed) {
     EXPECT_EQ(std::string(failed.what()), "cannot open the job store " + folder() +
-                                              ": its format has version 4, and this program reads the versions 2 and "
-                                              "3: use the program that wrote it");
+                                              ": its format has version 5, and this program reads the versions 2 to "
+                                              "4: use the program that wrote it");
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
@@ -86,6 +87,62 @@ TEST(MemoryStore, CountsFieldsAndHistoriesForItsBounds) {
   EXPECT_TRUE(small.check());
 }
 
+once once_of(unsigned key, milliseconds lifetime = 1h) {
+  sha256 digest{};
+  digest[0] = static_cast<std::byte>(key);
+  digest[1] = static_cast<std::byte>(key >> 8U);
+  return {digest, sha256{}, lifetime};
+}
+
+TEST(MemoryStore, RefusesWhatItHasNoRoomToRemember) {
+  using enum put_answer::kind;
+  virtual_clock time;
+  virtual_wall_clock wall(time);
+  constexpr std::uint64_t one = memory_store::job_overhead + 2;
+  memory_store small({&wall, &time}, {.bytes = 2 * one + memory_store::once_overhead});
+  put what{.tube = "a", .key = "k", .body = "", .once = once_of(1)};
+  const job_id first = execute_one(small, what).id;
+  what.once = once_of(2);
+  EXPECT_EQ(execute_one(small, what).what, kept) << "there is room for that and no other job";
+  EXPECT_TRUE(small.check());
+  EXPECT_EQ(execute_one(small, put{.tube = "a", .key = "l", .body = ""}).what, no_space);
+  what.once = once_of(3);
+  EXPECT_EQ(execute_one(small, what).what, no_space);
+  const put_all all{{{.tube = "a", .key = "k", .body = ""}}, once_of(4)};
+  EXPECT_EQ(execute_one(small, all).why, (put_answer{no_space}));
+  EXPECT_EQ(execute_one(small, claim{.tubes = {"a"}, .once = once_of(5)}).what, claim_answer::kind::no_space);
+  EXPECT_EQ(execute_one(small, count_all{}).counts.ready, 1U);
+  what.once = once_of(1);
+  EXPECT_EQ(execute_one(small, what), (put_answer{inserted, first, 0, true})) << "none is forgotten early";
+
+  time.advance(1h);
+  EXPECT_TRUE(small.execute({}).has_room);
+  EXPECT_EQ(execute_one(small, claim{.tubes = {"a"}, .once = once_of(5)}).jobs.size(), 1U);
+  EXPECT_TRUE(small.check());
+}
+
+TEST(MemoryStore, ForgetsInBoundedTurns) {
+  virtual_clock time;
+  virtual_wall_clock wall(time);
+  memory_store store({&wall, &time});
+  std::vector<operation> batch;
+  for (unsigned key = 0; key < 2100; ++key) {
+    batch.emplace_back(put{.tube = "a", .key = "k", .body = "", .once = once_of(key, 1ms)});
+  }
+  store.execute(batch);
+  EXPECT_EQ(store.next().due, utc_time(1ms));
+  time.advance(5ms);
+  for (int turn = 0; turn < 2; ++turn) {
+    store.execute({});
+    EXPECT_EQ(store.next().due, utc_time(1ms)) << "there is more to forget";
+  }
+  store.execute({});
+  EXPECT_EQ(store.next().due, utc_time::max());
+  execute_one(store, put{.tube = "a", .body = "", .once = once_of(1, 1ms)});
+  EXPECT_EQ(store.next().due, utc_time(1005ms)) << "not more often than once in a second";
+  EXPECT_TRUE(store.check());
+}
+
 /// A store whose next() were too early would be asked again and again.
 TEST(MemoryStore, KnowsItsNextChangeExactly) {
   virtual_clock time(instant::from_nanoseconds(5'000'000));
@@ -104,7 +161,7 @@ TEST(MemoryStore, KnowsItsNextChangeExactly) {
 TEST(MemoryStore, HasFailedAfterALackOfMemory) {
   const auto batch = [] {
     return std::vector<operation>{put{.tube = "a", .key = "k", .body = std::string(100, 'x')}, claim{{"a"}},
-                                  put{.tube = "b", .body = ""}, pause{"b", 1h}, list_tubes{}};
+                                  put{.tube = "b", .body = "", .once = once_of(1)}, pause{"b", 1h}, list_tubes{}};
   };
   bool failed = true;
   std::size_t n = 0;
