@@ -345,6 +345,13 @@ class FOLIOT_EXPORT client {
   /// store_failure; store_unavailable, never in doubt, if the timeout ends while it is not known whether there is a
   /// job.
   [[nodiscard]] task<reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
+  /// As reserve(), but with a claim of the client's own, which may be for many jobs and may have a `once`: no other
+  /// client shares it. It is from the watched tubes, which replace `what.tubes`; it brings about 16 MiB at most. Ends
+  /// as soon as the answer has a job, is replayed, or tells that the claim was refused (`other_request`, `no_space`).
+  /// Behind the timeout, and where reserve() answers `deadline_soon`, the answer is `done`, without a job and not
+  /// replayed. The client holds the jobs; if another client of this broker has held those of a replay, it does not hold
+  /// them any more. Throws as reserve() does, and std::invalid_argument if validate() refuses the claim.
+  [[nodiscard]] task<claim_answer> reserve(jobs::claim what, std::optional<duration> timeout = std::nullopt);
   /// Reserves this job for the client, in whatever state it waits.
   [[nodiscard]] in_flight<claim_job> reserve_job(job_id id);
 

@@ -85,9 +85,12 @@ void batch_events::add(event_record::kind what, std::string tube, std::string ke
 void batch_events::add_of(noted& request, const answer& got, std::span<const answer> looks) {
   using enum event_record::reason;
   if (request.what == noted::kind::put) {
-    if (const auto* const one = std::get_if<put_answer>(&got)) return add_put(request.puts.front(), *one);
+    if (const auto* const one = std::get_if<put_answer>(&got)) {
+      if (!one->is_replayed) add_put(request.puts.front(), *one);
+      return;
+    }
     const auto* const all = std::get_if<put_all_answer>(&got);
-    if (all == nullptr) return;
+    if (all == nullptr || all->is_replayed) return;
     for (std::size_t i = 0; i < all->puts.size(); ++i) add_put(request.puts[i], all->puts[i]);
   } else if (request.what == noted::kind::finish) {
     const auto* const done = std::get_if<holder_answer>(&got);
@@ -123,6 +126,7 @@ void batch_events::add_end(noted& request, job_id id, event_record::reason why, 
 }
 
 void batch_events::add_reserved(const answer& got) {
+  if (const auto* const claimed = std::get_if<claim_answer>(&got); claimed != nullptr && claimed->is_replayed) return;
   for (const claimed_job& each : jobs_claimed_by(got)) {
     add(event_record::kind::reserved, each.job.tube, each.job.key, each.job.id);
   }

@@ -23,8 +23,9 @@ using waits_for_event = runtime::detail::operation_awaiter<detail::event_wait>;
 /// Ends a client's wait, also when an exception ends the task that waits.
 class wait_scope {
  public:
-  wait_scope(detail::broker_core& core, detail::client_state& client) : core_(core), client_(client) {
-    core_.begin_waiting(client_);
+  wait_scope(detail::broker_core& core, detail::client_state& client, const claim* own = nullptr)
+      : core_(core), client_(client) {
+    core_.begin_waiting(client_, own);
   }
   ~wait_scope() { core_.cancel_waiting(client_); }
   wait_scope(const wait_scope&) = delete;
@@ -34,6 +35,33 @@ class wait_scope {
   detail::broker_core& core_;
   detail::client_state& client_;
 };
+
+/// What a client does next that waits for a job.
+struct wait_step {
+  bool is_over = false;
+  bool is_deadline_soon = false;
+  bool is_unknown = false;  ///< the timeout has ended, and the store has not told whether there is a job
+  bool ends = false;        ///< it waits for an event, and for `length` at most
+  duration length = duration::zero();
+};
+
+/// The step of a client whose timeout ends at `until`.
+wait_step wait_step_of(detail::broker_core& core, detail::client_state& client, instant until) {
+  const detail::broker_core::outlook seen = core.look(client);
+  wait_step next;
+  next.is_over = seen.is_served;
+  if (next.is_over || !seen.has_to_wait) return next;
+  const instant now = runtime::now();
+  const bool holds = seen.deadline != instant::never();
+  const instant margin = holds ? seen.deadline - deadline_margin : instant::never();
+  next.is_deadline_soon = holds && margin <= now;
+  next.is_over = next.is_deadline_soon || until <= now;
+  next.is_unknown = next.is_over && !next.is_deadline_soon && seen.is_unknown;
+  const instant wake = std::min(margin, until);
+  next.ends = wake != instant::never();
+  if (next.ends) next.length = wake - now;
+  return next;
+}
 
 }  // namespace
 
@@ -99,36 +127,40 @@ task<reserve_answer> client::reserve(std::optional<duration> timeout) {
   detail::broker_core& core = *core_;
   detail::client_state& self = *state_;
   const wait_scope scope(core, self);
-  reserve_answer result;
-  bool is_unknown = false;
+  wait_step next;
   for (;;) {
-    const detail::broker_core::outlook seen = core.look(self);
-    if (seen.is_served) break;
-    instant wake = instant::never();
-    const instant now = runtime::now();
-    if (seen.has_to_wait) {
-      const bool holds = seen.deadline != instant::never();
-      const instant margin = holds ? seen.deadline - deadline_margin : instant::never();
-      if (holds && margin <= now) {
-        result.what = reserve_answer::kind::deadline_soon;
-        break;
-      }
-      if (until <= now) {
-        is_unknown = seen.is_unknown;
-        break;
-      }
-      wake = std::min(margin, until);
-    }
-    const bool ends = wake != instant::never();
-    const duration length = wake - now;
-    co_await runtime::select(waits_for_event(core.guard(), self.event), runtime::when(ends, runtime::after(length)));
+    next = wait_step_of(core, self, until);
+    if (next.is_over) break;
+    co_await runtime::select(waits_for_event(core.guard(), self.event),
+                             runtime::when(next.ends, runtime::after(next.length)));
   }
+  reserve_answer result;
   result.job = core.end_waiting(self);
   if (result.job) {
     result.what = reserve_answer::kind::reserved;
-  } else if (is_unknown) {
+  } else if (next.is_deadline_soon) {
+    result.what = reserve_answer::kind::deadline_soon;
+  } else if (next.is_unknown) {
     core.throw_unavailable();
   }
+  co_return result;
+}
+
+task<claim_answer> client::reserve(jobs::claim what, std::optional<duration> timeout) {
+  const instant until = timeout ? runtime::now() + *timeout : instant::never();
+  detail::broker_core& core = *core_;
+  detail::client_state& self = *state_;
+  what.tubes = watched();
+  const wait_scope scope(core, self, &what);
+  wait_step next;
+  for (;;) {
+    next = wait_step_of(core, self, until);
+    if (next.is_over) break;
+    co_await runtime::select(waits_for_event(core.guard(), self.event),
+                             runtime::when(next.ends, runtime::after(next.length)));
+  }
+  claim_answer result = core.end_own_waiting(self);
+  if (next.is_unknown && result == claim_answer{}) core.throw_unavailable();
   co_return result;
 }
 

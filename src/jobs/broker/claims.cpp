@@ -13,6 +13,11 @@ constexpr std::size_t most_clients = 512;         // for which a batch claims
 constexpr std::size_t most_clients_of_tube = 64;  // where clients of other tubes wait, too
 constexpr std::size_t most_named_tubes = 4096;    // by the claims; the last one may exceed it
 
+/// Whether one claim can be for both.
+bool may_share(const client_state& one, const client_state& other) {
+  return one.own == nullptr && other.own == nullptr && one.tubes == other.tubes;
+}
+
 }  // namespace
 
 void claims::gather(tube_registry& tubes, std::vector<operation>& batch) {
@@ -36,20 +41,27 @@ void claims::gather(tube_registry& tubes, std::vector<operation>& batch) {
   std::size_t first = 0;
   for (std::size_t i = 0; i < recipients_.size(); ++i) {
     recipients_[i]->recipient = i;
-    if (i + 1 < recipients_.size() && recipients_[i + 1]->tubes == recipients_[first]->tubes) continue;
+    if (i + 1 < recipients_.size() && may_share(*recipients_[first], *recipients_[i + 1])) continue;
     add_grant(first, i + 1 - first, batch);
     first = i + 1;
   }
 }
 
 void claims::add_grant(std::size_t first, std::size_t count, std::vector<operation>& batch) {
+  const claim* const own = recipients_[first]->own;
   grant made;
   made.first_recipient = first;
   made.recipients = count;
   made.first_tube = named_tubes_.size();
+  made.jobs = own != nullptr ? own->count : count;
+  made.is_own = own != nullptr;
   claim what;
-  what.count = static_cast<std::uint32_t>(count);
+  what.count = static_cast<std::uint32_t>(made.jobs);
   what.bytes = most_claimed_bytes;
+  if (own != nullptr) {
+    what.bytes = std::min(own->bytes, most_claimed_bytes);
+    what.once = own->once;
+  }
   for (tube_record* const tube : recipients_[first]->tubes) {
     what.tubes.push_back(tube->name);
     named_tubes_.push_back(tube);

@@ -15,6 +15,7 @@
 #include <foliot/core/intrusive_list.hpp>
 #include <foliot/jobs/detail/broker_event.hpp>
 #include <foliot/jobs/job.hpp>
+#include <foliot/jobs/operations.hpp>
 
 #include "tube_registry.hpp"
 
@@ -41,6 +42,10 @@ struct client_state {
   /// Set when the client is served, when it turns out that it has to wait, and when the broker ends.
   broker_event event;
   std::optional<claimed_job> job;
+  /// The claim for which it waits, of the task that does; null: for one job, which it may claim with others.
+  const claim* own = nullptr;
+  /// What that claim has brought, once the client is served.
+  claim_answer claimed;
   list_links<client_state> waiting_links;
   list_links<client_state> untried_links;
 

@@ -378,7 +378,9 @@ void broker_core::conclude(const entry& of, answer& brought) {
 
 /// Hands the jobs of a claim to the clients that still wait, the first to the first; gives back the rest.
 void broker_core::serve(const claims::grant& by, claim_answer& brought) {
-  if (brought.jobs.size() < by.recipients && brought.what != claim_answer::kind::cut_short) {
+  // Another answer, and a replay, say nothing of the jobs that are ready.
+  const bool is_short = brought.what == claim_answer::kind::done && !brought.is_replayed;
+  if (is_short && brought.jobs.size() < by.jobs) {
     for (tube_record* const empty : claims_.tubes(by)) {
       empty->may_have_ready = false;
       tubes_.note_told(*empty);
@@ -388,6 +390,7 @@ void broker_core::serve(const claims::grant& by, claim_answer& brought) {
   for (client_state* const each : recipients) {
     if (each != nullptr) each->is_refused = false;
   }
+  if (by.is_own) return serve_own(recipients.front(), brought);
   auto next = recipients.begin();
   for (claimed_job& each : brought.jobs) {
     next = std::find_if(next, recipients.end(), [](const client_state* client) { return client != nullptr; });
@@ -397,11 +400,32 @@ void broker_core::serve(const claims::grant& by, claim_answer& brought) {
     }
     client_state& client = **next;
     held_.add(each, &client);
-    unlink(client);
-    client.now = client_state::phase::served;
     client.job = std::move(each);
-    client.event.set();
+    note_served(client);
   }
+}
+
+/// Hands the answer to the client whose claim it was, unless that has to wait; null: it does not wait any more.
+void broker_core::serve_own(client_state* client, claim_answer& brought) {
+  const bool is_refused =
+      brought.what == claim_answer::kind::other_request || brought.what == claim_answer::kind::no_space;
+  if (brought.jobs.empty() && !brought.is_replayed && !is_refused) return;
+  for (const claimed_job& each : brought.jobs) {
+    if (client != nullptr) {
+      held_.add(each, client);
+    } else {
+      give_back(each);
+    }
+  }
+  if (client == nullptr) return;
+  client->claimed = std::move(brought);
+  note_served(*client);
+}
+
+void broker_core::note_served(client_state& client) noexcept {
+  unlink(client);
+  client.now = client_state::phase::served;
+  client.event.set();
 }
 
 /// A claim was refused, and not the batch: its clients wait, as if there were no job. The news of the database, when it
@@ -620,7 +644,10 @@ void broker_core::forget_if_unused(tube_record& tube) noexcept {
 
 // Clients that wait for a job.
 
-void broker_core::begin_waiting(client_state& client) {
+void broker_core::begin_waiting(client_state& client, const claim* own) {
+  if (const std::optional<std::string> wrong = own != nullptr ? validate(*own, limits_.job) : std::nullopt) {
+    throw std::invalid_argument("foliot: " + *wrong);
+  }
   const lock held(lock_);
   if (failed_) throw store_failure(failure_, remedy_);
   check_open();
@@ -634,6 +661,7 @@ void broker_core::begin_waiting(client_state& client) {
     throw broker_full(std::to_string(waiting_.size()) +
                       " clients wait for a job, which is the broker's limit: try again later");
   }
+  client.own = own;
   waiting_.add(client, tubes_);
   lead_if_free();
 }
@@ -661,6 +689,13 @@ std::optional<claimed_job> broker_core::end_waiting(client_state& client) {
   return std::exchange(client.job, std::nullopt);
 }
 
+claim_answer broker_core::end_own_waiting(client_state& client) {
+  const lock held(lock_);
+  if (client.now == client_state::phase::waiting) unlink(client);
+  client.now = client_state::phase::idle;
+  return std::exchange(client.claimed, {});
+}
+
 void broker_core::throw_unavailable() const {
   const lock held(lock_);
   throw store_unavailable(store_unavailable::kind::not_executed, availability_.why());
@@ -670,8 +705,11 @@ void broker_core::cancel_waiting(client_state& client) noexcept {
   const lock held(lock_);
   if (client.now == client_state::phase::waiting) unlink(client);
   client.now = client_state::phase::idle;
+  client.own = nullptr;
   if (client.job) held_.give_back(client.job->token);
   client.job.reset();
+  for (const claimed_job& each : client.claimed.jobs) held_.give_back(each.token);
+  client.claimed = {};
   wake_runner_for_work();
 }
 

@@ -101,8 +101,9 @@ class broker_core {
 
   // Waiting for a job.
 
-  /// Adds the client to the lists of its tubes, and leads a batch if no task leads.
-  void begin_waiting(client_state& client) FOLIOT_EXCLUDES(lock_);
+  /// Adds the client to the lists of its tubes, and leads a batch if no task leads. `own`: see client_state; it must
+  /// live until the wait has ended.
+  void begin_waiting(client_state& client, const claim* own = nullptr) FOLIOT_EXCLUDES(lock_);
   /// The state of a wait.
   struct outlook {
     bool is_served = false;
@@ -116,6 +117,8 @@ class broker_core {
   [[nodiscard]] outlook look(client_state& client) FOLIOT_EXCLUDES(lock_);
   /// Ends the wait, if the client still waits. Returns its job if it was served.
   [[nodiscard]] std::optional<claimed_job> end_waiting(client_state& client) FOLIOT_EXCLUDES(lock_);
+  /// The same for a client with a claim of its own: what the claim has brought.
+  [[nodiscard]] claim_answer end_own_waiting(client_state& client) FOLIOT_EXCLUDES(lock_);
   /// Throws store_unavailable for a wait whose timeout has ended.
   [[noreturn]] void throw_unavailable() const FOLIOT_EXCLUDES(lock_);
   /// Ends the wait of a client whose task does not want a job any more: one that it was served is given back.
@@ -181,6 +184,8 @@ class broker_core {
   [[gnu::cold]] void tell_events() noexcept FOLIOT_REQUIRES(lock_);
   void conclude(const entry& of, answer& brought) FOLIOT_REQUIRES(lock_);
   void serve(const claims::grant& by, claim_answer& brought) FOLIOT_REQUIRES(lock_);
+  void serve_own(client_state* client, claim_answer& brought) FOLIOT_REQUIRES(lock_);
+  void note_served(client_state& client) noexcept FOLIOT_REQUIRES(lock_);
   void note_refused(const claims::grant& by, const answer& brought) FOLIOT_REQUIRES(lock_);
   void end_claims() noexcept FOLIOT_REQUIRES(lock_);
   void fail(const char* text, store_failure::remedies remedy = store_failure::remedies::open_again) noexcept

@@ -12,14 +12,16 @@
 
 namespace foliot::jobs::detail {
 
-/// The bytes that the operation brings: of a body, fields and a history.
+/// The bytes that the operation brings: of a body, fields, a history, and what makes it happen once.
 [[nodiscard]] inline std::size_t brought_bytes(const operation& it) {
-  if (const put* const what = std::get_if<put>(&it)) return content_bytes(*what);
+  const auto bytes_of = [](const once& what) { return what.empty() ? 0 : sizeof(sha256) * 2 + sizeof(milliseconds); };
+  if (const put* const what = std::get_if<put>(&it)) return content_bytes(*what) + bytes_of(what->once);
   if (const put_all* const what = std::get_if<put_all>(&it)) {
-    std::size_t bytes = 0;
+    std::size_t bytes = bytes_of(what->once);
     for (const put& each : what->puts) bytes += content_bytes(each);
     return bytes;
   }
+  if (const claim* const what = std::get_if<claim>(&it)) return bytes_of(what->once);
   const auto size_of = [](const auto& what) { return what.history ? what.history->bytes().size() : 0; };
   if (const release* const what = std::get_if<release>(&it)) return size_of(*what);
   if (const bury* const what = std::get_if<bury>(&it)) return size_of(*what);
