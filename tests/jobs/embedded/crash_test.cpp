@@ -4,11 +4,13 @@
 // A crash may keep the batch that was under way, as a whole or not at all. So what a reopened store has must be the
 // state before that batch, or the one after it.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,8 +40,20 @@ struct durable_job {
   jobs::job_fields history{};
   friend bool operator==(const durable_job&, const durable_job&) = default;
 };
-/// By the keys of the jobs.
-using durable_state = std::map<std::string, durable_job>;
+/// By the keys of the jobs; and the keys of those whose puts are remembered, because they happen once.
+struct durable_state : std::map<std::string, durable_job> {
+  std::set<std::string> remembered;
+  friend bool operator==(const durable_state&, const durable_state&) = default;
+};
+
+/// What lets the put of this key happen once; `request`: it is this one, of those with the key.
+jobs::once once_of(const std::string& key, int request) {
+  jobs::sha256 digest{};
+  std::ranges::transform(key, digest.begin(), [](char each) { return static_cast<std::byte>(each); });
+  jobs::sha256 of_request{};
+  of_request[0] = static_cast<std::byte>(request);
+  return {digest, of_request, 24h * 365};
+}
 
 const std::string tube = "mail";
 
@@ -107,6 +121,16 @@ class crashing_store {
         const bool is_buried = peeked->state == jobs::job_state::buried;
         found[key] = {peeked->priority, peeked->due, is_buried, peeked->fields, peeked->history};
       }
+      for (const std::string& key : once_keys_) {
+        // With another request it puts nothing in either case.
+        const auto got = run(jobs::put{.tube = tube,
+                                       .key = "of no job",
+                                       .body = "",
+                                       .existing = jobs::on_existing::replace,
+                                       .expected = 1,
+                                       .once = once_of(key, 2)});
+        if (got.what == jobs::put_answer::kind::other_request) found.remembered.insert(key);
+      }
       if (run(jobs::count_all{}).counts.all() != found.size()) wrong_ = "there is a job from nowhere";
       const auto right = store_->check();
       if (!right && right.error().find("simulated") == std::string::npos) wrong_ = right.error();
@@ -116,7 +140,8 @@ class crashing_store {
     }
     if (std::ranges::find(possible_, found) == possible_.end()) {
       wrong_ = "it has " + std::to_string(found.size()) + " jobs instead of " +
-               std::to_string(possible_.front().size()) + " or " + std::to_string(possible_.back().size());
+               std::to_string(possible_.front().size()) + " or " + std::to_string(possible_.back().size()) +
+               ", or remembers other puts";
       return;
     }
     possible_ = {std::move(found)};
@@ -163,6 +188,11 @@ class crashing_store {
     if (choice < 3 || state.empty()) {
       const std::string key = "k" + std::to_string(++last_key_);
       keys_.push_back(key);
+      const bool is_once = random_() % 2 == 0;
+      if (is_once) {
+        once_keys_.push_back(key);
+        state.remembered.insert(key);
+      }
       const jobs::job_fields fields = any_fields();
       state[key] = {priority, due, false, fields, {}};
       return jobs::put{.tube = tube,
@@ -171,7 +201,8 @@ class crashing_store {
                        .priority = priority,
                        .due = delay,
                        .ttr = 24h,
-                       .fields = fields};
+                       .fields = fields,
+                       .once = is_once ? once_of(key, 1) : jobs::once()};
     }
     if (!held_.empty() && choice < 6) {
       const auto [key, token] = *held_.begin();
@@ -226,6 +257,7 @@ class crashing_store {
   /// The states that a reopened store may have.
   std::vector<durable_state> possible_{durable_state{}};
   std::vector<std::string> keys_;
+  std::vector<std::string> once_keys_;  ///< of all puts that happen once, also of those that a crash has lost
   std::map<std::string, jobs::reservation> held_;
   std::uint64_t last_key_ = 0;
   std::size_t batches_ = 0;

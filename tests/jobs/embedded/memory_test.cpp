@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -55,9 +56,12 @@ int run_batch(const std::string& folder, std::size_t allocations) {
   jobs::embedded_store store({.folder = folder, .disk_reserve = 0});
   std::vector<jobs::operation> batch;
   for (int i = 0; i < 3; ++i) {
+    jobs::sha256 key{};
+    key[0] = static_cast<std::byte>(i);
     batch.emplace_back(jobs::put{.tube = "a tube with a long name " + std::to_string(i),
                                  .key = "a key with a long name",
-                                 .body = std::string(3000, 'x')});
+                                 .body = std::string(3000, 'x'),
+                                 .once = jobs::once(key, {}, std::chrono::hours(1))});
   }
   bool has_failed = false;
   try {

@@ -213,6 +213,48 @@ TEST_F(EmbeddedOnce, TheFormatChangesWithTheFirstPut) {
   EXPECT_EQ(problem(), "");
 }
 
+/// The bytes of version 4, as every later version must read them.
+TEST_F(EmbeddedOnce, ReadsTheBytesOfItsFormat) {
+  store_.reset();
+  std::string request(32, 'r');
+  const std::string one(32, '1');
+  const std::string all(32, '2');
+  const std::string end("\x80\x00\x01\xd1\xa9\x4a\x20\x00", 8);  // 2 * 10^12 ms
+  const std::string seven("\0\0\0\0\0\0\0\x07", 8);
+  const std::string eight("\0\0\0\0\0\0\0\x08", 8);
+  {
+    const auto files = opened();
+    files->put(detail::family::meta, "version", detail::view(detail::number_key(std::uint64_t{4})));
+    files->put(detail::family::meta, "k" + one, request + end + "p" + '\x02' + seven);
+    files->put(detail::family::meta, "k" + all, request + end + "a" + '\0' + seven + '\x01' + eight);
+    files->put(detail::family::meta, "e" + end + one, "");
+    files->put(detail::family::meta, "e" + end + all, "");
+    files->write(true);
+  }
+  open();
+  EXPECT_EQ(problem(), "");
+  const auto digest = [](char each) {
+    sha256 made;
+    made.fill(static_cast<std::byte>(each));
+    return made;
+  };
+  put what{.tube = "mail", .body = "b", .once = once(digest('1'), digest('r'), 1h)};
+  const put_all some{{{.tube = "mail", .body = "b"}}, once(digest('2'), digest('r'), 1h)};
+  EXPECT_EQ(run(what), (put_answer{put_answer::kind::replaced, 7, 0, true}));
+  const put_all_answer both = run(some);
+  EXPECT_TRUE(both.is_replayed);
+  EXPECT_EQ(both.puts, (std::vector<put_answer>{{put_answer::kind::inserted, 7}, {put_answer::kind::kept, 8}}));
+  time_.set_wall(std::chrono::sys_time<std::chrono::nanoseconds>(1'999'999'999'999ms));
+  EXPECT_TRUE(run(what).is_replayed);
+  time_.set_wall(std::chrono::sys_time<std::chrono::nanoseconds>(2'000'000'000'000ms));
+  EXPECT_FALSE(run(what).is_replayed);
+  store_.reset();
+  const auto files = opened();
+  EXPECT_TRUE(files->read(detail::family::meta, "k" + one)->starts_with(request + "\x80"));
+  EXPECT_FALSE(files->read(detail::family::meta, "e" + end + one));
+  EXPECT_FALSE(files->read(detail::family::meta, "k" + all)) << "it has ended as well";
+}
+
 TEST_F(EmbeddedOnce, ABackupHasThem) {
   const put_answer first = run(put_once(1));
   store_->back_up(here_.path() + "/backup");
