@@ -72,17 +72,23 @@ void oracle::bring_in(std::vector<entry> jobs) {
   std::ranges::sort(jobs_, {}, [](const entry& it) { return it.job.id; });
 }
 
-std::vector<oracle::memory> oracle::take_out_memories(const std::string& tube) {
-  std::vector<memory> taken;
+std::vector<oracle::memory> oracle::memories_of(const std::string& tube) const {
+  std::vector<memory> found;
   for (const memory& it : memories_) {
-    if (it.tube == tube) taken.push_back(it);
+    if (it.tube == tube) found.push_back(it);
   }
-  std::erase_if(memories_, [&tube](const memory& it) { return it.tube == tube; });
-  return taken;
+  return found;
 }
 
 void oracle::bring_in(std::vector<memory> memories) {
-  for (memory& it : memories) memories_.push_back(std::move(it));
+  for (memory& it : memories) {
+    std::erase_if(memories_, [&it](const memory& each) { return each.what.key() == it.what.key(); });
+    memories_.push_back(std::move(it));
+  }
+}
+
+bool oracle::remembers(const sha256& key, utc_time at) const {
+  return std::ranges::any_of(memories_, [&](const memory& it) { return it.what.key() == key && at < it.end; });
 }
 
 execution oracle::execute(std::span<entry* const> over, std::span<const operation> batch) {

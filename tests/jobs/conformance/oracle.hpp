@@ -61,9 +61,11 @@ class oracle {
   /// The jobs of this tube go to another oracle.
   [[nodiscard]] std::vector<entry> take_out(const std::string& tube);
   void bring_in(std::vector<entry> jobs);
-  /// The same for the puts into this tube that have happened once.
-  [[nodiscard]] std::vector<memory> take_out_memories(const std::string& tube);
+  /// The puts into this tube that have happened once.
+  [[nodiscard]] std::vector<memory> memories_of(const std::string& tube) const;
   void bring_in(std::vector<memory> memories);
+  /// Whether an operation with this key is remembered at this time.
+  [[nodiscard]] bool remembers(const sha256& key, utc_time at) const;
 
   /// The store is opened again: reservations, pauses and the memory of claims are gone.
   void reopen();

@@ -45,6 +45,8 @@ TEST(SimulatedNodes, HaveTroubles) {
   std::size_t confirmed_by_old = 0;
   std::size_t done_edits = 0;
   std::size_t refused_edits = 0;
+  std::size_t repeated = 0;
+  std::size_t replayed = 0;
   // The last of them is seldom: a primary that was replaced confirms something in one of a hundred worlds or so.
   for (std::uint64_t seed = 0; seed < 50 || (seed < 1000 && confirmed_by_old == 0); ++seed) {
     outcome left;
@@ -54,6 +56,8 @@ TEST(SimulatedNodes, HaveTroubles) {
     confirmed_by_old += left.confirmed_by_old;
     done_edits += left.done_edits;
     refused_edits += left.refused_edits;
+    replayed += left.replayed;
+    for (const request& each : left.requests) repeated += each.repeated;
   }
   EXPECT_GT(fates[request::fate::done], 300U);
   EXPECT_GT(fates[request::fate::refused], 5U);
@@ -62,6 +66,8 @@ TEST(SimulatedNodes, HaveTroubles) {
   EXPECT_GT(confirmed_by_old, 0U);
   EXPECT_GT(done_edits, 50U);
   EXPECT_GT(refused_edits, 5U);
+  EXPECT_GT(repeated, 50U);
+  EXPECT_GT(replayed, 5U);
 }
 
 /// Whether a world over such a database breaks this rule of the judge.
@@ -87,6 +93,8 @@ TEST(NodesCanary, GivesBackAll) { EXPECT_TRUE(shows(flaw::gives_back_all, "held"
 TEST(NodesCanary, EndsById) { EXPECT_TRUE(shows(flaw::ends_by_id, "held")); }
 TEST(NodesCanary, IgnoresPriorities) { EXPECT_TRUE(shows(flaw::ignores_priorities, "order")); }
 TEST(NodesCanary, IgnoresVersions) { EXPECT_TRUE(shows(flaw::ignores_versions, "version")); }
+TEST(NodesCanary, IgnoresOnce) { EXPECT_TRUE(shows(flaw::ignores_once, "once")); }
+TEST(NodesCanary, LeavesOnceBehind) { EXPECT_TRUE(shows(flaw::leaves_once_behind, "once")); }
 TEST(NodesCanary, ForgetsTimelines) { EXPECT_TRUE(shows(flaw::forgets_timelines, "replaced")); }
 TEST(NodesCanary, AnswersBeforeTheCommit) { EXPECT_TRUE(shows(flaw::answers_before_commit, "once")); }
 TEST(NodesCanary, TrustsNotifications) { EXPECT_TRUE(shows(flaw::trusts_notifications, "late")); }

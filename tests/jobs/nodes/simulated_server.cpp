@@ -37,9 +37,12 @@ bool is_poison(const operation& what) {
 /// Whether an answer says that something has changed.
 bool has_changed(const answer& got) {
   if (const auto* const made = std::get_if<put_answer>(&got)) {
+    if (made->is_replayed) return false;
     return made->what == put_answer::kind::inserted || made->what == put_answer::kind::replaced;
   }
-  if (const auto* const claimed = std::get_if<claim_answer>(&got)) return !claimed->jobs.empty();
+  if (const auto* const claimed = std::get_if<claim_answer>(&got)) {
+    return !claimed->is_replayed && !claimed->jobs.empty();
+  }
   if (const auto* const held = std::get_if<holder_answer>(&got)) return held->what == holder_answer::kind::done;
   if (const auto* const changed = std::get_if<change_answer>(&got)) return changed->what == change_answer::kind::done;
   if (const auto* const bulk = std::get_if<bulk_answer>(&got)) return bulk->changed > 0;
@@ -242,6 +245,7 @@ operation simulated_server::alter(operation what, content& data) const {
   auto* const made = std::get_if<put>(&what);
   if (made != nullptr && wrong_ == flaw::is_early) made->due = std::get<milliseconds>(made->due) / 2;
   if (made != nullptr && wrong_ == flaw::ignores_priorities) made->priority = {};
+  if (made != nullptr && wrong_ == flaw::ignores_once) made->once = {};
   if (auto* const released = std::get_if<release>(&what);
       released != nullptr && wrong_ == flaw::is_early_after_release) {
     released->due = std::get<milliseconds>(released->due) / 2;
@@ -357,7 +361,9 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
   std::vector<std::optional<answer>> refused(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto* const made = std::get_if<put>(&batch[i]);
-    const bool has_left = made != nullptr && data.away.contains(made->tube);
+    const bool is_known = made != nullptr && !made->once.empty() &&
+                          data.jobs.remembers(made->once.key(), std::chrono::floor<milliseconds>(in.wall));
+    const bool has_left = made != nullptr && data.away.contains(made->tube) && !is_known;
     if (has_left && wrong_ != flaw::accepts_tubes_that_left) {
       result.map.elsewhere.push_back(i);
       refused[i] = passed_over_answer{};

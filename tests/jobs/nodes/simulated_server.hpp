@@ -49,6 +49,8 @@ enum class flaw : std::uint8_t {
   ends_by_id,               ///< a finish ends the reservation of another client
   ignores_priorities,       ///< all jobs have one priority
   ignores_versions,         ///< a change is executed whatever version it expects
+  ignores_once,             ///< a put that happens once is executed as often as it is sent
+  leaves_once_behind,       ///< a tube moves without the memory of its puts
   forgets_timelines,        ///< a process forgets the timelines that its connections have reached
 };
 

@@ -50,7 +50,7 @@ std::unique_ptr<job_store> open(const std::string& name, const std::shared_ptr<s
 
 request& add_request(world& in, request::kind what, std::string body, const reservation& token) {
   const instant now = monotonic_clock::instance().now();
-  in.requests.push_back({what, std::move(body), token, in.next_moment(), now, 0, request::fate::unanswered});
+  in.requests.push_back({what, std::move(body), token, in.next_moment(), now, 0, 0, request::fate::unanswered});
   return in.requests.back();
 }
 
@@ -75,6 +75,38 @@ class holdings {
   std::vector<receipt*> all_;
 };
 
+/// What lets a put happen once; the numbers of bodies are unique.
+once once_of(std::size_t number) {
+  sha256 key{};
+  for (std::size_t i = 0; i < sizeof number; ++i) key[i] = static_cast<std::byte>(number >> (8 * i));
+  return {key, key, std::chrono::hours(1)};
+}
+
+/// Sends a put that happens once again, through any node, until it has an answer, or too often: it is in doubt, or its
+/// client has lost the answer.
+task<> put_again(world& in, put what, request& asked) {
+  const request::fate before = asked.became;
+  bool is_in_doubt = before == request::fate::in_doubt;
+  for (int left = 6; left > 0; --left) {
+    const duration pause = up_to(in.trouble_length / 8);
+    co_await runtime::sleep(pause);
+    ++asked.repeated;
+    try {
+      auto putting = in.any_broker().execute(what);
+      const put_answer got = co_await putting;
+      if (got.what == put_answer::kind::other_request) in.breaches.emplace_back("once: it is no other request");
+      if (got.is_replayed) ++in.replayed;
+      if (got.what != put_answer::kind::inserted) continue;
+      asked.became = request::fate::done;
+      in.ids.push_back(got.id);
+      co_return;
+    } catch (const store_unavailable& why) {
+      is_in_doubt = is_in_doubt || why.is_in_doubt();
+    }
+  }
+  if (before != request::fate::done) asked.became = is_in_doubt ? request::fate::in_doubt : request::fate::refused;
+}
+
 task<> put_job(world& in, broker& on) {
   put what;
   what.tube = in.tubes[choose(in.tubes.size())];
@@ -86,14 +118,20 @@ task<> put_job(world& in, broker& on) {
   request& asked = add_request(in, request::kind::put, what.body, {});
   asked.due += duration(delay);
   asked.priority = what.priority;
+  const bool is_once = one_in(2);
+  if (is_once) what.once = once_of(in.bodies);
   try {
-    auto putting = on.execute(std::move(what));
+    auto putting = on.execute(what);
     const put_answer got = co_await putting;
     asked.became = got.what == put_answer::kind::inserted ? request::fate::done : request::fate::refused;
     if (got.what == put_answer::kind::inserted) in.ids.push_back(got.id);
   } catch (const store_unavailable& why) {
     refuse(asked, why);
   }
+  const bool has_answer = asked.became == request::fate::done && !one_in(3);
+  if (!is_once || has_answer) co_return;
+  auto again = put_again(in, std::move(what), asked);
+  co_await again;
 }
 
 task<> put_jobs(world& in, broker& on) {
@@ -376,6 +414,11 @@ void move_tube(world& in) {
     newer.interrupt_listeners();
     simulation::pass_time(up_to(100ms));
   }
+  // Until the map says that the move is over, nodes ask the older database first.
+  std::vector<conformance::oracle::memory> memories;
+  change(older, [&](content& stored) { memories = stored.jobs.memories_of(tube); });
+  if (newer.wrong == flaw::leaves_once_behind) memories.clear();
+  change(newer, [&](content& stored) { stored.jobs.bring_in(memories); });
   set_place(in, tube, {to, std::nullopt});
   --in.threads;
 }
@@ -450,6 +493,7 @@ outcome live(flaw wrong) {
   outcome left{.requests = std::move(in.requests),
                .receipts = std::move(in.receipts),
                .refused_edits = in.refused_edits,
+               .replayed = in.replayed,
                .breaches = std::move(in.breaches)};
   for (const auto& [version, times] : in.done_edits) left.done_edits += times;
   for (const auto& each : in.databases) {

@@ -5,6 +5,7 @@
 // The judge knows what clients asked and were answered, and what the databases have committed. It finds a world at
 // fault with one of these rules, by which a breach begins:
 //   - once: what was answered is committed exactly once, what was refused is not, and what is in doubt is at most once;
+//     also if a client has sent it again, through any node, until it was answered (once.hpp);
 //   - held: a client that has lost a job to another one cannot end it, and the reservation of a client is not given
 //     back before the client ends;
 //   - early: no client gets a job before it is due, also after a release;
@@ -16,10 +17,11 @@
 //   - version: of the changes that expect the same version of a job, at most one is answered by `done`, unless a
 //     failover loses commits.
 //
-// It does not see: the order of jobs by priority while several clients work, and over several databases; keys, turns,
-// passing over; touch, pause, cancel, kick_job, counts, list_due; what else a peek and a reschedule do. Its databases
-// do not refuse for want of rights or of their schema, and their rotation does not fail. No standby is away for a
-// while, and no listener has an outage. It accepts a claim that nobody received, and a reserve() that answers late.
+// It does not see: put_all and claims that happen once, and the end of their lifetimes; the order of jobs by priority
+// while several clients work, and over several databases; keys, turns, passing over; touch, pause, cancel, kick_job,
+// counts, list_due; what else a peek and a reschedule do. Its databases do not refuse for want of rights or of their
+// schema, and their rotation does not fail. No standby is away for a while, and no listener has an outage. It accepts a
+// claim that nobody received, and a reserve() that answers late.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +52,7 @@ struct request {
   std::uint64_t begin = 0;      ///< in the order of all moments
   instant due;                  ///< of a put or a release: no client gets the job before
   jobs::priority priority = 0;  ///< of a put
+  std::size_t repeated = 0;     ///< how often it was sent again
   fate became = fate::unanswered;
 
   friend bool operator==(const request&, const request&) = default;
@@ -97,7 +100,8 @@ struct world {
   std::deque<request> requests;
   std::deque<receipt> receipts;
   std::vector<std::string> breaches;
-  std::vector<job_id> ids;  ///< of the jobs whose puts were answered
+  std::size_t replayed = 0;  ///< puts that were answered again
+  std::vector<job_id> ids;   ///< of the jobs whose puts were answered
   std::size_t edits = 0;
   std::map<std::pair<job_id, job_version>, std::size_t> done_edits;  ///< changes that expected this version, by answers
   std::size_t refused_edits = 0;                                     ///< by `other_version`
@@ -114,6 +118,7 @@ struct outcome {
   std::size_t confirmed_by_old = 0;  ///< changes, by primaries that were replaced
   std::size_t done_edits = 0;
   std::size_t refused_edits = 0;
+  std::size_t replayed = 0;
   std::vector<std::string> breaches;
 };
 
