@@ -2,8 +2,8 @@
 function(foliot_schema target folder)
   set(sql ${PROJECT_SOURCE_DIR}/${folder}/sql)
   set(function_files constants.sql floors.sql batch.sql due_times.sql ballast.sql put_and_claim.sql changes.sql tubes.sql
-      counts.sql tube_names.sql rotation.sql restore.sql admit.sql metrics.sql keys.sql patient.sql versions.sql application.sql
-      map.sql due.sql lists.sql earlier_programs.sql public.sql)
+      counts.sql tube_names.sql rotation.sql restore.sql admit.sql metrics.sql keys.sql patient.sql versions.sql once.sql
+      application.sql map.sql due.sql lists.sql earlier_programs.sql public.sql)
   set(schema_functions)
   foreach(name IN LISTS function_files)
     file(READ ${sql}/${name} text)
@@ -11,8 +11,9 @@ function(foliot_schema target folder)
   endforeach()
   file(READ ${sql}/tables.sql schema_tables)
   file(READ ${sql}/step_2.sql schema_step_2)
+  file(READ ${sql}/step_5.sql schema_step_5)
   file(READ ${sql}/missing_rights.sql missing_rights)
-  foreach(name IN LISTS function_files ITEMS tables.sql step_2.sql missing_rights.sql)
+  foreach(name IN LISTS function_files ITEMS tables.sql step_2.sql step_5.sql missing_rights.sql)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sql}/${name})
   endforeach()
   set(made ${PROJECT_BINARY_DIR}/${folder}/schema_text.cpp)

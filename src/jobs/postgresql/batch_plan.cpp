@@ -30,6 +30,36 @@ struct due_columns {
   }
 };
 
+/// What makes operations happen once; empty for one that may happen again.
+struct once_columns {
+  sql_texts keys;
+  sql_texts requests;
+  sql_integers lifetimes;
+
+  void push(const once& by) {
+    keys.push_back(by.empty() ? std::string_view() : view(by.key()));
+    requests.push_back(by.empty() ? std::string_view() : view(by.request()));
+    lifetimes.emplace_back(by.empty() ? 0 : by.lifetime().count());
+  }
+  /// So many puts before may happen again.
+  void fill(std::size_t count) {
+    keys.resize(count);
+    requests.resize(count);
+    lifetimes.resize(count, 0);
+  }
+  static std::string_view view(const sha256& digest) {
+    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+  }
+};
+
+/// What makes the put or put_all happen once; null if nothing does, or if it only looks.
+const once* begins_once(const operation& it) {
+  const once* found = nullptr;
+  if (const put* const one = std::get_if<put>(&it)) found = &one->once;
+  if (const put_all* const all = std::get_if<put_all>(&it)) found = &all->once;
+  return found == nullptr || found->empty() || found->lifetime() == milliseconds(0) ? nullptr : found;
+}
+
 struct token_columns {
   sql_integers ids;
   sql_integers openings;
@@ -133,6 +163,10 @@ class batch_plan::builder {
   // Of the open puts or changes.
   sql_integers expected_;
   bool has_expected_ = false;  // one of them expects a version
+  // Of the open puts, or the open put_all.
+  once_columns once_;
+  bool has_once_ = false;  // one of them happens once
+  bool is_all_ = false;    // they are a put_all, which does
   // Of the open finishes, or the open changes of one kind.
   std::vector<std::size_t> finishes_;
   std::set<job_id> finished_;
@@ -168,10 +202,17 @@ void batch_plan::builder::begin() {
     });
   }
   to_lock.erase(0);
-  call first(statements::begin_batch);
+  once_columns begun;
+  if (!frame_.passes_over) {
+    for (const operation& each : plan_.batch_) {
+      if (const once* const by = begins_once(each)) begun.push(*by);
+    }
+  }
+  call first(begun.keys.empty() ? statements::begin_batch : statements::begin_batch_once);
   first.add(frame_.registration).add(frame_.time).add(static_cast<std::int64_t>(frame_.turns));
   first.add(sql_integers(to_lock.begin(), to_lock.end())).add(key_tubes).add(keys);
   first.add(over.ids).add(over.openings).add(over.attempts).add(std::int64_t{frame_.lacks_room});
+  if (!begun.keys.empty()) first.add(begun.keys).add(begun.lifetimes);
   plan_.calls_.push_back(std::move(first));
 }
 
@@ -190,9 +231,11 @@ void batch_plan::builder::give_back_unwanted() {
 
 void batch_plan::builder::end() {
   close();
-  // A claim that finds no job tells nobody of it.
-  const bool tells =
-      !std::ranges::all_of(plan_.batch_, [](const operation& each) { return std::holds_alternative<claim>(each); });
+  // A claim that finds no job tells nobody of it. One that happens once may repeat an answer.
+  const bool tells = !std::ranges::all_of(plan_.batch_, [](const operation& each) {
+    const auto* const claiming = std::get_if<claim>(&each);
+    return claiming != nullptr && claiming->once.empty();
+  });
   call last(statements::end_batch);
   last.add(frame_.registration).add(frame_.number).add(std::int64_t{frame_.lacks_room}).add(std::int64_t{tells});
   plan_.calls_.push_back(std::move(last));
@@ -217,6 +260,9 @@ void batch_plan::builder::close() {
   has_fields_ = false;
   expected_.clear();
   has_expected_ = false;
+  once_ = {};
+  has_once_ = false;
+  is_all_ = false;
   finished_.clear();
   whats_.clear();
   tokens_ = {};
@@ -244,10 +290,18 @@ void batch_plan::builder::close_keyed() {
   const sql_statement& with =
       frame_.passes_over ? statements::put_or_pass_with_fields : statements::put_keyed_with_fields;
   const sql_statement& expecting = frame_.passes_over ? statements::put_if_or_pass : statements::put_keyed_if;
-  call made = new_call(has_expected_ ? expecting : has_fields_ ? with : without);
+  const sql_statement& each_once = frame_.passes_over ? statements::put_once_or_pass : statements::put_once;
+  const sql_statement& all_once = frame_.passes_over ? statements::put_all_once_or_pass : statements::put_all_once;
+  const sql_statement& known = has_expected_ ? expecting : has_fields_ ? with : without;
+  call made = new_call(is_all_ ? all_once : has_once_ ? each_once : known);
   made.add(tubes_).add(keys_).add(bodies_).add(priorities_).add(dues_.ats).add(dues_.dues).add(ttrs_).add(existing_);
-  if (has_fields_ || has_expected_) made.add(fields_).add(histories_);
-  if (has_expected_) made.add(expected_);
+  if (has_fields_ || has_expected_ || has_once_) made.add(fields_).add(histories_);
+  if (has_expected_ || has_once_) made.add(expected_);
+  if (is_all_) {
+    made.add(once_.keys.front()).add(once_.requests.front()).add(*once_.lifetimes.front());
+  } else if (has_once_) {
+    made.add(once_.keys).add(once_.requests).add(once_.lifetimes);
+  }
   finish_call(std::move(made), puts_);
 }
 
@@ -289,20 +343,27 @@ void batch_plan::builder::push_put(const put& what, kind into) {
 }
 
 void batch_plan::builder::operator()(const put& what) {
-  // A put with a key opens its own call, and keeps it open for those without. Any put may wait for the lock of its
-  // tube.
-  const bool is_plain = what.key.empty() && open_ != kind::keyed && !frame_.passes_over;
+  // A put with a key, or one that happens once, opens its own call, and keeps it open for those without. Any put may
+  // wait for the lock of its tube.
+  const bool is_plain = what.key.empty() && what.once.empty() && open_ != kind::keyed && !frame_.passes_over;
   open(is_plain ? kind::plain : kind::keyed);
   push_put(what, open_);
+  if (has_once_ || !what.once.empty()) {
+    has_once_ = true;
+    once_.fill(puts_.size());
+    once_.push(what.once);
+  }
   join(puts_);
 }
 
 void batch_plan::builder::operator()(const put_all& what) {
   close();
   const auto has_no_key = [](const put& each) { return each.key.empty(); };
-  const bool is_plain = std::ranges::all_of(what.puts, has_no_key) && !frame_.passes_over;
+  const bool is_plain = std::ranges::all_of(what.puts, has_no_key) && what.once.empty() && !frame_.passes_over;
   open(is_plain ? kind::plain : kind::keyed);
   for (const put& each : what.puts) push_put(each, open_);
+  has_once_ = is_all_ = !what.once.empty();
+  if (has_once_) once_.push(what.once);
   join(puts_);
   close();
 }
@@ -350,13 +411,20 @@ void batch_plan::builder::change_waiting(std::int64_t what, const job_name& name
 
 void batch_plan::builder::operator()(const claim& what) {
   close();
-  call made(frame_.lacks_room ? statements::claim_best_or_pass : statements::claim_best);
+  const bool happens_once = !what.once.empty();
+  const sql_statement& best = frame_.lacks_room ? statements::claim_best_or_pass : statements::claim_best;
+  const sql_statement& best_once = frame_.passes_over ? statements::claim_once_or_pass : statements::claim_once;
+  call made(happens_once ? best_once : best);
   made.add(frame_.registration).add(frame_.opening).add(frame_.time);
   made.add(sql_texts(what.tubes.begin(), what.tubes.end())).add(std::int64_t{what.count});
   if (is_bounded(what)) {
     made.add(to_database(what.bytes));
   } else {
     made.add_null_integer();
+  }
+  if (happens_once) {
+    made.add(once_columns::view(what.once.key())).add(once_columns::view(what.once.request()));
+    made.add(std::int64_t{what.once.lifetime().count()});
   }
   alone(std::move(made));
 }
@@ -451,7 +519,11 @@ void batch_plan::builder::operator()(const list_due& what) {
 }
 
 batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& frame)
-    : batch_(batch), places_(batch.size()), opening_(frame.opening), has_heartbeat_(frame.sends_heartbeat) {
+    : batch_(batch),
+      places_(batch.size()),
+      registration_(frame.registration),
+      opening_(frame.opening),
+      has_heartbeat_(frame.sends_heartbeat) {
   builder all(*this, frame);
   all.begin();
   if (frame.sends_heartbeat) {
@@ -548,6 +620,31 @@ claim_answer read_claim(const reply& from, std::int64_t opening, const batch_tim
   return result;
 }
 
+/// Adds the reservations of the answer that belong to other registrations than this one to `of_others`.
+answer read_claim_once(const reply& from, std::int64_t registration, const batch_time& time,
+                       std::vector<reservation>& of_others) {
+  claim_answer result;
+  switch (from.integer(0, 0)) {
+    case passed_over: return passed_over_answer{};
+    case no_room: result.what = claim_answer::kind::no_space; break;
+    case sql_constants::once_other_request: result.what = claim_answer::kind::other_request; break;
+    case sql_constants::once_repeated: result.is_replayed = true; break;
+    default: break;
+  }
+  for (int row = 1; row < from.rows(); ++row) {
+    if (from.is_null(row, 3)) {
+      result.what = claim_answer::kind::cut_short;
+      break;
+    }
+    claimed_job one;
+    one.job = read_job(from, row, 3, job_state::reserved, time);
+    one.token = {one.job.id, from_database(from.integer(row, 1)), from_database(from.integer(row, 13))};
+    if (from.integer(row, 2) != registration) of_others.push_back(one.token);
+    result.jobs.push_back(std::move(one));
+  }
+  return result;
+}
+
 /// A page of tubes. It is refused if the database does not search for it.
 answer read_page_of_tubes(const reply& from, const batch_time& time) {
   if (from.is_null(0, 0)) return unavailable_answer{false, "the database has too many dead rows to list tubes in time"};
@@ -586,7 +683,8 @@ answer read_page_of_jobs(const reply& from, const batch_time& time) {
 /// once for all their operations.
 class answer_reader {
  public:
-  answer_reader(std::int64_t opening, const batch_time& time) : opening_(opening), time_(time) {}
+  answer_reader(std::int64_t registration, std::int64_t opening, const batch_time& time)
+      : registration_(registration), opening_(opening), time_(time) {}
 
   /// The next answer is the one at `index` of the reply to this call.
   void take(const sql_statement& to, const reply& from, std::size_t index) {
@@ -596,6 +694,8 @@ class answer_reader {
     is_plain_ = &to == &statements::put_plain || &to == &statements::put_plain_with_fields;
     has_versions_ = &to == &statements::put_keyed_if || &to == &statements::put_if_or_pass ||
                     &to == &statements::change_waiting_if || &to == &statements::change_waiting_if_or_pass;
+    is_once_ = &to == &statements::put_once || &to == &statements::put_once_or_pass;
+    is_all_once_ = &to == &statements::put_all_once || &to == &statements::put_all_once_or_pass;
     is_page_ = &to == &statements::page_of_tubes;
     was_elsewhere_ = false;
     has_put_some_ = false;
@@ -608,8 +708,13 @@ class answer_reader {
     return has_put_some_ && (all == nullptr || all->what != put_all_answer::kind::done);
   }
 
+  /// The reservations in the answers that other registrations have made.
+  [[nodiscard]] std::vector<reservation> take_of_others() { return std::move(of_others_); }
+
   answer operator()(const put&) { return answer_to_put(); }
   answer operator()(const put_all& what) {
+    const std::int64_t happened = is_all_once_ ? numbers().front() : sql_constants::once_done;
+    if (happened == sql_constants::once_other_request) return put_all_answer{put_all_answer::kind::other_request};
     std::vector<answer> each;
     each.reserve(what.puts.size());
     std::size_t elsewheres = 0;
@@ -620,9 +725,14 @@ class answer_reader {
     }
     was_elsewhere_ = elsewheres == each.size() && !each.empty();
     has_put_some_ = std::ranges::any_of(each, has_put);
-    return answer_of_all(each);
+    answer all = answer_of_all(each);
+    if (happened == sql_constants::once_repeated) std::get<put_all_answer>(all).is_replayed = true;
+    return all;
   }
-  answer operator()(const claim&) { return read_claim(*from_, opening_, time_); }
+  answer operator()(const claim& what) {
+    if (what.once.empty()) return read_claim(*from_, opening_, time_);
+    return read_claim_once(*from_, registration_, time_, of_others_);
+  }
   answer operator()(const claim_job&) {
     claim_answer result = read_claim(*from_, opening_, time_);
     if (result.what == claim_answer::kind::cut_short) return passed_over_answer{};
@@ -686,11 +796,11 @@ class answer_reader {
       if (id == no_room) return put_answer{put_answer::kind::no_space};
       return put_answer{put_answer::kind::inserted, from_database(id)};
     }
-    const auto [what, id, version] = row();
+    const auto [what, id, version, is_replayed] = row();
     if (what == elsewhere) return is_elsewhere();
     if (what == passed_over) return passed_over_answer{};
     if (what == no_room) return put_answer{put_answer::kind::no_space};
-    return put_answer{static_cast<put_answer::kind>(what), id, version};
+    return put_answer{static_cast<put_answer::kind>(what), id, version, is_replayed};
   }
   answer is_elsewhere() {
     was_elsewhere_ = true;
@@ -723,11 +833,14 @@ class answer_reader {
     std::int64_t what = 0;
     job_id id = 0;
     job_version version = 0;
+    bool is_replayed = false;
   };
   named_row row() {
-    const std::size_t begin = (has_versions_ ? 3 : 2) * index_;
+    const bool has_version = has_versions_ || is_once_ || is_all_once_;
+    const std::size_t length = is_once_ ? 4 : has_version ? 3 : 2;
+    const std::size_t begin = length * index_ + (is_all_once_ ? 1 : 0);
     return {numbers().at(begin), from_database(numbers().at(begin + 1)),
-            has_versions_ ? from_database(numbers().at(begin + 2)) : 0};
+            has_version ? from_database(numbers().at(begin + 2)) : 0, is_once_ && numbers().at(begin + 3) != 0};
   }
   holder_answer held() {
     if (numbers().at(index_) == no_room) return holder_answer{holder_answer::kind::no_space};
@@ -735,7 +848,7 @@ class answer_reader {
     return holder_answer{is_held ? holder_answer::kind::done : holder_answer::kind::not_held};
   }
   answer changed() {
-    const auto [what, id, version] = row();
+    const auto [what, id, version, is_replayed] = row();
     if (what == passed_over) return passed_over_answer{};
     if (what == no_room) return change_answer{change_answer::kind::no_space, id};
     return change_answer{static_cast<change_answer::kind>(what), id, version};
@@ -748,16 +861,20 @@ class answer_reader {
   }
   count_answer counted() { return read_count(std::span(numbers()).first(numbers_of_count), time_); }
 
+  const std::int64_t registration_;
   const std::int64_t opening_;
   const batch_time& time_;
   const reply* from_ = nullptr;
   std::size_t index_ = 0;
   bool is_plain_ = false;      // puts without keys
   bool has_versions_ = false;  // each row has one more number
+  bool is_once_ = false;       // puts of which one happens once: each row has two more
+  bool is_all_once_ = false;   // a put_all that does: the rows have versions, and one number before them
   bool is_page_ = false;       // of tubes
   bool was_elsewhere_ = false;
   bool has_put_some_ = false;
   std::vector<std::int64_t> numbers_;
+  std::vector<reservation> of_others_;
 };
 
 }  // namespace
@@ -772,7 +889,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
   for (std::size_t i = 0; i < still.size(); ++i) {
     result.still.emplace_back(from_database(still[i]), time.to_local(ends[i]));
   }
-  answer_reader reader(opening_, time);
+  answer_reader reader(registration_, opening_, time);
   result.done.answers.reserve(batch_.size());
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     reader.take(calls_[places_[i].call].what(), replies[places_[i].call], places_[i].index);
@@ -780,6 +897,7 @@ batch_plan::outcome batch_plan::read(std::span<const reply> replies, batch_time&
     if (reader.was_elsewhere()) result.map.elsewhere.push_back(i);
     if (!result.undone && reader.has_put_some(result.done.answers.back())) result.undone = i;
   }
+  result.of_others = reader.take_of_others();
   result.wants_heartbeat = has_heartbeat_ && replies[1].integer(0, 0) != 0;
   const reply& last = replies.back();
   if (!last.is_null(0, 0)) result.done.ready_tubes = last.texts(0, 0);

@@ -92,6 +92,9 @@ class batch_plan {
     /// transaction must not be committed.
     std::optional<std::size_t> undone;
     std::vector<std::pair<job_id, instant>> still;
+    /// The reservations in the answers that other registrations have made: a claim that happens once has been sent
+    /// again to another node. They end there.
+    std::vector<reservation> of_others;
     next_change next;
     /// Whether the next batch should have a heartbeat, whenever it comes: the database has more of dead nodes to end.
     bool wants_heartbeat = false;
@@ -116,6 +119,7 @@ class batch_plan {
   std::span<const operation> batch_;
   std::vector<call> calls_;
   std::vector<place> places_;  // by operation
+  std::int64_t registration_ = 0;
   std::int64_t opening_ = 0;
   bool has_heartbeat_ = false;  // by the call behind the first one
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/jobs/limits.hpp>
@@ -31,6 +32,8 @@ namespace statements = detail::statements;
 /// The largest piece that moves at once.
 constexpr std::int64_t most_jobs = 256;
 constexpr std::int64_t most_bytes = std::int64_t{4} << 20;
+/// How many records of operations that happen once are looked at for a page of them.
+constexpr std::int64_t records_looked_at = 1024;
 /// The pause between two looks at jobs that cannot be moved now.
 constexpr duration pause_between_looks = std::chrono::milliseconds(100);
 
@@ -101,6 +104,50 @@ std::uint64_t carry(retrying_connection& from, retrying_connection& to, int numb
   from.run(call(statements::forget_piece).add(piece));
   to.run(call(statements::tell_of).add(tube));
   return static_cast<std::uint64_t>(sent.rows());
+}
+
+/// Records of operations that happen once, as once_of_tube() gives them, in the form of take_once().
+struct record_columns {
+  explicit record_columns(const reply& page) {
+    for (int row = 0; row + 1 < page.rows(); ++row) {
+      keys.push_back(page.bytes(row, 0));
+      requests.push_back(page.bytes(row, 1));
+      kinds.emplace_back(page.integer(row, 2));
+      ends.emplace_back(page.integer(row, 3));
+      const std::vector<std::string> its_tubes = page.texts(row, 4);
+      const std::vector<std::int64_t> its_numbers = page.integers(row, 5);
+      tube_counts.emplace_back(static_cast<std::int64_t>(its_tubes.size()));
+      number_counts.emplace_back(static_cast<std::int64_t>(its_numbers.size()));
+      names.insert(names.end(), its_tubes.begin(), its_tubes.end());
+      for (const std::int64_t each : its_numbers) numbers.emplace_back(each);
+    }
+  }
+
+  detail::sql_texts keys;
+  detail::sql_texts requests;
+  detail::sql_integers kinds;
+  detail::sql_integers ends;
+  detail::sql_integers tube_counts;
+  std::vector<std::string> names;
+  detail::sql_integers number_counts;
+  detail::sql_integers numbers;
+};
+
+/// Copies the records of operations on the tube that happen once.
+void copy_records(retrying_connection& from, retrying_connection& to, const std::string& tube) {
+  for (std::string after;;) {
+    const reply page = from.run(call(statements::once_of_tube).add(tube).add(after).add(records_looked_at));
+    const record_columns columns(page);
+    if (!columns.keys.empty()) {
+      call taking(statements::take_once);
+      taking.add(columns.keys).add(columns.requests).add(columns.kinds).add(columns.ends).add(columns.tube_counts);
+      taking.add(detail::sql_texts(columns.names.begin(), columns.names.end()));
+      to.run(std::move(taking.add(columns.number_counts).add(columns.numbers)));
+    }
+    const int last = page.rows() - 1;
+    if (page.is_null(last, 0)) return;
+    after = page.bytes(last, 0);
+  }
 }
 
 /// The same for all names of a database.
@@ -264,6 +311,7 @@ void database_map::move(const std::string& tube, int to, const std::function<boo
     if (tell && !tell(so_far)) return;
     if (so_far.waits) detail::sleep_for(pause_between_looks);
   }
+  copy_records(source, target, tube);
   source.run(call(statements::has_left).add(tube));
   first_->run(call(statements::end_move).add(tube));
 }

@@ -272,7 +272,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
         connection_->roll_back(patience());
         return execute_around(batch, got);
       }
-      if (commit(frame, got) == commit_state::not_committed) continue;
+      if (commit(batch, frame, got) == commit_state::not_committed) continue;
       if (frame.sends_heartbeat) {
         registration_.note_heartbeat(frame.forget_below,
                                      time.local + (got.wants_heartbeat ? duration::zero() : heartbeat_interval()));
@@ -281,7 +281,8 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       pause_ = first_pause;
       is_down_ = false;
       note_missing_news();
-      if (next_rotation_ <= monotonic_clock::instance().now()) rotate();
+      // A turn goes by the server's clock, and would take records of another one for ended (sql/once.sql).
+      if (!options_.clocks && next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
     } catch (const database_failure& error) {
       if (error.is_state("FL001")) note_registration_ended();
@@ -334,7 +335,7 @@ void postgresql_node::conclude(std::span<const operation> batch, batch_plan::out
   }
   for (const reservation& each : frame.unwanted) own_.end(each);
   in_doubt_.note_given_back(frame.unwanted.size());
-  for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i]);
+  for (std::size_t i = 0; i < batch.size(); ++i) follow(batch[i], what.done.answers[i], what.of_others);
   note_passed_over(what.done.answers);
   note_room(batch, what.done);
   next_ = what.next;
@@ -344,8 +345,10 @@ void postgresql_node::conclude(std::span<const operation> batch, batch_plan::out
   map_seen_ = std::move(what.map);
 }
 
-void postgresql_node::follow(const operation& of, const answer& got) {
-  for (const claimed_job& each : jobs_claimed_by(got)) own_.set(each.token, each.job.expires);
+void postgresql_node::follow(const operation& of, const answer& got, std::span<const reservation> of_others) {
+  for (const claimed_job& each : jobs_claimed_by(got)) {
+    if (std::ranges::find(of_others, each.token) == of_others.end()) own_.set(each.token, each.job.expires);
+  }
   if (const auto* const holder = std::get_if<holder_answer>(&got)) {
     const reservation token = token_of(of);
     if (std::holds_alternative<touch>(of) && holder->what == holder_answer::kind::done) {
@@ -420,7 +423,8 @@ std::string postgresql_node::place() const { return place_; }
 
 // Commits, and what becomes of those that are in doubt.
 
-postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, const batch_plan::outcome& got) {
+postgresql_node::commit_state postgresql_node::commit(std::span<const operation> batch, const batch_frame& frame,
+                                                      const batch_plan::outcome& got) {
   if (!got.partition) {  // if it fails, the batch can be executed again
     commit_at_primary();
     return commit_state::committed;
@@ -437,7 +441,7 @@ postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, 
         return commit_state::committed;
       }
       if (got.partition == batch_plan::outcome::no_partition) {
-        leave_in_doubt(frame, got);
+        leave_in_doubt(batch, frame, got);
         throw store_unavailable(store_unavailable::kind::in_doubt,
                                 "the answer to a commit is lost, and the database " + place_ +
                                     " had no room for what it could be looked up by");
@@ -453,11 +457,11 @@ postgresql_node::commit_state postgresql_node::commit(const batch_frame& frame, 
       try {
         recover(error, until, store_unavailable::kind::in_doubt);
       } catch (const store_unavailable&) {
-        leave_in_doubt(frame, got);
+        leave_in_doubt(batch, frame, got);
         throw;
       }
     } catch (const store_failure& error) {  // connect() has found another schema, or none
-      leave_in_doubt(frame, got);
+      leave_in_doubt(batch, frame, got);
       throw store_unavailable(store_unavailable::kind::in_doubt, error.what());
     }
   }
@@ -485,12 +489,19 @@ bool postgresql_node::has_happened(std::int64_t number, std::int64_t partition) 
   return answer;
 }
 
-void postgresql_node::leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got) {
+void postgresql_node::leave_in_doubt(std::span<const operation> batch, const batch_frame& frame,
+                                     const batch_plan::outcome& got) {
   commits_in_doubt::doubt made{frame.number, *got.partition, {}, frame.unwanted};
-  for (const answer& each : got.done.answers) {
-    for (const claimed_job& job : jobs_claimed_by(each)) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    // The client of one that happens once sends it again, and gets these reservations. If it does not, they end by
+    // their TTR. Those of an earlier claim with the same `once` are not in doubt.
+    const auto* const claiming = std::get_if<claim>(&batch[i]);
+    const bool is_kept = claiming != nullptr && !claiming->once.empty();
+    const auto* const got_jobs = std::get_if<claim_answer>(&got.done.answers[i]);
+    if (got_jobs != nullptr && got_jobs->is_replayed) continue;
+    for (const claimed_job& job : jobs_claimed_by(got.done.answers[i])) {
       own_.set_in_doubt(job.token, job.job.expires);  // it ends then, if nothing was found out before
-      made.claimed.push_back(job.token);
+      if (!is_kept) made.claimed.push_back(job.token);
     }
   }
   if (got.partition != batch_plan::outcome::no_partition) in_doubt_.add(std::move(made), steady().now());
@@ -521,14 +532,14 @@ void postgresql_node::note_room(std::span<const operation> batch, execution& don
   const auto note = [&](const put_answer& made) {
     using kind = put_answer::kind;
     if (made.what == kind::no_space) room_missing_until_ = now + remembers_lack_of_room;
-    if (made.what == kind::inserted) room_missing_until_ = instant::earliest();
+    if (made.what == kind::inserted && !made.is_replayed) room_missing_until_ = instant::earliest();
   };
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (const auto* const one = std::get_if<put_answer>(&done.answers[i])) note(*one);
     const auto* const all = std::get_if<put_all_answer>(&done.answers[i]);
     if (all == nullptr) continue;
     if (all->what == put_all_answer::kind::refused) note(all->why);
-    std::ranges::for_each(all->puts, note);
+    if (!all->is_replayed) std::ranges::for_each(all->puts, note);
   }
   done.has_room = room_missing_until_ <= now;
 }

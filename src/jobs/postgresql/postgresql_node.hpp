@@ -126,7 +126,8 @@ class postgresql_node {
   [[nodiscard]] std::optional<std::vector<std::int64_t>> given_time() const;
   /// Commits the transaction of this batch, which has brought these answers. Throws store_unavailable if it stays in
   /// doubt.
-  [[nodiscard]] commit_state commit(const batch_frame& frame, const batch_plan::outcome& got);
+  [[nodiscard]] commit_state commit(std::span<const operation> batch, const batch_frame& frame,
+                                    const batch_plan::outcome& got);
   /// Commits the open transaction. Also fails if another store of the process has found a new primary meanwhile: the
   /// old one may have been stopped until then, and may have committed alone.
   void commit_at_primary();
@@ -134,7 +135,7 @@ class postgresql_node {
   /// conflict if the server is still committing the batch.
   [[nodiscard]] bool has_happened(std::int64_t number, std::int64_t partition);
   /// Notes that the commit of this batch stays in doubt.
-  void leave_in_doubt(const batch_frame& frame, const batch_plan::outcome& got);
+  void leave_in_doubt(std::span<const operation> batch, const batch_frame& frame, const batch_plan::outcome& got);
   /// Finds out which of the batches in doubt were committed. A batch that the server is still committing stays in
   /// doubt.
   void settle_doubts();
@@ -151,8 +152,8 @@ class postgresql_node {
   execution refuse_operation(const std::string& why);
   /// Updates the state of the node after a batch.
   void conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame);
-  /// Updates the reservations of the node by an answer.
-  void follow(const operation& of, const answer& got);
+  /// Updates the reservations of the node by an answer. `of_others`: those of other registrations, which end there.
+  void follow(const operation& of, const answer& got, std::span<const reservation> of_others);
   /// Prepares the next attempt after a failed one: closes the connection, and waits. After a conflict or a lack of room
   /// it rolls back instead, if that is possible. Throws store_unavailable at `until`.
   void recover(const database_failure& from, instant until, store_unavailable::kind known);

@@ -15,6 +15,10 @@ inline constexpr std::int64_t answer_no_room = -2;
 // Answers to a put: with a key, and without one.
 inline constexpr std::int64_t put_elsewhere = 5;
 inline constexpr std::int64_t no_id = 0;
+// What has become of a put_all or a claim that happens once.
+inline constexpr std::int64_t once_done = 0;
+inline constexpr std::int64_t once_repeated = 1;
+inline constexpr std::int64_t once_other_request = 2;
 // Changes of a job that a worker has.
 inline constexpr std::int64_t to_abandon = 0;
 inline constexpr std::int64_t to_release = 1;

@@ -76,6 +76,28 @@ inline constexpr sql_statement change_waiting_if{"change_waiting_if",
                                                  "SELECT foliot.change_waiting_if($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement change_waiting_if_or_pass{
     "change_waiting_if_or_pass", "SELECT foliot.change_waiting_if_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"};
+// Operations that happen once, if one of the call does (sql/once.sql).
+inline constexpr sql_statement begin_batch_once{
+    "begin_batch_once", "SELECT * FROM foliot.begin_batch_once($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+inline constexpr sql_statement put_once{
+    "put_once", "SELECT foliot.put_once($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
+inline constexpr sql_statement put_once_or_pass{
+    "put_once_or_pass",
+    "SELECT foliot.put_once_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
+inline constexpr sql_statement put_all_once{
+    "put_all_once", "SELECT foliot.put_all_once($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 0)"};
+inline constexpr sql_statement put_all_once_or_pass{
+    "put_all_once_or_pass",
+    "SELECT foliot.put_all_once_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
+inline constexpr sql_statement claim_once{
+    "claim_once",
+    "SELECT what, opening, session, (shown).* FROM foliot.claim_once($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr sql_statement claim_once_or_pass{
+    "claim_once_or_pass",
+    "SELECT what, opening, session, (shown).* FROM foliot.claim_once_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr sql_statement once_of_tube{"once_of_tube", "SELECT * FROM foliot.once_of_tube($1, $2, $3)"};
+inline constexpr sql_statement take_once{"take_once",
+                                         "SELECT 0::bigint FROM foliot.take_once($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement count_jobs{"count_jobs", "SELECT foliot.count_jobs($1)"};
 inline constexpr sql_statement list_tubes{"list_tubes", "SELECT foliot.list_tubes()"};
 // Pages (sql/lists.sql).
@@ -108,7 +130,7 @@ inline constexpr sql_statement rename_database{
 inline constexpr sql_statement remove_database{"remove_database",
                                                "SELECT 0::bigint FROM foliot.remove_database($1::smallint)"};
 inline constexpr sql_statement plan_move{"plan_move", "SELECT foliot.plan_move($1, $2::smallint)::bigint"};
-inline constexpr sql_statement leave{"leave", "SELECT foliot.leave($1)"};
+inline constexpr sql_statement leave{"leave", "SELECT foliot.leave($1, true)"};
 inline constexpr sql_statement join{"join", "SELECT 0::bigint FROM foliot.join($1, $2)"};
 inline constexpr sql_statement refuses_puts{"refuses_puts", "SELECT foliot.refuses_puts()::integer::bigint"};
 inline constexpr sql_statement send_piece{

@@ -290,7 +290,7 @@ class model_world {
   static oracle as_one(const job_table& jobs) {
     oracle one;
     const auto entries = std::views::values(jobs);
-    one.bring_in({entries.begin(), entries.end()});
+    one.bring_in(std::vector(entries.begin(), entries.end()));
     one.give_ids(job_id{1} << 40U, 1);
     return one;
   }

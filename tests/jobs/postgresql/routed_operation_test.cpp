@@ -12,10 +12,12 @@
 
 #include "jobs/postgresql/routing/routed_operation.hpp"
 #include "jobs/postgresql/tube_map.hpp"
+#include "once_keys.hpp"
 
 namespace foliot::jobs::detail {
 namespace {
 
+using foliot_test::once_of;
 using std::chrono::milliseconds;
 
 /// Three databases. The tube "one" is in 1, and "moving" moves from 1 to 2.
@@ -58,6 +60,82 @@ TEST_F(RoutedOperation, APutWithAKeyLooksWhereTheTubeWasFirst) {
   EXPECT_EQ(std::get<put_answer>(it.result()).id, 66U);
 }
 
+/// Its record may be where the tube was.
+TEST_F(RoutedOperation, APutThatHappensOnceLooksWhereTheTubeWasFirst) {
+  routed_operation it = of(put{.tube = "moving", .body = "", .once = once_of(1)});
+  ASSERT_EQ(next_of(it), databases{1});
+  it.take_elsewhere(1);
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{2});
+  routed_operation known = of(put{.tube = "moving", .body = "", .once = once_of(1)});
+  known.take(1, put_answer{.id = 5, .is_replayed = true}, false);
+  known.go_on();
+  EXPECT_TRUE(known.next().empty());
+  EXPECT_EQ(std::get<put_answer>(known.result()).id, 5U);
+}
+
+claim once_from(std::vector<std::string> tubes) { return {.tubes = std::move(tubes), .count = 2, .once = once_of(1)}; }
+
+claim_answer jobs_of(std::initializer_list<job_id> ids, bool is_replayed = false) {
+  claim_answer made;
+  made.is_replayed = is_replayed;
+  for (const job_id each : ids) made.jobs.emplace_back().token.id = each;
+  return made;
+}
+
+TEST_F(RoutedOperation, AClaimThatHappensOnceAsksAllDatabasesForItsRecordFirst) {
+  EXPECT_EQ(next_of(of(once_from({"one"}))), databases{1});
+  EXPECT_TRUE(of(once_from({"one"})).is_whole_for(1, map_)) << "there is but one database";
+  routed_operation it = of(once_from({"other", "moving"}), 1);
+  ASSERT_EQ(next_of(it), (databases{0, 1, 2}));
+  for (const int each : {0, 1, 2}) {
+    const operation looks = it.share(each, map_);
+    EXPECT_EQ(std::get<claim>(looks).once.lifetime(), milliseconds(0));
+    EXPECT_EQ(std::get<claim>(looks).once.key(), once_of(1).key());
+    it.take(each, jobs_of({}), false);
+  }
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{0}) << "each twin begins there";
+  EXPECT_EQ(std::get<claim>(it.share(0, map_)).once, once_of(1));
+  it.take(0, jobs_of({64}), false);
+  it.go_on();
+  ASSERT_EQ(next_of(it), databases{1});
+  const operation rest = it.share(1, map_);
+  EXPECT_EQ(std::get<claim>(rest).once, once_of(1));
+  EXPECT_EQ(std::get<claim>(rest).count, 1U);
+  it.take(1, jobs_of({65}, true), false);  // a twin was there before
+  it.go_on();
+  EXPECT_TRUE(it.next().empty());
+  const answer done = it.result();
+  EXPECT_EQ(std::get<claim_answer>(done).jobs.size(), 2U);
+  EXPECT_TRUE(std::get<claim_answer>(done).is_replayed);
+}
+
+TEST_F(RoutedOperation, AClaimWithARecordIsNotExecuted) {
+  for (const bool is_other : {false, true}) {
+    routed_operation it = of(once_from({"other", "one"}));
+    claim_answer known = jobs_of({}, !is_other);
+    if (is_other) known.what = claim_answer::kind::other_request;
+    it.take(0, jobs_of({}), false);
+    it.take(1, known, false);
+    it.go_on();
+    EXPECT_TRUE(it.next().empty());
+    EXPECT_EQ(std::get<claim_answer>(it.result()), known) << is_other;
+  }
+}
+
+TEST_F(RoutedOperation, AClaimIsNotExecutedUnlessAllDatabasesHaveAnswered) {
+  for (const bool is_known : {false, true}) {
+    routed_operation it = of(once_from({"other", "one"}));
+    it.take(0, jobs_of({64}, is_known), false);
+    refuse(it, 1, false);
+    it.go_on();
+    EXPECT_TRUE(it.next().empty());
+    const answer got = it.result();
+    EXPECT_EQ(std::holds_alternative<unavailable_answer>(got), !is_known);
+  }
+}
+
 put_all all_in(const std::vector<std::string>& tubes, const std::string& key = "") {
   put_all all;
   for (const std::string& each : tubes) all.puts.push_back({.tube = each, .key = key, .body = ""});
@@ -73,10 +151,44 @@ TEST_F(RoutedOperation, PutsOfAllGoToTheDatabaseOfTheirTubes) {
   it.take_elsewhere(1);
   it.go_on();
   ASSERT_EQ(next_of(it), databases{2});
-  it.take(2, put_all_answer{put_all_answer::kind::done, {{put_answer::kind::inserted, 66}}}, false);
+  it.take(2, put_all_answer{.puts = {{put_answer::kind::inserted, 66}}}, false);
   it.go_on();
   EXPECT_FALSE(it.is_unplaced());
   EXPECT_EQ(std::get<put_all_answer>(it.result()).puts.at(0).id, 66U);
+}
+
+TEST_F(RoutedOperation, APutAllWhoseTubesWerePartedAsksForItsRecord) {
+  put_all all = all_in({"other", "moving"});
+  all.once = once_of(1);
+  routed_operation it = of(all);
+  ASSERT_EQ(next_of(it), (databases{0, 1, 2}));
+  const operation looks = it.share(0, map_);
+  EXPECT_EQ(std::get<put_all>(looks).once.lifetime(), milliseconds(0));
+  EXPECT_EQ(std::get<put_all>(looks).puts.size(), 2U);
+  for (const int each : {0, 1, 2}) it.take_elsewhere(each);
+  it.go_on();
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_TRUE(it.is_unplaced()) << "a newer map may have a database for it";
+  it.begin_again(map_);
+  ASSERT_EQ(next_of(it), (databases{0, 1, 2}));
+  for (const int each : {0, 1, 2}) it.take_elsewhere(each);
+  it.go_on();
+  EXPECT_TRUE(it.next().empty());
+  EXPECT_FALSE(it.is_unplaced());
+  EXPECT_EQ(std::get<put_all_answer>(it.result()).what, put_all_answer::kind::several_databases);
+
+  routed_operation known = of(all);
+  known.take_elsewhere(0);
+  known.take(1, put_all_answer{.is_replayed = true}, false);
+  known.take_elsewhere(2);
+  known.go_on();
+  EXPECT_TRUE(known.next().empty());
+  EXPECT_FALSE(known.is_unplaced());
+  EXPECT_TRUE(std::get<put_all_answer>(known.result()).is_replayed);
+
+  put_all moves = all_in({"moving"});
+  moves.once = once_of(1);
+  EXPECT_EQ(next_of(of(moves)), databases{1}) << "where the record may be";
 }
 
 TEST_F(RoutedOperation, PutsOfAllInSeveralDatabasesAreRefusedByTheNewestMap) {

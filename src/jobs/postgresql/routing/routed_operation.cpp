@@ -28,10 +28,10 @@ route route_of(const std::string& tube, const tube_map& map) {
   return {{place.database}, place.database};
 }
 
-/// The newest place first if the put has no key, as nothing in the older one could have it.
+/// The newest place first if the put has no key and may happen again, as nothing in the older one could have it.
 route route_of(const put& what, const tube_map& map) {
   route made = route_of(what.tube, map);
-  if (what.key.empty() && made.databases.size() > 1) made.begin = map.place_of(what.tube).database;
+  if (what.key.empty() && what.once.empty() && made.databases.size() > 1) made.begin = map.place_of(what.tube).database;
   return made;
 }
 
@@ -40,15 +40,15 @@ route route_of(const put& what, const tube_map& map) {
 route route_of(const put_all& what, const tube_map& map) {
   if (what.puts.empty()) return {{0}, 0};  // validate() refuses it
   const tube_place first = map.place_of(what.puts.front().tube);
-  bool has_keys_that_move = false;
+  bool looks_before = false;  // for a job with a key, or the record of the put_all, where a tube was
   bool moves_as_one = true;
   for (const put& each : what.puts) {
     const tube_place place = map.place_of(each.tube);
     if (place.database != first.database) return {{}, first.database};
     moves_as_one = moves_as_one && place == first;
-    has_keys_that_move = has_keys_that_move || (place.before && !each.key.empty());
+    looks_before = looks_before || (place.before && (!each.key.empty() || !what.once.empty()));
   }
-  if (!has_keys_that_move) return {{first.database}, first.database};
+  if (!looks_before) return {{first.database}, first.database};
   if (!moves_as_one) return {{}, first.database};
   return {{*first.before, first.database}, *first.before};
 }
@@ -80,7 +80,64 @@ route route_of(const claim& what, const tube_map& map, std::size_t first) {
     for (const int each : route_of(tube, map).databases) all.add(each);
   }
   if (all.empty()) return {{0}, 0};  // validate() refuses it, and so does the database
+  // Twins of one that happens once begin at the same database, so that the second one finds there what the first has
+  // got.
+  if (!what.once.empty()) return {all, *all.begin()};
   return {all, *std::next(all.begin(), static_cast<std::ptrdiff_t>(first % all.size()))};
+}
+
+/// What makes the operation happen once; null: nothing.
+const once* once_of(const operation& it) {
+  return std::visit(
+      [](const auto& what) -> const once* {
+        if constexpr (requires { what.once.empty(); }) {
+          return what.once.empty() ? nullptr : &what.once;
+        } else {
+          return nullptr;
+        }
+      },
+      it);
+}
+
+/// The databases of which each may have a record of the operation, while another one might execute it anew: those of a
+/// claim, if there are several; and those of a put_all that no database can execute any more, since one of its tubes
+/// has moved. Any other operation is sent where its record is.
+database_set databases_to_ask(const operation& it, const route& its, const tube_map& map) {
+  if (once_of(it) == nullptr) return {};
+  if (std::holds_alternative<claim>(it)) return its.databases.size() > 1 ? its.databases : database_set{};
+  const auto* const all = std::get_if<put_all>(&it);
+  if (all == nullptr || !its.databases.empty()) return {};
+  database_set asked;
+  for (const put& each : all->puts) {
+    for (const int database : route_of(each.tube, map).databases) asked.add(database);
+  }
+  return asked;
+}
+
+/// The operation, so that the database only looks for its record (sql/once.sql).
+operation look_for_record(const operation& it) {
+  const once* const its = once_of(it);
+  const once looks(its->key(), its->request(), milliseconds(0));
+  if (const auto* const claiming = std::get_if<claim>(&it)) {
+    return claim{.tubes = {}, .count = claiming->count, .once = looks};
+  }
+  put_all all{.puts = {}, .once = looks};
+  for (const put& each : std::get<put_all>(it).puts) all.puts.push_back({.tube = each.tube, .body = ""});
+  return all;
+}
+
+/// Whether the answer comes from a record.
+bool is_from_record(const answer& got) {
+  return std::visit(
+      [](const auto& it) {
+        using type = std::remove_cvref_t<decltype(it)>;
+        if constexpr (std::is_same_v<type, put_all_answer> || std::is_same_v<type, claim_answer>) {
+          return it.is_replayed || it.what == type::kind::other_request;
+        } else {
+          return false;
+        }
+      },
+      got);
 }
 
 route route_of(const operation& it, const tube_map& map, std::size_t first) {
@@ -150,7 +207,8 @@ bool is_found(const answer& got) {
         } else if constexpr (std::is_same_v<type, change_answer>) {
           return it.what != change_answer::kind::gone;
         } else if constexpr (std::is_same_v<type, claim_answer>) {
-          return !it.jobs.empty() || it.what == claim_answer::kind::no_space;
+          return !it.jobs.empty() || it.is_replayed || it.what == claim_answer::kind::no_space ||
+                 it.what == claim_answer::kind::other_request;
         } else if constexpr (std::is_same_v<type, peek_answer>) {
           return it.job.has_value();
         } else {
@@ -188,6 +246,7 @@ class adder {
     auto& all = std::get<claim_answer>(all_);
     std::ranges::move(more.jobs, std::back_inserter(all.jobs));
     if (more.what != claim_answer::kind::done) all.what = more.what;
+    all.is_replayed = all.is_replayed || more.is_replayed;
   }
   void operator()(bulk_answer& more) {
     auto& all = std::get<bulk_answer>(all_);
@@ -262,19 +321,30 @@ class adder {
 }  // namespace
 
 routed_operation::routed_operation(operation& what, const tube_map& map, std::size_t first)
-    : what_(&what), wanted_(jobs_wanted_by(what)), first_(first), spread_(facts_of(what).spread) {
+    : what_(&what),
+      wanted_(jobs_wanted_by(what)),
+      first_(first),
+      spread_(facts_of(what).spread),
+      asks_(once_of(what) != nullptr) {
   follow(map);
   set_next();
 }
 
 void routed_operation::set_next() {
+  if (asks_) {
+    next_ = to_ask_;
+    next_.remove(asked_);
+    if (!next_.empty()) return;
+    asks_ = false;
+    asked_ = {};
+  }
   next_ = route_.databases;
   next_.remove(asked_);
   if (spread_ != operation_spread::together && !next_.empty()) next_ = {next_.first_from(route_.begin)};
 }
 
 bool routed_operation::is_whole_for(int database, const tube_map& map) const {
-  if (next_ != database_set{database}) return false;
+  if (asks_ || next_ != database_set{database}) return false;
   const auto* const claiming = std::get_if<claim>(what_);
   return claiming == nullptr || has_all_tubes_of(*claiming, database, map);
 }
@@ -290,11 +360,12 @@ void routed_operation::reduce() {
 }
 
 operation routed_operation::share(int database, const tube_map& map) {
+  if (asks_) return look_for_record(*what_);
   if (spread_ == operation_spread::together) return *what_;
   reduce();
   if (const auto* const claiming = std::get_if<claim>(what_);
       claiming != nullptr && !has_all_tubes_of(*claiming, database, map)) {
-    claim some{.tubes = {}, .count = claiming->count, .bytes = claiming->bytes};
+    claim some{.tubes = {}, .count = claiming->count, .bytes = claiming->bytes, .once = claiming->once};
     std::ranges::copy_if(claiming->tubes, std::back_inserter(some.tubes),
                          [&](const std::string& tube) { return has_jobs_of(tube, database, map); });
     return some;
@@ -311,6 +382,7 @@ void routed_operation::take(int database, answer&& got, bool sends) {
   asked_.add(database);
   is_elsewhere_ = false;
   sends_ = sends_ || sends;
+  if (asks_ && !is_from_record(got) && !is_refusal(got)) return;
   if (!result_ || (spread_ == operation_spread::found && (is_found(got) || !is_refusal(*result_)))) {
     result_ = std::move(got);
   } else if (spread_ == operation_spread::filled && is_refusal(got) && jobs_in(*result_) > 0) {
@@ -322,7 +394,7 @@ void routed_operation::take(int database, answer&& got, bool sends) {
 
 void routed_operation::take_elsewhere(int database) {
   asked_.add(database);
-  is_elsewhere_ = true;
+  is_elsewhere_ = !asks_;  // one that has only looked for a record has refused nothing
 }
 
 void routed_operation::take_refusal(int database, bool is_in_doubt, const std::string& why) {
@@ -355,6 +427,7 @@ bool routed_operation::is_complete() const {
 
 void routed_operation::follow(const tube_map& map) {
   route_ = route_of(*what_, map, first_);
+  to_ask_ = databases_to_ask(*what_, route_, map);
   no_route_.reset();
   if (!route_.databases.empty()) return;
   put_all_answer several{put_all_answer::kind::several_databases};
@@ -364,7 +437,8 @@ void routed_operation::follow(const tube_map& map) {
 
 void routed_operation::go_on() {
   next_ = {};
-  if (is_complete()) return;
+  // If a database does not say whether it has a record, no other one may execute the operation.
+  if (asks_ ? result_ || refused_ : is_complete()) return;
   set_next();
   if (next_.empty() && spread_ == operation_spread::found && sends_ && !looks_again_) {
     looks_again_ = true;
@@ -376,6 +450,7 @@ void routed_operation::go_on() {
 void routed_operation::begin_again(const tube_map& map) {
   asked_ = {};
   is_elsewhere_ = false;
+  asks_ = once_of(*what_) != nullptr;
   follow(map);
   has_new_map_ = true;
   set_next();

@@ -5,6 +5,10 @@
 // looked for at the older place first. A job that is named by its id may be in any database; if jobs were just leaving
 // one that it was not found in, it is looked for once more.
 //
+// Where several databases could have the record of an operation that happens once, all of them are asked for it first,
+// at once. Only if none has one is the operation executed. So a claim that is sent again does not claim anew where it
+// has got nothing; and a put_all is answered once more though its tubes have come to several databases since.
+//
 // It refers to its caller's operation, and has no copy of it. The operation must live as long as this, and nobody else
 // may change it meanwhile, except the database that executes it. It is moved out only for a share, and is back before
 // it can be sent again. Only its count, if it has one, falls to what is missing.
@@ -86,11 +90,13 @@ class routed_operation {
   std::size_t first_;
   operation_spread spread_;
   route route_;
+  database_set to_ask_;  // for the record of an operation that happens once
   database_set next_;
   database_set asked_;
   std::optional<answer> result_;  // of all so far
   std::optional<unavailable_answer> refused_;
   std::optional<answer> no_route_;  // that of a put_all, if the map has no database for it
+  bool asks_;                       // next() is only to look for a record
   bool is_out_ = false;             // the operation, in a share
   bool is_elsewhere_ = false;       // the last answer
   bool has_new_map_ = false;        // it has begun again

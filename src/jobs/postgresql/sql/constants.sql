@@ -16,7 +16,8 @@
 --   FL005  another batch with keys takes long (wait_for_turn); the node's next attempt does not take its turn
 --   FL006  the job is there (demand_present)
 --   FL007  the ids were advanced (advance_ids)
--- FL002, FL004, FL006 and FL007 only end a subtransaction, and with it the locks that it took.
+--   FL008  another transaction has claimed for the same request (claim_once)
+-- FL002, FL004, FL006, FL007 and FL008 only end a subtransaction, and with it the locks that it took.
 --
 -- Called by: the functions of all other files. Locks: none.
 
@@ -42,6 +43,7 @@ CREATE OR REPLACE FUNCTION foliot.put_exists() RETURNS bigint LANGUAGE sql IMMUT
 CREATE OR REPLACE FUNCTION foliot.put_reserved() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 4;
 CREATE OR REPLACE FUNCTION foliot.put_elsewhere() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 5;
 CREATE OR REPLACE FUNCTION foliot.put_other_version() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 6;
+CREATE OR REPLACE FUNCTION foliot.put_other_request() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 7;
 -- A put without a key is answered with its id; this one says that the tube is in another database. Ids begin at 1.
 CREATE OR REPLACE FUNCTION foliot.no_id() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 0;
 
@@ -66,6 +68,15 @@ CREATE OR REPLACE FUNCTION foliot.change_reserved() RETURNS bigint LANGUAGE sql 
 CREATE OR REPLACE FUNCTION foliot.change_refused() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2;
 CREATE OR REPLACE FUNCTION foliot.change_gone() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 3;
 CREATE OR REPLACE FUNCTION foliot.change_other_version() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 5;
+
+-- What has become of a put_all or a claim that happens once: it was executed, the answer is that of an earlier one, or its key
+-- belongs to another request. And the kinds of records, which only functions know (once.sql).
+CREATE OR REPLACE FUNCTION foliot.once_done() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 0;
+CREATE OR REPLACE FUNCTION foliot.once_repeated() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 1;
+CREATE OR REPLACE FUNCTION foliot.once_other_request() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2;
+CREATE OR REPLACE FUNCTION foliot.once_put() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 0;
+CREATE OR REPLACE FUNCTION foliot.once_put_all() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 1;
+CREATE OR REPLACE FUNCTION foliot.once_claim() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2;
 
 -- What the due time of an operation is: a delay, or a time.
 CREATE OR REPLACE FUNCTION foliot.due_by_delay() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 0;

@@ -24,7 +24,11 @@
 --   3. join() at `database`: it takes new jobs, with higher ids than those that come;
 --   4. the jobs that no worker has, in pieces: send_piece() and sent_jobs() at `before`, take_piece() at `database`,
 --      forget_piece() at `before`. A piece has a number, and is taken once. Meanwhile its jobs are in neither database;
---   5. when no job is left at `before`: has_left() there, and end_move() at the first database.
+--   5. when no job is left at `before`: the records of operations on the tube that happen once (once.sql), in pages:
+--      once_of_tube() at `before`, take_once() at `database`. They stay at `before`, too, until they end. From step 2 on no
+--      put inserts one there, and no claim has a job to claim; and until step 6 nodes look for a record at `before` first.
+--      So a put that is sent again finds the record at any time;
+--   6. has_left() at `before`, and end_move() at the first database.
 
 -- What this database knows of the map has changed: nodes read it again.
 CREATE OR REPLACE FUNCTION foliot.note_change_of_map() RETURNS void LANGUAGE sql AS $$
@@ -175,11 +179,18 @@ BEGIN
 END $$;
 
 -- This database takes no new jobs for the tube from now on; returns the highest id that it has given. The lock waits for
--- all transactions that have put a job, and they for it: so it gives up soon, and the caller tries again.
-CREATE OR REPLACE FUNCTION foliot.leave(of_tube bytea) RETURNS bigint LANGUAGE plpgsql
+-- all transactions that have put a job, and they for it: so it gives up soon, and the caller tries again. Without `knows_once`,
+-- for programs of versions before 5, it fails with FL003 while there is a record that has not ended (once.sql), of whichever
+-- tube: the program would leave it behind.
+CREATE OR REPLACE FUNCTION foliot.leave(of_tube bytea, knows_once boolean DEFAULT false) RETURNS bigint LANGUAGE plpgsql
 SET lock_timeout = '50ms' AS $$
 BEGIN
   LOCK TABLE foliot.away IN ACCESS EXCLUSIVE MODE;
+  IF NOT knows_once
+     AND EXISTS (SELECT FROM foliot.once o WHERE o.ends > floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) THEN
+    RAISE EXCEPTION 'the database knows operations that happen once, which this program would leave behind: move the tube '
+                    'with a newer program' USING ERRCODE = 'FL003';
+  END IF;
   DELETE FROM foliot.joined j WHERE j.tube = of_tube;
   INSERT INTO foliot.away VALUES (of_tube, 'infinity') ON CONFLICT (tube) DO UPDATE SET sends_until = 'infinity';
   PERFORM foliot.note_change_of_map();

@@ -9,7 +9,7 @@ WITH needed (kind, rights, names) AS (VALUES
   -- The one list of what a node needs: a kind of object, the rights, and the objects that need each of them.
   -- docs/serve/nodes.md grants these rights, and a test opens a node with no others.
   ('schema', 'USAGE', 'foliot'),
-  ('table', 'SELECT INSERT UPDATE DELETE', 'job ready delayed reserved buried pause node heard batch'),
+  ('table', 'SELECT INSERT UPDATE DELETE', 'job ready delayed reserved buried pause node heard batch once'),
   ('table', 'SELECT INSERT', 'tube'),
   ('table', 'SELECT', 'map database tube_place away leaving ready_floor'),
   ('sequence', 'USAGE SELECT', 'job_id'),

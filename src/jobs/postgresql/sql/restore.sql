@@ -2,7 +2,8 @@
 --
 -- The last commits may be missing then, and with them the last numbers of sequences. So the sequences skip some: no job gets
 -- an id, no node a registration, and no piece of a moving tube a number that was given before. Tokens need no sequence: each
--- connection of a node makes its own opening.
+-- connection of a node makes its own opening. The records of operations that happen once (once.sql) are as old as the jobs: one
+-- that is missing had its effect in a commit that is missing, too.
 --
 -- Table: origin. Sequence: place_of_ids, and those that skip.
 -- Called by: each connection of a node (recognize()), send_piece(), puts of applications (demand_new_ids()), the operator

@@ -236,8 +236,8 @@ $$;
 --
 -- A turn truncates at most one partition, or deletes names of tubes, and gives up after one lock that it did not get,
 -- because batches wait for it meanwhile. Returns
---   rotation_more()    it has truncated a partition, and moved no rows; or more rows are to be moved, or more names to be
---                      deleted
+--   rotation_more()    it has truncated a partition, and moved no rows; or more rows are to be moved, or more names or
+--                      records of operations that happen once (once.sql) to be deleted
 --   rotation_locked()  a lock was not free, as while an application has put jobs in a transaction that is open. The next turn
 --                      begins with another table
 --   rotation_early()   another turn is under way, or the last one was less than half a second ago
@@ -249,6 +249,7 @@ DECLARE
   turn bigint;
   each record;
   of_one integer;
+  has_ended boolean;
   answer integer := foliot.rotation_done();
 BEGIN
   IF NOT foliot.lock_floors() THEN RETURN foliot.rotation_early(); END IF;
@@ -281,12 +282,14 @@ BEGIN
     PERFORM foliot.raise_due_floor(now_ms);
     PERFORM foliot.refill_ballast(now_ms);
     PERFORM foliot.forget_floors();
+    has_ended := foliot.forget_once(now_ms, turn % 4096 = 0);
     IF answer = foliot.rotation_done() AND foliot.are_tubes_due(now_ms) THEN  -- last, as batches wait from then on
       answer := foliot.forget_tubes();
     ELSIF NOT foliot.refuses_puts() AND foliot.move_resting()  -- to move rows needs room
           AND answer = foliot.rotation_done() THEN
       answer := foliot.rotation_more();
     END IF;
+    IF has_ended AND answer = foliot.rotation_done() THEN answer := foliot.rotation_more(); END IF;
   END IF;
   IF answer = foliot.rotation_more() THEN PERFORM setval('foliot.last_turn', 1); END IF;
   RETURN answer;
