@@ -101,11 +101,20 @@ std::size_t authorized_client::watch(std::string_view tube) {
 std::size_t authorized_client::ignore(std::string_view tube) { return watched_ = client_.ignore(tube); }
 
 task<jobs::reserve_answer> authorized_client::reserve(std::optional<duration> timeout) {
+  expect_watched();
+  return client_.reserve(timeout);
+}
+
+task<jobs::claim_answer> authorized_client::reserve(jobs::claim what, std::optional<duration> timeout) {
+  expect_watched();
+  return client_.reserve(std::move(what), timeout);
+}
+
+void authorized_client::expect_watched() const {
   expect_scope(jobs::scope_of<jobs::claim>());
   if (watched_ == 0) {
     throw access_refused(access_refused::reason::no_tube, who() + " does not include the tubes that are watched");
   }
-  return client_.reserve(timeout);
 }
 
 void authorized_client::check_events(const event_filter& which) const {

@@ -261,6 +261,8 @@ class authorized_client {
   std::size_t ignore(std::string_view tube);
   /// Throws access_refused, also if no tube is watched.
   [[nodiscard]] task<jobs::reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
+  /// The same.
+  [[nodiscard]] task<jobs::claim_answer> reserve(jobs::claim what, std::optional<duration> timeout = std::nullopt);
 
   // For jobs that the client holds. Each throws access_refused.
 
@@ -287,6 +289,8 @@ class authorized_client {
   bool part_with(const jobs::reservation& token) noexcept { return client_.part_with(token); }
 
  private:
+  /// Throws access_refused if reserve() is refused.
+  void expect_watched() const;
   void expect_scope(scope wanted) const;
   void expect_tube(std::string_view tube) const;
   void expect_all_tubes() const;

@@ -460,7 +460,8 @@ task<> session::answer_puts() {
       case kind::exists: write_number(out_, numbered_reply::exists, put.id); break;
       case kind::reserved: write_number(out_, numbered_reply::is_reserved, put.id); break;
       case kind::no_space: out_ += reply::out_of_memory; break;
-      case kind::other_version: out_ += reply::internal_error; break;  // no put here expects a version
+      case kind::other_version:
+      case kind::other_request: out_ += reply::internal_error; break;  // no put here expects a version, or happens once
     }
     if (put.what != kind::inserted && put.what != kind::replaced) continue;
     ++server_.total_jobs;

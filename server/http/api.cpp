@@ -18,6 +18,7 @@
 #include "forwarded.hpp"
 #include "front_check.hpp"
 #include "health_requests.hpp"
+#include "idempotency.hpp"
 #include "job_requests.hpp"
 #include "list_requests.hpp"
 #include "look_requests.hpp"
@@ -96,6 +97,11 @@ bool is_put(handler which) noexcept { return which == put_job || which == put_or
 /// Whether a change of this kind can expect a version of its job.
 bool takes_version(handler which) noexcept {
   return is_put(which) || which == cancel_job || which == reschedule_job || which == fire_job || which == kick_one_job;
+}
+
+/// Whether a request of this kind can happen once.
+bool takes_idempotency_key(handler which) noexcept {
+  return is_put(which) || which == execute_batch || which == reserve_jobs;
 }
 
 bool has_json(const request& what) {
@@ -212,7 +218,10 @@ class talk final : public conversation {
     } catch (...) {
       wrong = problem_of_exception();
     }
-    if (wrong) made = respond(*wrong);
+    if (wrong) {
+      if (what.find(idempotency_field)) advise_to_repeat(*wrong);
+      made = respond(*wrong);
+    }
     co_return made;
   }
 
@@ -226,9 +235,9 @@ class talk final : public conversation {
       throw wrong_input(
           problem{415, "the body must be JSON: send Content-Type: application/json", where::header, "content-type"});
     }
-    if (what.find("idempotency-key")) {
-      throw wrong_input(problem{501, "Idempotency-Key is not kept: give the job a key, by which a second put is known",
-                                where::header, "idempotency-key"});
+    if (what.find(idempotency_field) && !takes_idempotency_key(found.which->handler)) {
+      throw wrong_input(problem{400, "Idempotency-Key is for puts, batches and reserves", where::header,
+                                std::string(idempotency_field)});
     }
     if (what.find("if-match") && !takes_version(found.which->handler)) {
       throw wrong_input(problem{400, "If-Match is for changes of one job", where::header, "if-match"});
@@ -269,7 +278,9 @@ std::unique_ptr<conversation> api::begin(byte_stream& peer) { return std::make_u
 
 std::vector<api::named_route> api::all_routes() {
   std::vector<named_route> all;
-  for (const route<handler>& each : routes) all.push_back({each.method, each.pattern, takes_version(each.handler)});
+  for (const route<handler>& each : routes) {
+    all.push_back({each.method, each.pattern, takes_version(each.handler), takes_idempotency_key(each.handler)});
+  }
   return all;
 }
 

@@ -59,8 +59,9 @@ class api final : public service {
 
   struct named_route {
     std::string_view method;
-    std::string_view pattern;    ///< of the path
-    bool takes_version = false;  ///< whether it takes `If-Match`
+    std::string_view pattern;            ///< of the path
+    bool takes_version = false;          ///< whether it takes `If-Match`
+    bool takes_idempotency_key = false;  ///< whether it takes `Idempotency-Key`
   };
   /// The rows of the table of routes.
   [[nodiscard]] static std::vector<named_route> all_routes();

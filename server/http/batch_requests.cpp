@@ -18,6 +18,7 @@
 #include <foliot/jobs/operations.hpp>
 
 #include "failures.hpp"
+#include "idempotency.hpp"
 #include "job_headers.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
@@ -57,7 +58,8 @@ struct entry {
   std::string pointer;  ///< to the values of the operation, in the body
   wanted what;          ///< moved away once it is queued
   running_of<wanted>::type under_way;
-  std::optional<problem> wrong;  ///< why it was not done
+  std::optional<problem> wrong;   ///< why it was not done
+  bool is_other_request = false;  ///< the key of the batch was sent with another one
   ordered_json outcome = ordered_json::object();
 };
 
@@ -128,6 +130,16 @@ std::string_view word_of(const jobs::release&) { return "released"; }
 std::string_view word_of(const jobs::touch&) { return "touched"; }
 std::string_view word_of(const jobs::bury&) { return "buried"; }
 
+/// What has become of a put that was not refused.
+ordered_json shown_put(const put_outcome& outcome, jobs::job_id id, bool is_replayed) {
+  ordered_json shown = ordered_json::object();
+  shown["status"] = outcome.status;
+  shown["id"] = std::to_string(id);
+  shown["outcome"] = outcome.word;
+  if (is_replayed) shown["replayed"] = true;
+  return shown;
+}
+
 /// What the entries have of their request: its fields are about no job, but for the context of its trace.
 request head_of_entries(const request& head) {
   request made;
@@ -186,22 +198,30 @@ names names_of(const wanted& what) {
 /// store. Where several nodes share the store, it may have several databases, which look for a job by its id elsewhere
 /// than by its key. So if both ways come up, the jobs with ids are looked up first, and an entry that may be about the
 /// job of another one waits for that.
+///
+/// In a batch with an Idempotency-Key the first entry is executed by itself: if it had the key with another batch, no
+/// other entry is executed.
 class runner {
  public:
-  runner(call& by, std::deque<entry>& entries) : by_(by), entries_(entries) {}
+  runner(call& by, std::deque<entry>& entries, bool has_key) : by_(by), entries_(entries), is_first_alone_(has_key) {}
 
-  task<> run() {
+  /// Returns false if the key was sent with another batch.
+  task<bool> run() {
     auto looking = look_up();
     co_await looking;
     for (entry& each : entries_) {
       if (each.wrong) continue;
       if (must_wait_before(each)) co_await end_before(each);
       begin(each);
+      if (each.wrong || !std::exchange(is_first_alone_, false)) continue;
+      co_await end(each);
+      if (each.is_other_request) co_return false;
     }
     if (!entries_.empty()) {
       co_await end_before(entries_.back());
       co_await end(entries_.back());
     }
+    co_return true;
   }
 
  private:
@@ -305,15 +325,14 @@ class runner {
   // What has become of an entry.
 
   static void show(entry& it, const jobs::put& /*what*/, const jobs::put_answer& done) {
+    it.is_other_request = done.what == jobs::put_answer::kind::other_request;
     const put_outcome outcome = outcome_of(done, false);
     if (outcome.is_refused()) {
       it.wrong = problem_of(outcome);
       note_version(it, done.version);
       return;
     }
-    it.outcome["status"] = outcome.status;
-    it.outcome["id"] = std::to_string(done.id);
-    it.outcome["outcome"] = outcome.word;
+    it.outcome = shown_put(outcome, done.id, done.is_replayed);
   }
   template <class Operation>
   static void show(entry& it, const Operation& what, const jobs::change_answer& done) {
@@ -345,6 +364,7 @@ class runner {
   call& by_;
   std::deque<entry>& entries_;
   authorized_client::known_jobs known_;
+  bool is_first_alone_;
   bool orders_ = false;
   std::set<jobs::job_key> keys_;         // by which queued entries name jobs
   std::set<jobs::job_key> keys_of_ids_;  // of the jobs that queued entries name by their ids
@@ -393,17 +413,58 @@ void read_entries(call& by, const json& given, std::deque<entry>& into) {
   if (!is_any_in_scope) std::rethrow_exception(out_of_scope);
 }
 
+/// The key of a batch, if its request has one.
+std::optional<idempotency_key> key_of_batch(const call& by) {
+  return idempotency_key::of(by.what, by.client.allowed(), {"batch"});
+}
+
+/// Makes each put happen once, by the key of the batch and the place of its entry. Throws wrong_input for an entry that
+/// is no put: it cannot.
+void entries_happen_once(const idempotency_key& key, const json& given, std::deque<entry>& entries) {
+  const jobs::sha256 request = request_digest_of_batch(given, false);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entry& it = entries[i];
+    if (auto* const what = std::get_if<jobs::put>(&it.what)) {
+      what->once = jobs::once(key.at(i), request, idempotency_lifetime);
+    } else if (!std::holds_alternative<std::monostate>(it.what)) {
+      throw wrong_input(problem{400,
+                                "a batch with an Idempotency-Key has only puts: another operation does not happen once "
+                                "by a key, send it in a batch without one",
+                                where::body, it.pointer});
+    }
+  }
+}
+
+/// Whether all that was done was done by an earlier request.
+bool is_replay(const ordered_json& results) {
+  const auto is_done = [](const ordered_json& each) { return each["status"] < 300; };
+  const auto is_new = [&](const ordered_json& each) { return is_done(each) && !each.contains("replayed"); };
+  return std::ranges::any_of(results, is_done) && std::ranges::none_of(results, is_new);
+}
+
 task<response> execute_each(call& by, const json& given) {
   std::deque<entry> entries;
   read_entries(by, given, entries);
-  runner all(by, entries);
+  const std::optional<idempotency_key> key = key_of_batch(by);
+  keyed_places::place under_way;
+  if (key) {
+    entries_happen_once(*key, given, entries);
+    under_way = enter(by.state.keys_under_way, *key);
+  }
+  runner all(by, entries, key.has_value());
   auto running_all = all.run();
-  co_await running_all;
+  const bool is_this_batch = co_await running_all;
+  if (!is_this_batch) co_return respond(problem_of_other_request());
   ordered_json shown = ordered_json::object();
   shown["results"] = ordered_json::array();
-  for (entry& each : entries) shown["results"].push_back(each.wrong ? value_of(*each.wrong) : std::move(each.outcome));
+  for (entry& each : entries) {
+    if (each.wrong && key) advise_to_repeat(*each.wrong);
+    shown["results"].push_back(each.wrong ? value_of(*each.wrong) : std::move(each.outcome));
+  }
   const bool all_done = std::ranges::none_of(entries, [](const entry& each) { return each.wrong.has_value(); });
-  co_return respond_json(all_done ? 200 : 207, shown);
+  response made = respond_json(all_done ? 200 : 207, shown);
+  if (is_replay(shown["results"])) mark_replayed(made);
+  co_return made;
 }
 
 // ---------------------------------------------------------------- all or none
@@ -438,6 +499,7 @@ jobs::put_all read_all(call& by, const json& given) {
 }
 
 response respond_to(const jobs::put_all_answer& done, const json& given) {
+  if (done.what == jobs::put_all_answer::kind::other_request) return respond(problem_of_other_request());
   ordered_json shown = ordered_json::object();
   if (done.what == jobs::put_all_answer::kind::several_databases) {
     shown = value_of(problem{422, "the tubes are in several databases, as `databases` has them: nothing was put",
@@ -457,18 +519,22 @@ response respond_to(const jobs::put_all_answer& done, const json& given) {
   }
   shown["results"] = ordered_json::array();
   for (const jobs::put_answer& each : done.puts) {
-    const put_outcome outcome = outcome_of(each, false);
-    ordered_json one = ordered_json::object();
-    one["status"] = outcome.status;
-    one["id"] = std::to_string(each.id);
-    one["outcome"] = outcome.word;
-    shown["results"].push_back(std::move(one));
+    shown["results"].push_back(shown_put(outcome_of(each, false), each.id, done.is_replayed));
   }
-  return respond_json(200, shown);
+  response made = respond_json(200, shown);
+  if (done.is_replayed) mark_replayed(made);
+  return made;
 }
 
 task<response> put_all_or_none(call& by, const json& given) {
-  auto putting = by.client.execute(read_all(by, given));
+  jobs::put_all what = read_all(by, given);
+  keyed_places::place under_way;
+  if (const std::optional<idempotency_key> key = key_of_batch(by)) {
+    // The key of the first entry: so the same key is known in a batch without `atomic`, and the other way round.
+    what.once = jobs::once(key->at(0), request_digest_of_batch(given, true), idempotency_lifetime);
+    under_way = enter(by.state.keys_under_way, *key);
+  }
+  auto putting = by.client.execute(std::move(what));
   const jobs::put_all_answer done = co_await putting;
   co_return respond_to(done, given);
 }
@@ -483,7 +549,8 @@ task<response> execute_batch(call& by) {
   }
   const bool is_atomic = in.flag("atomic").value_or(false);
   in.expect_no_others();
-  const bool has_room = co_await by.side.take_room(by.what.body.size() + given->size() * memory_of_outcome);
+  const std::size_t texts = by.what.find(idempotency_field) ? 2 : 1;  // one more is made for the digest
+  const bool has_room = co_await by.side.take_room(texts * by.what.body.size() + given->size() * memory_of_outcome);
   if (!has_room) co_return respond(problem{503, "the server has no memory for the batch at present: try again"});
   auto executing = is_atomic ? put_all_or_none(by, *given) : execute_each(by, *given);
   response made = co_await executing;

@@ -56,6 +56,8 @@ class api_state {
   /// The streams of events: at most so many at once, and so many of one access token.
   keyed_places streams{100};
   keyed_places streams_of_token{20};
+  /// The requests with an Idempotency-Key that are being answered: one of each key.
+  keyed_places keys_under_way{1};
   /// Whether new jobs are refused, until the server is started again. Orders nothing.
   seam::atomic<bool> draining{false};
 

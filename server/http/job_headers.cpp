@@ -78,6 +78,8 @@ job_headers trace_context_of(const request& head) {
   return all;
 }
 
+bool is_of_trace_context(std::string_view name) noexcept { return name == trace_parent || name == trace_state; }
+
 job_headers headers_of(const jobs::job_fields& of) {
   job_headers all;
   std::string_view lines = of.find(headers_tag).value_or("");

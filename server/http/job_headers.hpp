@@ -30,6 +30,8 @@ using job_headers = std::map<std::string, std::string>;
 /// The context of a trace (W3C Trace Context) that a request has: `traceparent`, and `tracestate` where it has that
 /// too. None if `traceparent` is not as it must be; a `tracestate` of more than 512 bytes is left out.
 [[nodiscard]] job_headers trace_context_of(const request& head);
+/// Whether a header of this name has a part of that context.
+[[nodiscard]] bool is_of_trace_context(std::string_view name) noexcept;
 /// The headers of a job. A line that is none is left out.
 [[nodiscard]] job_headers headers_of(const jobs::job_fields& of);
 /// The content type of a job; empty if it has none.

@@ -16,6 +16,7 @@
 #include <foliot/runtime/run.hpp>
 
 #include "front_check.hpp"
+#include "idempotency.hpp"
 #include "job_headers.hpp"
 #include "problem.hpp"
 #include "server/beanstalk/command_line.hpp"
@@ -150,11 +151,24 @@ response respond_to_other_version(jobs::job_version present) {
   return made;
 }
 
+/// Makes the put happen once, if its request has an Idempotency-Key; else no place is taken.
+keyed_places::place happen_once(call& by, jobs::put& what) {
+  const bool names_job = by.what.method == "PUT";
+  const auto key = names_job ? idempotency_key::of(by.what, by.client.allowed(), {"job", what.tube, what.key})
+                             : idempotency_key::of(by.what, by.client.allowed(), {"jobs", what.tube});
+  if (!key) return {};
+  by.client.check(what);  // what is out of scope is answered as if it had never been put
+  what.once = jobs::once(key->digest(), request_digest(what), idempotency_lifetime);
+  return enter(by.state.keys_under_way, *key);
+}
+
 task<response> put_with(call& by, jobs::on_existing otherwise) {
   jobs::put what = read_put(by.state, by.in, by.what, by.is_raw, otherwise);
+  const keyed_places::place under_way = happen_once(by, what);
   auto putting = by.client.execute(std::move(what));
   const jobs::put_answer done = co_await putting;
   if (done.what == jobs::put_answer::kind::other_version) co_return respond_to_other_version(done.version);
+  if (done.what == jobs::put_answer::kind::other_request) co_return respond(problem_of_other_request());
   const put_outcome outcome = outcome_of(done, by.what.find("if-none-match").has_value());
   if (outcome.is_refused()) co_return respond(problem_of(outcome));
   ordered_json shown = ordered_json::object();
@@ -162,6 +176,7 @@ task<response> put_with(call& by, jobs::on_existing otherwise) {
   shown["outcome"] = outcome.word;
   response made = respond_json(outcome.status, shown);
   if (outcome.status == 201) made.fields.push_back({"Location", fmt::format("/v1/jobs/{}", done.id)});
+  if (done.is_replayed) mark_replayed(made);
   co_return made;
 }
 
@@ -302,6 +317,8 @@ put_outcome outcome_of(const jobs::put_answer& done, bool only_if_absent) noexce
     case kind::exists: return {only_if_absent ? 412 : 409, "exists", "a job with this key is there: nothing was put"};
     case kind::reserved: return {409, "reserved", "a worker has the job with this key: it was not replaced"};
     case kind::other_version: return {412, "other_version", "the job with this key has another version"};
+    case kind::other_request:
+      return {422, "other_request", "this place of the batch had another put, with the same key"};
     case kind::no_space: break;
   }
   return {507, "no_space", "the store has no room for more jobs: nothing was put"};

@@ -1,5 +1,8 @@
 #include "problem.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "json.hpp"
@@ -53,7 +56,9 @@ ordered_json value_of(const problem& what) {
 response respond(const problem& what) {
   response made{what.status, "application/problem+json"};
   made.body = json_text(value_of(what)) + "\n";
-  if (what.status == 503) made.fields.push_back({"Retry-After", "1"});
+  const std::chrono::seconds wait =
+      what.status == 503 ? std::max(what.retry_after, std::chrono::seconds(1)) : what.retry_after;
+  if (wait > wait.zero()) made.fields.push_back({"Retry-After", std::to_string(wait.count())});
   return made;
 }
 

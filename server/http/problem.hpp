@@ -5,6 +5,7 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ enum class where : std::uint8_t {
   body,     ///< a value in the body, by a JSON pointer: `/due`
 };
 
+/// The outcome of a request of which it is not known whether it was executed.
+inline constexpr std::string_view outcome_unknown = "unknown";
+
 struct problem {
   int status = 400;
   std::string detail;  ///< a sentence: what was wrong, with what, and what would be right
@@ -31,6 +35,8 @@ struct problem {
   std::string name = {};      ///< of the value that was wrong
   std::string outcome = {};   ///< what became of the request, as a word for programs; empty: none
   std::uint64_t version = 0;  ///< that the job has, where another one was expected; 0: none, or the ETag has it
+  /// After so long the client may send the request again; 0: it is not told so, but for 503, after a second.
+  std::chrono::seconds retry_after{};
 };
 
 /// The response that says so. A request that failed because the server is busy may be tried again after a second, and

@@ -18,6 +18,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
+#include "idempotency.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
 #include "reservation_text.hpp"
@@ -133,6 +134,13 @@ task<> wait_for_job(authorized_client& by, const wanted_jobs& wanted, std::vecto
   if (got.job) into.push_back(std::move(*got.job));
 }
 
+/// Waits until the claim, which happens once, has brought jobs.
+task<> wait_for_claim(authorized_client& by, const wanted_jobs& wanted, jobs::claim what, jobs::claim_answer& into) {
+  const watching while_it_waits(by, wanted.tubes);
+  auto reserving = by.reserve(std::move(what), duration(wanted.wait));
+  into = co_await reserving;
+}
+
 response respond_with(const std::vector<jobs::claimed_job>& got) {
   const jobs::utc_time now = now_utc();
   ordered_json all = ordered_json::object();
@@ -146,6 +154,68 @@ response respond_with(const std::vector<jobs::claimed_job>& got) {
   response made = respond_json(200, all);
   made.wants_word = !got.empty();
   return made;
+}
+
+/// The answer with these jobs, which the client of the call holds until it has been sent.
+task<response> hand_over(call& by, const std::vector<jobs::claimed_job>& got) {
+  std::size_t bytes = 0;
+  for (const jobs::claimed_job& each : got) bytes += memory_of_shown(jobs::content_bytes(each.job));
+  bool has_room = got.empty();
+  if (!has_room) has_room = co_await by.side.take_room(bytes);
+  if (!has_room) {
+    response busy = respond(problem{503, "the server has no memory for the answer at present: try again"});
+    busy.closes = true;  // which gives the jobs back
+    co_return busy;
+  }
+  for (const jobs::claimed_job& each : got) by.reserved.push_back(each.token);
+  co_return respond_with(got);
+}
+
+/// What a reserve with this key asks for. How long it waits is no part of it: a repeat may wait as long as is left.
+jobs::sha256 request_digest_of_reserve(const wanted_jobs& wanted) {
+  digest_of_parts parts;
+  parts.add("reserve").add(std::uint64_t{wanted.count});
+  for (const std::string& each : wanted.tubes) parts.add(each);
+  return parts.get();
+}
+
+/// The problem of a reserve with a key that has brought no reservation, and will bring none.
+std::optional<problem> problem_of_once(const jobs::claim_answer& done) {
+  using kind = jobs::claim_answer::kind;
+  if (done.what == kind::other_request) return problem_of_other_request();
+  if (done.what == kind::no_space) {
+    return problem{507, "the store has no room to remember the request: nothing was reserved", where::nothing, "",
+                   "no_space"};
+  }
+  if (!done.is_replayed || !done.jobs.empty()) return std::nullopt;
+  return problem{409,
+                 "all that was reserved with this Idempotency-Key has ended: finished, released, given back because "
+                 "its client had gone, or its time was over. Use a new key",
+                 where::header, std::string(idempotency_field), "reservations_ended"};
+}
+
+/// Reserves by the key of the request. A client may have the reservations of a replay already, so they are not given
+/// back when this one goes away.
+task<response> reserve_once(call& by, const wanted_jobs& wanted, const idempotency_key& key) {
+  jobs::claim what{wanted.tubes, wanted.count, most_bytes};
+  by.client.check(what);  // what is out of scope is answered as if nothing had ever been reserved
+  const keyed_places::place under_way = enter(by.state.keys_under_way, key);
+  what.once = jobs::once(key.digest(), request_digest_of_reserve(wanted), lifetime_of_reserve);
+  auto claiming = by.client.execute(what);
+  jobs::claim_answer got = co_await claiming;
+  const bool is_none = got.what == jobs::claim_answer::kind::done && got.jobs.empty() && !got.is_replayed;
+  if (is_none && wanted.wait > 0ms) {
+    auto waiting = by.side.wait_for(wait_for_claim(by.client, wanted, std::move(what), got));
+    static_cast<void>(co_await waiting);
+  }
+  if (const std::optional<problem> wrong = problem_of_once(got)) co_return respond(*wrong);
+  if (got.is_replayed) {
+    for (const jobs::claimed_job& each : got.jobs) by.client.part_with(each.token);
+  }
+  auto handing = hand_over(by, got.jobs);
+  response made = co_await handing;
+  if (got.is_replayed && made.status == 200) mark_replayed(made);
+  co_return made;
 }
 
 jobs::reservation reservation_of(inputs& in) {
@@ -243,6 +313,11 @@ jobs::kick_job read_kick_of_job(inputs& in) {
 
 task<response> reserve_jobs(call& by) {
   const wanted_jobs wanted = read_wanted(by.in);
+  if (const auto key = idempotency_key::of(by.what, by.client.allowed(), {"reserve"})) {
+    auto reserving = reserve_once(by, wanted, *key);
+    response made = co_await reserving;
+    co_return made;
+  }
   std::vector<jobs::claimed_job> got;
   co_await claim_ready(by.client, wanted, got);
   if (got.empty() && wanted.wait > 0ms) {
@@ -250,17 +325,9 @@ task<response> reserve_jobs(call& by) {
     const bool is_there = co_await waiting;
     if (is_there && !got.empty()) co_await claim_more(by.client, wanted, got);
   }
-  std::size_t bytes = 0;
-  for (const jobs::claimed_job& each : got) bytes += memory_of_shown(jobs::content_bytes(each.job));
-  bool has_room = got.empty();
-  if (!has_room) has_room = co_await by.side.take_room(bytes);
-  if (!has_room) {
-    response busy = respond(problem{503, "the server has no memory for the answer at present: try again"});
-    busy.closes = true;  // which gives the jobs back
-    co_return busy;
-  }
-  for (const jobs::claimed_job& each : got) by.reserved.push_back(each.token);
-  co_return respond_with(got);
+  auto handing = hand_over(by, got);
+  response made = co_await handing;
+  co_return made;
 }
 
 task<response> finish_job(call& by) {

@@ -13,6 +13,7 @@
 
 #include "server/access/authorized_client.hpp"
 #include "server/http/api.hpp"
+#include "server/http/idempotency.hpp"
 #include "server/http/job_requests.hpp"
 #include "server/http/openapi.hpp"
 #include "server/http/request_access.hpp"
@@ -60,11 +61,27 @@ TEST(Openapi, TellsWhichChangesTakeAVersion) {
   }
 }
 
+TEST(Openapi, TellsWhichRequestsTakeAnIdempotencyKey) {
+  const auto document = nlohmann::json::parse(openapi_text());
+  for (const api::named_route& each : api::all_routes()) {
+    const auto& operation = document["paths"][std::string(each.pattern)][lower_case(each.method)];
+    const auto parameters = operation.value("parameters", nlohmann::json::array());
+    const bool is_told = std::ranges::any_of(parameters, [](const nlohmann::json& parameter) {
+      return parameter.value("$ref", "") == "#/components/parameters/IdempotencyKey";
+    });
+    EXPECT_EQ(is_told, each.takes_idempotency_key) << each.method << " " << each.pattern;
+    for (const auto& [status, response] : operation["responses"].items()) {
+      const bool may_be_replayed = response.value("headers", nlohmann::json::object()).contains("Idempotency-Replayed");
+      EXPECT_EQ(may_be_replayed, each.takes_idempotency_key && status.starts_with('2')) << each.pattern << status;
+    }
+  }
+}
+
 TEST(Openapi, HasEachOutcomeOfAProblem) {
   std::vector<std::string> outcomes;
   {
     using enum jobs::put_answer::kind;
-    for (const auto kind : {exists, reserved, other_version, no_space}) {
+    for (const auto kind : {exists, reserved, other_version, no_space, other_request}) {
       outcomes.push_back(problem_of(outcome_of({.what = kind}, false)).outcome);
     }
   }
@@ -80,6 +97,7 @@ TEST(Openapi, HasEachOutcomeOfAProblem) {
       outcomes.push_back(problem_of(access_refused(reason, "")).outcome);
     }
   }
+  outcomes.push_back(problem_of_other_request().outcome);
   const auto document = nlohmann::json::parse(openapi_text());
   const auto told =
       document["components"]["schemas"]["Problem"]["properties"]["outcome"]["enum"].get<std::vector<std::string>>();

@@ -586,6 +586,82 @@ TEST_F(RequestAccess, ARevokedTokenEndsItsLongPollAndNoOther) {
   });
 }
 
+/// A request of a token with an Idempotency-Key, with a body of JSON if there is one.
+task<received> ask_once(http_client& by, std::string target, extras more) {
+  more.fields += "Idempotency-Key: k\r\n";
+  const received got = co_await by.ask("POST", std::move(target), std::move(more));
+  co_return got;
+}
+bool is_replayed(const received& got) { return got.head.contains("Idempotency-Replayed: true\r\n"); }
+
+TEST_F(RequestAccess, AnIdempotencyKeyBelongsToItsToken) {
+  const std::string other = access_token::make();
+  write(entry_of(token_) + entry_of(other));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const std::string batch = R"({"jobs":[{"tube":"mail"}]})";
+    std::set<std::string> answers;
+    for (const std::string& token : {token_, other}) {
+      const received put = co_await ask_once(client, "/v1/jobs?tube=mail", shows(token, "hello"));
+      EXPECT_EQ(put.status, 201) << put.body;
+      EXPECT_FALSE(is_replayed(put));
+      EXPECT_TRUE(answers.insert(put.body).second) << put.body;
+      const received many = co_await ask_once(client, "/v1/batch", shows_with_json(token, batch));
+      EXPECT_FALSE(is_replayed(many));
+      EXPECT_TRUE(answers.insert(many.body).second) << many.body;
+      const received jobs = co_await ask_once(client, "/v1/reserve?tube=mail&timeout=0s", shows(token));
+      EXPECT_FALSE(is_replayed(jobs));
+      EXPECT_EQ(jobs.value()["jobs"].size(), 1u) << jobs.body;
+      EXPECT_TRUE(answers.insert(jobs.body).second) << jobs.body;
+      const received again = co_await ask_once(client, "/v1/jobs?tube=mail", shows(token, "hello"));
+      EXPECT_TRUE(is_replayed(again));
+      EXPECT_EQ(again.body, put.body);
+    }
+    co_await client.leave();
+  });
+}
+
+/// Neither the record of the same request nor that of another one can be told from none.
+TEST_F(RequestAccess, ARecordOutOfScopeIsAsIfItWereNotThere) {
+  with_tokens([&](http_server& in, watched_tokens& tokens) -> task<> {
+    http_client client(in);
+    const auto narrow_to = [&](scope_set scopes, words prefixes) {
+      std::vector<access_entry> entries;
+      entries.push_back(entry(token_, scopes, std::move(prefixes)));
+      tokens.who().replace(std::move(entries));
+    };
+    const std::string all = R"({"atomic":true,"jobs":[{"tube":"mail"}]})";
+    const std::string each = R"({"jobs":[{"tube":"bill"},{"tube":"mail"}]})";
+    const received put = co_await ask_once(client, "/v1/jobs?tube=mail", shows(token_, "hello"));
+    const received batch = co_await ask_once(client, "/v1/batch", shows_with_json(token_, all));
+    const received jobs = co_await ask_once(client, "/v1/reserve?tube=mail&timeout=0s", shows(token_));
+    for (const received& done : {put, batch, jobs}) EXPECT_LT(done.status, 300) << done.body;
+
+    narrow_to(scope_set::all(), {"bill"});
+    for (const std::string body : {"hello", "hallo"}) {
+      const received no_put = co_await ask_once(client, "/v1/jobs?tube=mail", shows(token_, body));
+      EXPECT_EQ(no_put.wrong(), "403 no_tube") << body;
+    }
+    const received no_batch = co_await ask_once(client, "/v1/batch", shows_with_json(token_, all));
+    EXPECT_EQ(no_batch.wrong(), "403 pointer #/jobs/0");
+    const received no_entry = co_await ask_once(client, "/v1/batch", shows_with_json(token_, each));
+    EXPECT_EQ(no_entry.wrong(), "422 header idempotency-key") << "a batch with an entry in scope has its own record";
+    const received no_jobs = co_await ask_once(client, "/v1/reserve?tube=mail&timeout=0s", shows(token_));
+    EXPECT_EQ(no_jobs.wrong(), "403 no_tube");
+    narrow_to(scopes_of({scope::look}), {""});
+    const received no_scope = co_await ask_once(client, "/v1/jobs?tube=mail", shows(token_, "hello"));
+    EXPECT_EQ(no_scope.wrong(), "403 no_scope");
+    const received no_reserve = co_await ask_once(client, "/v1/reserve?tube=mail&timeout=0s", shows(token_));
+    EXPECT_EQ(no_reserve.wrong(), "403 no_scope");
+
+    narrow_to(scope_set::all(), {""});
+    const received again = co_await ask_once(client, "/v1/jobs?tube=mail", shows(token_, "hello"));
+    EXPECT_TRUE(is_replayed(again)) << again.body;
+    EXPECT_EQ(again.body, put.body);
+    co_await client.leave();
+  });
+}
+
 TEST_F(RequestAccess, ARevokedTokenEndsABodyThatComes) {
   with_tokens([&](http_server& in, watched_tokens& tokens) -> task<> {
     http_client client(in);

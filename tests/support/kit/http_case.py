@@ -12,6 +12,7 @@ from kit.serve_case import ServeCase
 
 class HttpCase(ServeCase):
     interface = openapi.Interface()
+    fields = None  # those of the last answer
 
     def begin(self, *arguments):
         self.path = self.here / "http"
@@ -41,8 +42,9 @@ class HttpCase(ServeCase):
         return self.answer(client, method, target)
 
     def answer(self, client, method, target):
-        """The answer to a request that was sent."""
+        """The answer to a request that was sent. Its fields are in `fields`."""
         response = client.getresponse()
+        self.fields = response.headers
         body = response.read()
         self.assertEqual(response.getheader("X-Content-Type-Options"), "nosniff")
         read = json.loads(body) if body else None
