@@ -57,6 +57,15 @@ struct short_checksum : sound_parsers {
   }
 };
 
+/// Takes the parameters that the draft allows behind a quoted string.
+struct key_with_a_tail : sound_parsers {
+  static constexpr char kind = 'i';
+  static std::optional<std::string> key(std::string_view text) {
+    return http::parse_idempotency_key(
+        text.substr(0, text.find("\";") == text.npos ? text.npos : text.find("\";") + 1));
+  }
+};
+
 }  // namespace foliot::program::flaws
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

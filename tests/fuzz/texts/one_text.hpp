@@ -5,6 +5,7 @@
 //   t  the target of a request: what is read is read again from another way to write it, and has no `.` and `..`
 //   f  a file of access tokens: what is read is read again from what is written of it, entries are added and removed
 //      without a change of the others, and each mistake has its line, in printable characters
+//   i  an Idempotency-Key: a model reads the same text, and its bare and its quoted form are the same key
 //   k  an access token that is made of the bytes, and what it is with one wrong character
 //
 // Aborts at the first thing that is not so.
@@ -32,6 +33,7 @@
 #include "server/access/token_file.hpp"
 #include "server/http/bearer.hpp"
 #include "server/http/front_check.hpp"
+#include "server/http/idempotency.hpp"
 #include "server/http/inputs.hpp"
 #include "server/http/json.hpp"
 #include "server/http/target.hpp"
@@ -52,6 +54,7 @@ struct sound_parsers {
   static auto target(std::string_view text) { return http::parse_target(text); }
   static auto tokens(std::string_view text) { return parse_tokens("f", text); }
   static auto token(std::string_view text) { return access_token::parse(text); }
+  static auto key(std::string_view text) { return http::parse_idempotency_key(text); }
   static std::optional<std::uint64_t> number(http::inputs& in) { return in.number("v", 0, 1'000'000); }
 };
 
@@ -216,6 +219,50 @@ void run_file(std::string_view text) {
   }
 }
 
+// Idempotency keys.
+
+/// The text of a field, character by character; nothing if it is no key.
+inline std::optional<std::string> key_by_model(std::string_view value) {
+  enum class state : std::uint8_t { begin, bare, quoted, escaped, ended } now = state::begin;
+  std::string text;
+  for (const char c : value) {
+    if (now == state::ended || c <= ' ' || c >= '\x7f') return std::nullopt;
+    if (now == state::begin) {
+      now = c == '"' ? state::quoted : state::bare;
+      if (now == state::bare) text += c;
+    } else if (now == state::bare) {
+      text += c;
+    } else if (now == state::escaped) {
+      if (c != '"' && c != '\\') return std::nullopt;
+      text += c;
+      now = state::quoted;
+    } else if (c == '"') {
+      now = state::ended;
+    } else if (c == '\\') {
+      now = state::escaped;
+    } else {
+      text += c;
+    }
+  }
+  const bool is_whole = now == state::bare || now == state::ended;
+  if (!is_whole || text.empty() || text.size() > http::longest_idempotency_key) return std::nullopt;
+  return text;
+}
+
+template <class Parsers>
+void run_key(std::string_view value) {
+  const std::optional<std::string> key = Parsers::key(value);
+  expect(key == key_by_model(value), "a key is what the model reads");
+  if (!key) return;
+  std::string quoted = "\"";
+  for (const char c : *key) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  expect(Parsers::key(quoted + "\"") == key, "the quoted form of a key is the same key");
+  if (!key->starts_with('"')) expect(Parsers::key(*key) == key, "the bare form of a key is the same key");
+}
+
 // Access tokens.
 
 template <class Parsers>
@@ -255,6 +302,7 @@ void run_one_text(std::span<const std::uint8_t> bytes) {
     case 'v': return run_values<Parsers>(text);
     case 't': return run_target<Parsers>(text);
     case 'f': return run_file<Parsers>(text);
+    case 'i': return run_key<Parsers>(text);
     case 'k': return run_token<Parsers>(text);
     default: return;
   }
