@@ -42,6 +42,8 @@ class Event:
     token: Optional[str] = None
     node: Optional[tuple] = None  # the address of the server; of what a client asks, that of its server
     timeout: float = 0
+    # Of a put over HTTP, by which it happens once: it may be sent several times, and its answer is that of any of them.
+    idempotency_key: Optional[str] = None
 
 
 class History:
@@ -126,6 +128,16 @@ def check_invented(events, left):
         if bodies.get(job) != body and body not in unknown:
             puts = [event for event in events if event.kind == "put" and event.body == body]
             yield f"job {job} has the body {body!r}, but {bodies.get(job)!r} was put; that body came with {puts}"
+
+
+def check_once(events, left):
+    """Put twice: a put with an idempotency key, which may have been sent several times, has made one job."""
+    keys = {event.body: event.idempotency_key for event in events if event.kind == "put" and event.idempotency_key}
+    jobs = {}
+    seen = [(event.job, event.body) for event in events if event.answer in ("INSERTED", "RESERVED")]
+    for job, body in [*seen, *left.items()]:
+        if body in keys and jobs.setdefault(body, job) != job:
+            yield f"job {job} was put a second time with the idempotency key {keys[body]!r}: the first is job {jobs[body]}"
 
 
 def check_same_id(events):
@@ -359,7 +371,8 @@ def check_order(drained, priorities):
 def check(events, left, drained=(), priorities=None, grace=0.0):
     """All breaches of the promises, as sentences. `left` has the bodies of the jobs that are there at the end, by id.
     `grace`: the seconds by which a reservation may outlast its TTR, because the node that made it hangs."""
-    return [*check_lost(events, left), *check_invented(events, left), *check_same_id(events), *check_answers(events),
+    return [*check_lost(events, left), *check_invented(events, left), *check_once(events, left),
+            *check_same_id(events), *check_answers(events),
             *check_tokens(events), *check_back(events, left),
             *check_early(events), *check_two_holders(events), *check_refused(events), *check_contradictions(events),
             *check_truth(events, grace), *check_order(drained, priorities or {})]

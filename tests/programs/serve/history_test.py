@@ -49,6 +49,15 @@ class Checker(unittest.TestCase):
         self.expect("was put", [put(0, 1)], {1: b"other"})
         self.expect("was put", [], {5: b"other"})
 
+    def test_put_twice(self):
+        def with_key(answer, job, key="k"):
+            return event("put", 0, 1 if answer else None, answer, job=job, body=b"a", ttr=10, idempotency_key=key)
+        for once in with_key("INSERTED", 1), with_key(None, None):
+            self.expect("a second time", [once, reserved(1, 2), reserved(20, 21, job=2)], {})
+            self.expect("a second time", [once, reserved(1, 2)], {2: b"a"})
+            self.assertEqual(check([once, reserved(1, 2)], {1: b"a"}), [])
+        self.assertEqual(check([with_key(None, None, key=None), reserved(1, 2)], {2: b"a"}), [], "sent as often as it likes")
+
     def test_one_id_for_two(self):
         self.expect("two jobs", [put(0, 1), put(2, 3)], {1: b"a"})
 

@@ -114,12 +114,14 @@ class Client(threading.Thread):
 
 class HttpClient(Client):
     """The same over HTTP. What it reserves is held by a token, by which any other client of its kind may end the job, at
-    any node: they pass some on by the list `tokens`, which they share."""
+    any node: they pass some on by the list `tokens`, which they share. Puts with an idempotency key that have got no
+    answer they pass on by `unanswered`, and another client sends them again."""
 
-    def __init__(self, number, server, history, seed, tokens):
+    def __init__(self, number, server, history, seed, tokens, unanswered):
         super().__init__(number, server.address, history, seed)
         self.path = server.http
         self.tokens = tokens
+        self.unanswered = unanswered
 
     def connect(self):
         return http_client.SingleConnection(self.path)
@@ -151,12 +153,42 @@ class HttpClient(Client):
                 self.note(event, result["status"], result)
             return
         event, value = self.new_put()
-        if self.random.randrange(2) == 0:
+        draw = self.random.randrange(4)
+        if draw == 0:
+            event.idempotency_key = value["text"]
+            self.put_once(event, value)
+            return
+        if draw == 1:
             self.ask(event, "POST", "/v1/jobs", value)
             return
         self.ask(event, "POST", "/v1/jobs", value | {"key": value["text"]})
         if event.answer == "INSERTED":
             self.mine.append((event.job, value["text"]))
+
+    def put_once(self, event, value, is_repeat=False):
+        """A repeat that fails says nothing of the times before."""
+        try:
+            status, answer = self.connection.ask("POST", "/v1/jobs", value, {"Idempotency-Key": event.idempotency_key})
+        except LOST:
+            self.unanswered.append((event, value))
+            raise
+        is_open = status != 201 if is_repeat else answer.get("outcome") == "unknown"
+        if is_open:
+            self.unanswered.append((event, value))
+            return
+        self.note(event, status, answer)
+
+    def repeat(self):
+        try:
+            event, value = self.unanswered.pop(0)
+        except IndexError:
+            return  # another client has taken the last one
+        self.put_once(event, value, is_repeat=True)
+
+    def step(self):
+        if self.unanswered and self.random.randrange(4) == 0:
+            self.repeat()
+        return super().step()
 
     def change(self):
         job, key = self.random.choice(self.mine)
@@ -212,13 +244,14 @@ class Workload:
         self.started = 0
         self.clients = []
         self.tokens = []  # of reservations, that clients over HTTP pass on
+        self.unanswered = []  # puts over HTTP with idempotency keys, and their values
 
     def start(self, server):
         for _ in range(self.at_once):
             self.started += 1
             seed = self.random.randrange(1 << 62)
             if server.http is not None and self.started % 2 == 0:
-                client = HttpClient(self.started, server, self.history, seed, self.tokens)
+                client = HttpClient(self.started, server, self.history, seed, self.tokens, self.unanswered)
             else:
                 client = Client(self.started, server.address, self.history, seed)
             self.clients.append(client)

@@ -34,10 +34,10 @@ class SingleConnection(LocalConnection):
         super().__init__(path)
         self.connect()
 
-    def ask(self, method, target, value=None):
+    def ask(self, method, target, value=None, fields=None):
         """The status, and the value of the answer."""
         body = None if value is None else json.dumps(value)
-        self.request(method, target, body=body, headers={"Content-Type": "application/json"} if body else {})
+        self.request(method, target, body=body, headers=({"Content-Type": "application/json"} if body else {}) | (fields or {}))
         response = self.getresponse()
         text = response.read()
         return response.status, json.loads(text) if text else {}
