@@ -6,7 +6,7 @@
 # shellcheck disable=SC2034  # for the scripts that read this file
 run_packages=(
     g++ cmake ninja-build git ca-certificates pkg-config
-    libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev
+    libcli11-dev libfmt-dev nlohmann-json3-dev libsimdjson-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
     libuv1-dev libev-dev libevent-dev libasio-dev libboost-dev libjs-chart.js # for `foliot bench`, the adapters, and HTTP
     librocksdb-dev # the job store on disk

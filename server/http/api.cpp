@@ -124,11 +124,11 @@ bool has_raw_body(const request& what) {
   return asked || (!what.body.empty() && !has_json(what));
 }
 
-json json_of(const request& what, bool is_raw) {
-  if (is_raw || what.body.empty()) return nullptr;
-  std::expected<json, problem> read = parse_json(what.body);
+json_document json_of(const request& what, bool is_raw) {
+  if (is_raw || what.body.empty()) return {};
+  std::expected<json_document, problem> read = parse_json(what.body);
   if (!read) throw wrong_input(read.error());
-  if (!read->is_object()) throw wrong_input(problem{400, "the body must be an object of JSON", where::body, ""});
+  if (!read->root().is_object()) throw wrong_input(problem{400, "the body must be an object of JSON", where::body, ""});
   return std::move(*read);
 }
 
@@ -242,8 +242,8 @@ class talk final : public conversation {
     if (what.find("if-match") && !takes_version(found.which->handler)) {
       throw wrong_input(problem{400, "If-Match is for changes of one job", where::header, "if-match"});
     }
-    const json body = json_of(what, is_raw);
-    call by{state_, client_, what, inputs(found.names, asked->query, body, what), is_raw, side, reserved_};
+    const json_document body = json_of(what, is_raw);
+    call by{state_, client_, what, inputs(found.names, asked->query, body.root(), what), is_raw, side, reserved_};
     auto executing = found.which->handler(by);
     response made = co_await executing;
     co_return made;

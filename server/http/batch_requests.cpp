@@ -60,7 +60,24 @@ struct entry {
   running_of<wanted>::type under_way;
   std::optional<problem> wrong;   ///< why it was not done
   bool is_other_request = false;  ///< the key of the batch was sent with another one
-  ordered_json outcome = ordered_json::object();
+  bool is_replayed = false;       ///< an earlier request has done it
+  std::string outcome;            ///< what has become of it, as the text of an object of JSON
+};
+
+/// What has become of an entry, with these members.
+std::string outcome_text(int status, std::string_view members) {
+  return fmt::format(R"({{"status":{},{}}})", status, members);
+}
+
+/// The answer to a batch: what has become of its entries, in their order.
+class results {
+ public:
+  void add(std::string_view outcome) { text_.append(std::exchange(between_, ",")).append(outcome); }
+  [[nodiscard]] std::string text() && { return std::move(text_) + "]}"; }
+
+ private:
+  std::string text_ = R"({"results":[)";
+  std::string_view between_;
 };
 
 /// The problem with a value of an entry, for a body that has the entry at this place.
@@ -131,13 +148,10 @@ std::string_view word_of(const jobs::touch&) { return "touched"; }
 std::string_view word_of(const jobs::bury&) { return "buried"; }
 
 /// What has become of a put that was not refused.
-ordered_json shown_put(const put_outcome& outcome, jobs::job_id id, bool is_replayed) {
-  ordered_json shown = ordered_json::object();
-  shown["status"] = outcome.status;
-  shown["id"] = std::to_string(id);
-  shown["outcome"] = outcome.word;
-  if (is_replayed) shown["replayed"] = true;
-  return shown;
+std::string shown_put(const put_outcome& outcome, jobs::job_id id, bool is_replayed) {
+  std::string members = outcome_members(id, outcome.word);
+  if (is_replayed) members += R"(,"replayed":true)";
+  return outcome_text(outcome.status, members);
 }
 
 /// What the entries have of their request: its fields are about no job, but for the context of its trace.
@@ -153,11 +167,12 @@ void read_entry(const api_state& state, const json& given, request& none, entry&
   const named_reader* reader = &readers[0];
   const json* values = &given;
   if (given.size() == 1) {
-    const auto* const named = std::ranges::find(readers, given.begin().key(), &named_reader::name);
+    const json& only = *given.begin();
+    const auto* const named = std::ranges::find(readers, only.name(), &named_reader::name);
     if (named != std::end(readers)) {
       reader = named;
-      values = &*given.begin();
-      into.pointer += "/" + given.begin().key();
+      values = &only;
+      into.pointer.append("/").append(only.name());
       if (!values->is_object()) throw wrong_input(problem{400, "it must be an object of JSON", where::body, ""});
     }
   }
@@ -332,25 +347,22 @@ class runner {
       note_version(it, done.version);
       return;
     }
+    it.is_replayed = done.is_replayed;
     it.outcome = shown_put(outcome, done.id, done.is_replayed);
   }
   template <class Operation>
   static void show(entry& it, const Operation& what, const jobs::change_answer& done) {
     if (it.wrong = problem_of(done); it.wrong) return note_version(it, done.version);
-    it.outcome["status"] = 200;
-    it.outcome["id"] = std::to_string(done.id);
-    it.outcome["outcome"] = word_of(what);
+    it.outcome = outcome_text(200, outcome_members(done.id, word_of(what)));
   }
   template <class Operation>
   static void show(entry& it, const Operation& what, const jobs::holder_answer& done) {
     if (it.wrong = problem_of(done); it.wrong) return;
-    it.outcome["status"] = 200;
-    it.outcome.update(http::shown(done, word_of(what)));
+    it.outcome = outcome_text(200, outcome_members(done, word_of(what)));
   }
   static void show(entry& it, const jobs::kick& /*what*/, const jobs::bulk_answer& done) {
     if (it.wrong = problem_of(done); it.wrong) return;
-    it.outcome["status"] = 200;
-    it.outcome["kicked"] = done.changed;
+    it.outcome = outcome_text(200, fmt::format(R"("kicked":{})", done.changed));
   }
   /// The version that was expected is a value of the entry, and the problem has the one that the job has.
   static void note_version(entry& it, jobs::job_version present) {
@@ -378,11 +390,11 @@ void read_entries(call& by, const json& given, std::deque<entry>& into) {
   std::exception_ptr out_of_scope;
   bool is_any_in_scope = false;
   std::uint64_t kicked = 0;  // at most
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  for (const json& each : given) {
     entry& it = into.emplace_back();
-    it.pointer = fmt::format("/jobs/{}", i);
+    it.pointer = fmt::format("/jobs/{}", into.size() - 1);
     try {
-      read_entry(by.state, given[i], head, it);
+      read_entry(by.state, each, head, it);
       std::visit(
           [&]<class Operation>(const Operation& what) {
             if constexpr (!std::is_same_v<Operation, std::monostate>) by.client.check(what);
@@ -436,10 +448,10 @@ void entries_happen_once(const idempotency_key& key, const json& given, std::deq
 }
 
 /// Whether all that was done was done by an earlier request.
-bool is_replay(const ordered_json& results) {
-  const auto is_done = [](const ordered_json& each) { return each["status"] < 300; };
-  const auto is_new = [&](const ordered_json& each) { return is_done(each) && !each.contains("replayed"); };
-  return std::ranges::any_of(results, is_done) && std::ranges::none_of(results, is_new);
+bool is_replay(const std::deque<entry>& entries) {
+  const auto is_done = [](const entry& each) { return !each.wrong; };
+  const auto is_new = [](const entry& each) { return !each.wrong && !each.is_replayed; };
+  return std::ranges::any_of(entries, is_done) && std::ranges::none_of(entries, is_new);
 }
 
 task<response> execute_each(call& by, const json& given) {
@@ -455,15 +467,14 @@ task<response> execute_each(call& by, const json& given) {
   auto running_all = all.run();
   const bool is_this_batch = co_await running_all;
   if (!is_this_batch) co_return respond(problem_of_other_request());
-  ordered_json shown = ordered_json::object();
-  shown["results"] = ordered_json::array();
+  results shown;
   for (entry& each : entries) {
     if (each.wrong && key) advise_to_repeat(*each.wrong);
-    shown["results"].push_back(each.wrong ? value_of(*each.wrong) : std::move(each.outcome));
+    shown.add(each.wrong ? json_text(value_of(*each.wrong)) : each.outcome);
   }
   const bool all_done = std::ranges::none_of(entries, [](const entry& each) { return each.wrong.has_value(); });
-  response made = respond_json(all_done ? 200 : 207, shown);
-  if (is_replay(shown["results"])) mark_replayed(made);
+  response made = respond_text(all_done ? 200 : 207, std::move(shown).text());
+  if (is_replay(entries)) mark_replayed(made);
   co_return made;
 }
 
@@ -475,11 +486,11 @@ jobs::put_all read_all(call& by, const json& given) {
   jobs::put_all all;
   std::set<std::pair<std::string_view, std::string_view>> keys;
   all.puts.reserve(given.size());  // the keys refer to them
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  for (const json& each : given) {
     entry it;
-    it.pointer = fmt::format("/jobs/{}", i);
+    it.pointer = fmt::format("/jobs/{}", all.puts.size());
     try {
-      read_entry(by.state, given[i], head, it);
+      read_entry(by.state, each, head, it);
       if (!std::holds_alternative<jobs::put>(it.what)) {
         throw wrong_input(problem{400, "a batch that takes all or none has only puts", where::body, ""});
       }
@@ -500,10 +511,10 @@ jobs::put_all read_all(call& by, const json& given) {
 
 response respond_to(const jobs::put_all_answer& done, const json& given) {
   if (done.what == jobs::put_all_answer::kind::other_request) return respond(problem_of_other_request());
-  ordered_json shown = ordered_json::object();
   if (done.what == jobs::put_all_answer::kind::several_databases) {
-    shown = value_of(problem{422, "the tubes are in several databases, as `databases` has them: nothing was put",
-                             where::body, "/atomic", "several_databases"});
+    ordered_json shown =
+        value_of(problem{422, "the tubes are in several databases, as `databases` has them: nothing was put",
+                         where::body, "/atomic", "several_databases"});
     shown["databases"] = done.tubes;
     response made{422, "application/problem+json"};
     made.body = json_text(shown) + "\n";
@@ -513,15 +524,18 @@ response respond_to(const jobs::put_all_answer& done, const json& given) {
     problem wrong = problem_of(outcome_of(done.why, false));
     wrong.detail = fmt::format("job {} of the batch is refused, and with it all: {}", done.place, wrong.detail);
     wrong.place = where::body;
-    wrong.name = fmt::format("/jobs/{}{}", done.place, given[done.place].contains("put") ? "/put" : "");
+    wrong.name = fmt::format(
+        "/jobs/{}{}", done.place,
+        std::ranges::next(given.begin(), static_cast<std::ptrdiff_t>(done.place))->find("put") != nullptr ? "/put"
+                                                                                                          : "");
     wrong.version = done.why.version;
     return respond(wrong);
   }
-  shown["results"] = ordered_json::array();
+  results shown;
   for (const jobs::put_answer& each : done.puts) {
-    shown["results"].push_back(shown_put(outcome_of(each, false), each.id, done.is_replayed));
+    shown.add(shown_put(outcome_of(each, false), each.id, done.is_replayed));
   }
-  response made = respond_json(200, shown);
+  response made = respond_text(200, std::move(shown).text());
   if (done.is_replayed) mark_replayed(made);
   return made;
 }

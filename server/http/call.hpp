@@ -75,11 +75,16 @@ struct call {
   std::vector<jobs::reservation>& reserved;  ///< what the answer hands to the client, once it has been sent
 };
 
+/// A response with this text, which is JSON on one line.
+[[nodiscard]] inline response respond_text(int status, std::string text) {
+  response made{status, "application/json"};
+  made.body = std::move(text);
+  made.body += '\n';
+  return made;
+}
 /// A response with this value as JSON.
 [[nodiscard]] inline response respond_json(int status, const ordered_json& value) {
-  response made{status, "application/json"};
-  made.body = json_text(value) + "\n";
-  return made;
+  return respond_text(status, json_text(value));
 }
 
 }  // namespace foliot::program::http

@@ -115,7 +115,7 @@ jobs::sha256 request_digest(const jobs::put& what) {
 }
 
 jobs::sha256 request_digest_of_batch(const json& entries, bool is_atomic) {
-  return digest_of_parts().add("batch").add(is_atomic ? 1U : 0U).add_digest_of(entries.dump()).get();
+  return digest_of_parts().add("batch").add(is_atomic ? 1U : 0U).add_digest_of(json_text(entries)).get();
 }
 
 keyed_places::place enter(keyed_places& under_way, const idempotency_key& key) {

@@ -27,10 +27,16 @@ std::string field_name(std::string_view name) {
   return all;
 }
 
+/// Whether a field has a value of this name.
+bool is_field_of(std::string_view field, std::string_view name) noexcept {
+  if (field.size() != own_fields.size() + name.size() || !field.starts_with(own_fields)) return false;
+  return std::ranges::equal(field.substr(own_fields.size()), name, {}, {}, [](char c) { return c == '_' ? '-' : c; });
+}
+
 /// Whether the text is a length of zero, such as 0s or 0ms, which parse_duration() refuses: a nanosecond before it
 /// stays one.
 bool is_zero(const std::string& text) {
-  return text == "0" || (!text.empty() && parse_duration("1ns" + text) == duration::nanoseconds(1));
+  return text == "0" || (text.starts_with("0") && parse_duration("1ns" + text) == duration::nanoseconds(1));
 }
 
 std::string shown_name(where place, std::string_view name) {
@@ -46,45 +52,44 @@ std::string shown_name(where place, std::string_view name) {
 
 }  // namespace
 
-std::vector<inputs::found> inputs::all_of(std::string_view name) const {
-  std::vector<found> all;
+inputs::all_found inputs::all_of(std::string_view name) const noexcept {
+  all_found all;
+  const auto add = [&all](where place, std::string_view text, const json* value = nullptr) {
+    ++all.count;
+    all.last = {place, text, value};
+  };
   for (const parameter& each : path_) {
-    if (each.name == name) all.push_back({where::path, each.value});
+    if (each.name == name) add(where::path, each.value);
   }
   for (const parameter& each : query_) {
-    if (each.name == name) all.push_back({where::query, each.value});
+    if (each.name == name) add(where::query, each.value);
   }
-  if (body_.is_object()) {
-    if (const auto value = body_.find(name); value != body_.end()) {
-      all.push_back({where::body, value->is_string() ? value->get<std::string>() : std::string(), &*value});
-    }
-  }
-  const std::string of_field = field_name(name);
+  if (const json* const value = body_.find(name)) add(where::body, value->is_text() ? value->text() : "", value);
   for (const field& each : head_.fields) {
-    if (each.name == of_field) all.push_back({where::header, each.value});
+    if (is_field_of(each.name, name)) add(where::header, each.value);
   }
   return all;
 }
 
 std::optional<inputs::found> inputs::find(std::string_view name) {
-  asked_.emplace_back(name);
-  std::vector<found> all = all_of(name);
-  if (all.empty()) return std::nullopt;
-  if (all.size() > 1) refuse(name, fmt::format("`{}` is given twice", name));
-  return std::move(all.front());
+  asked_.push_back(name);
+  const all_found all = all_of(name);
+  if (all.count == 0) return std::nullopt;
+  if (all.count > 1) refuse(name, fmt::format("`{}` is given twice", name));
+  return all.last;
 }
 
 void inputs::refuse(std::string_view name, std::string detail, int status) const {
-  const std::vector<found> all = all_of(name);
-  const where place = all.empty() ? where::body : all.back().place;
+  const all_found all = all_of(name);
+  const where place = all.count == 0 ? where::body : all.last.place;
   throw wrong_input(problem{status, std::move(detail), place, shown_name(place, name)});
 }
 
 std::optional<std::string> inputs::text(std::string_view name) {
-  std::optional<found> it = find(name);
+  const std::optional<found> it = find(name);
   if (!it) return std::nullopt;
-  if (it->value != nullptr && !it->value->is_string()) refuse(name, fmt::format("`{}` must be a string", name));
-  return std::move(it->text);
+  if (it->value != nullptr && !it->value->is_text()) refuse(name, fmt::format("`{}` must be a string", name));
+  return std::string(it->text);
 }
 
 std::string inputs::required_text(std::string_view name) {
@@ -99,9 +104,9 @@ std::optional<std::uint64_t> inputs::number(std::string_view name, std::uint64_t
   const std::optional<found> it = find(name);
   if (!it) return std::nullopt;
   std::uint64_t value = 0;
-  bool is_number = it->value != nullptr && it->value->is_number_unsigned();
+  bool is_number = it->value != nullptr && it->value->is_number();
   if (is_number) {
-    value = it->value->get<std::uint64_t>();
+    value = it->value->number();
   } else {
     const char* const end = it->text.data() + it->text.size();
     const auto read = std::from_chars(it->text.data(), end, value);
@@ -133,7 +138,7 @@ std::optional<jobs::utc_time> inputs::time(std::string_view name) {
 std::optional<bool> inputs::flag(std::string_view name) {
   const std::optional<found> it = find(name);
   if (!it) return std::nullopt;
-  if (it->value != nullptr && it->value->is_boolean()) return it->value->get<bool>();
+  if (it->value != nullptr && it->value->is_boolean()) return it->value->boolean();
   if (it->text != "true" && it->text != "false") refuse(name, fmt::format("`{}` must be true or false", name));
   return it->text == "true";
 }
@@ -147,14 +152,12 @@ std::optional<std::size_t> inputs::choice(std::string_view name, std::initialize
 }
 
 const json* inputs::member(std::string_view name) {
-  asked_members_.emplace_back(name);
-  if (!body_.is_object()) return nullptr;
-  const auto value = body_.find(name);
-  return value == body_.end() ? nullptr : &*value;
+  asked_members_.push_back(name);
+  return body_.find(name);
 }
 
 void inputs::expect_no_others() const {
-  const auto is_in = [](const std::vector<std::string>& names, std::string_view name) {
+  const auto is_in = [](const std::vector<std::string_view>& names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
   };
   const auto refuse_at = [](where place, std::string name) {
@@ -166,13 +169,13 @@ void inputs::expect_no_others() const {
   for (const field& each : head_.fields) {
     if (!each.name.starts_with(own_fields) || each.name == field_of_body) continue;
     const bool is_accepted = !accepted_fields_.empty() && each.name.starts_with(accepted_fields_);
-    const auto is_it = [&](const std::string& name) { return field_name(name) == each.name; };
+    const auto is_it = [&](std::string_view name) { return is_field_of(each.name, name); };
     if (!is_accepted && std::ranges::none_of(asked_, is_it)) refuse_at(where::header, each.name);
   }
   if (!body_.is_object()) return;
-  for (const auto& each : body_.items()) {
-    if (is_in(asked_, each.key()) || is_in(asked_members_, each.key())) continue;
-    refuse_at(where::body, shown_name(where::body, each.key()));
+  for (const json& each : body_) {
+    if (is_in(asked_, each.name()) || is_in(asked_members_, each.name())) continue;
+    refuse_at(where::body, shown_name(where::body, each.name()));
   }
 }
 

@@ -44,7 +44,8 @@ class wrong_input : public std::exception {
 
 class inputs {
  public:
-  /// `body`: an object, or null where the body is none. All but `path` must outlive it.
+  /// `body`: an object, or null where the body is none. All but `path` must outlive it, and so must the names that are
+  /// asked for.
   inputs(std::vector<parameter> path, const std::vector<parameter>& query, const json& body, const request& head)
       : path_(std::move(path)), query_(query), body_(body), head_(head) {}
 
@@ -62,7 +63,7 @@ class inputs {
   /// The place of a text among those that are allowed.
   [[nodiscard]] std::optional<std::size_t> choice(std::string_view name, std::initializer_list<std::string_view> among);
   /// Whether there is a value of this name. It is not asked for by that.
-  [[nodiscard]] bool has(std::string_view name) const { return !all_of(name).empty(); }
+  [[nodiscard]] bool has(std::string_view name) const { return all_of(name).count > 0; }
   /// A member of the body, as it is; null if there is none. Only the body may have it.
   [[nodiscard]] const json* member(std::string_view name);
 
@@ -77,11 +78,15 @@ class inputs {
  private:
   struct found {
     where place = where::nothing;
-    std::string text;
+    std::string_view text;
     const json* value = nullptr;  // in the body
   };
+  struct all_found {
+    std::size_t count = 0;
+    found last;
+  };
 
-  [[nodiscard]] std::vector<found> all_of(std::string_view name) const;
+  [[nodiscard]] all_found all_of(std::string_view name) const noexcept;
   /// The value of this name; throws wrong_input if there are several.
   [[nodiscard]] std::optional<found> find(std::string_view name);
 
@@ -89,9 +94,9 @@ class inputs {
   const std::vector<parameter>& query_;
   const json& body_;
   const request& head_;
-  std::vector<std::string> asked_;
-  std::vector<std::string> asked_members_;  // by member()
-  std::string_view accepted_fields_;        // empty: none
+  std::vector<std::string_view> asked_;
+  std::vector<std::string_view> asked_members_;  // by member()
+  std::string_view accepted_fields_;             // empty: none
 };
 
 }  // namespace foliot::program::http

@@ -87,7 +87,7 @@ std::string_view read_members_of_body(inputs& in, std::string& into) {
   if (count > 1)
     throw wrong_input(problem{400, "`body`, `text` and `base64` exclude each other", where::body, "/body"});
   if (value != nullptr) {
-    into = value->dump();
+    into = json_text(*value);
     return "application/json";
   }
   if (text) {
@@ -107,12 +107,12 @@ void read_json_body(inputs& in, const request& from, jobs::put& into) {
   job_headers headers;
   if (const json* const given = in.member("headers")) {
     if (!given->is_object()) in.refuse("headers", "`headers` must be an object of strings");
-    for (const auto& each : given->items()) {
-      if (!each.value().is_string()) {
+    for (const json& each : *given) {
+      if (!each.is_text()) {
         throw wrong_input(
-            problem{400, "a header must be a string", where::body, "/headers/" + pointer_name(each.key())});
+            problem{400, "a header must be a string", where::body, "/headers/" + pointer_name(each.name())});
       }
-      headers.emplace(each.key(), each.value().get<std::string>());
+      headers.emplace(each.name(), each.text());
     }
   }
   const auto set = set_all_headers(into.fields, asked ? std::string_view(*asked) : type, headers, from);
@@ -171,10 +171,7 @@ task<response> put_with(call& by, jobs::on_existing otherwise) {
   if (done.what == jobs::put_answer::kind::other_request) co_return respond(problem_of_other_request());
   const put_outcome outcome = outcome_of(done, by.what.find("if-none-match").has_value());
   if (outcome.is_refused()) co_return respond(problem_of(outcome));
-  ordered_json shown = ordered_json::object();
-  shown["id"] = std::to_string(done.id);
-  shown["outcome"] = outcome.word;
-  response made = respond_json(outcome.status, shown);
+  response made = respond_text(outcome.status, "{" + outcome_members(done.id, outcome.word) + "}");
   if (outcome.status == 201) made.fields.push_back({"Location", fmt::format("/v1/jobs/{}", done.id)});
   if (done.is_replayed) mark_replayed(made);
   co_return made;
@@ -183,8 +180,8 @@ task<response> put_with(call& by, jobs::on_existing otherwise) {
 /// The body in the form that loses nothing and that is easiest to read.
 void show_body(ordered_json& into, const jobs::job& what) {
   if (is_type(content_type_of(what.fields), "application/json")) {
-    if (const std::expected<json, problem> value = parse_json(what.body, {.exact_fractions = true})) {
-      into["body"] = ordered_json(*value);
+    if (const auto value = parse_json(what.body, {.exact_fractions = true})) {
+      into["body"] = ordered(value->root());
       return;
     }
   }
@@ -247,10 +244,7 @@ std::optional<problem> problem_of(const jobs::change_answer& done) {
 response respond_to_change(const jobs::change_answer& done, std::string_view outcome) {
   if (done.what == jobs::change_answer::kind::other_version) return respond_to_other_version(done.version);
   if (const std::optional<problem> wrong = problem_of(done)) return respond(*wrong);
-  ordered_json shown = ordered_json::object();
-  shown["id"] = std::to_string(done.id);
-  shown["outcome"] = outcome;
-  return respond_json(200, shown);
+  return respond_text(200, "{" + outcome_members(done.id, outcome) + "}");
 }
 
 jobs::job_name job_name_of(inputs& in) {
@@ -306,6 +300,10 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   }
   if (const auto wrong = jobs::validate(what, {state.max_job_size})) throw wrong_input(problem{400, *wrong});
   return what;
+}
+
+std::string outcome_members(jobs::job_id id, std::string_view outcome) {
+  return fmt::format(R"("id":"{}","outcome":"{}")", id, outcome);
 }
 
 put_outcome outcome_of(const jobs::put_answer& done, bool only_if_absent) noexcept {

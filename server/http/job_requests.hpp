@@ -35,6 +35,9 @@ namespace foliot::program::http {
 [[nodiscard]] jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_raw,
                                  jobs::on_existing otherwise);
 
+/// What has become of a job, as the members of an object of JSON. `outcome` is a word.
+[[nodiscard]] std::string outcome_members(jobs::job_id id, std::string_view outcome);
+
 /// What has become of a put, for clients.
 struct put_outcome {
   int status;

@@ -57,7 +57,7 @@ std::vector<std::string> tubes_of(inputs& in) {
   }
   std::vector<std::string> tubes;
   for (const json& each : *given) {
-    std::string name = each.is_string() ? each.get<std::string>() : std::string();
+    std::string name(each.is_text() ? each.text() : "");
     if (!beanstalk::is_tube_name(name)) {
       throw wrong_input(problem{400, "this is no name of a tube", where::body, fmt::format("/tubes/{}", tubes.size())});
     }
@@ -233,7 +233,7 @@ std::optional<jobs::priority> priority_of(inputs& in) {
 
 response respond_to(const jobs::holder_answer& done, std::string_view outcome) {
   if (const std::optional<problem> wrong = problem_of(done)) return respond(*wrong);
-  return respond_json(200, shown(done, outcome));
+  return respond_text(200, "{" + outcome_members(done, outcome) + "}");
 }
 
 }  // namespace
@@ -257,12 +257,12 @@ std::optional<problem> problem_of(const jobs::bulk_answer& done) {
   return problem{507, "the store has no room to write that down: no job has changed", where::nothing, "", "no_space"};
 }
 
-ordered_json shown(const jobs::holder_answer& done, std::string_view outcome) {
-  ordered_json all = ordered_json::object();
-  all["outcome"] = outcome;
+std::string outcome_members(const jobs::holder_answer& done, std::string_view outcome) {
+  std::string all = fmt::format(R"("outcome":"{}")", outcome);
   if (done.expires != instant::never()) {
     const duration left = done.expires - runtime::now();
-    all["reserved_until"] = time_text(now_utc() + std::chrono::floor<jobs::milliseconds>(left.to_chrono()));
+    const jobs::utc_time until = now_utc() + std::chrono::floor<jobs::milliseconds>(left.to_chrono());
+    fmt::format_to(std::back_inserter(all), R"(,"reserved_until":"{}")", time_text(until));
   }
   return all;
 }

@@ -51,7 +51,7 @@ inline constexpr std::uint64_t most_changed = 10'000;
 /// What is wrong, if a word of a holder, or a kick, was refused.
 [[nodiscard]] std::optional<problem> problem_of(const jobs::holder_answer& done);
 [[nodiscard]] std::optional<problem> problem_of(const jobs::bulk_answer& done);
-/// What has happened, for the holder of a reservation.
-[[nodiscard]] ordered_json shown(const jobs::holder_answer& done, std::string_view outcome);
+/// What has happened, for the holder of a reservation, as the members of an object of JSON.
+[[nodiscard]] std::string outcome_members(const jobs::holder_answer& done, std::string_view outcome);
 
 }  // namespace foliot::program::http

@@ -185,7 +185,7 @@ TEST(RequestDigest, HasAllValuesButTheTraceContext) {
 
 TEST(RequestDigest, OfABatchHasItsValuesInTheirOrder) {
   const auto of = [](std::string_view text, bool is_atomic) {
-    return request_digest_of_batch(json::parse(text), is_atomic);
+    return request_digest_of_batch(parse_json(text)->root(), is_atomic);
   };
   const jobs::sha256 plain = of(R"([{"tube":"a","text":"x"},{"tube":"b"}])", false);
   EXPECT_EQ(of(R"([ {"text":"\u0078", "tube":"a"}, {"tube":"b"} ])", false), plain);

@@ -1,7 +1,9 @@
 // JSON in and out: limits, and what two programs might read differently.
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,7 +22,7 @@ struct answer {
 
 answer read(std::string_view text, const json_limits& limits = {}) {
   const auto it = parse_json(text, limits);
-  if (it) return {it->dump(), "", ""};
+  if (it) return {json_text(it->root()), "", ""};
   EXPECT_EQ(it.error().status, 400);
   EXPECT_EQ(it.error().place, where::body);
   return {"", it.error().detail, it.error().name};
@@ -49,6 +51,63 @@ TEST(Json, RefusesMembersThatComeTwice) {
   EXPECT_EQ(twice.detail, "the member comes twice");
   EXPECT_EQ(twice.pointer, "/a/b");
   EXPECT_EQ(read(R"([0,{"x/y~":1,"\u0078/y~":2}])").pointer, "/1/x~1y~0");
+}
+
+TEST(Json, RefusesAMemberThatComesTwiceAmongMany) {
+  for (int members = 1; members < 40; ++members) {
+    std::string text = "{";
+    for (int i = 0; i < members; ++i) text += "\"m" + std::to_string(i) + "\":{\"m0\":[{\"m1\":1}]},";
+    EXPECT_EQ(read(text + "\"n\":0}").detail, "") << members;
+    for (int twice = 0; twice < members; ++twice) {
+      const std::string name = "m" + std::to_string(twice);
+      const answer wrong = read(text + "\"" + name + "\":0}");
+      EXPECT_EQ(wrong.detail, "the member comes twice") << members;
+      EXPECT_EQ(wrong.pointer, "/" + name) << members;
+    }
+  }
+}
+
+TEST(Json, KeepsValuesWhereTheyAre) {
+  auto read = parse_json(R"({"b":[1,-2,2.5,"\u00e9",true,null,[{}]],"a":{"x":"y"}})");
+  ASSERT_TRUE(read.has_value());
+  const json* const b = read->root().find("b");
+  ASSERT_NE(b, nullptr);
+  const json_document moved = std::move(*read);
+  EXPECT_EQ(moved.root().find("b"), b);
+  EXPECT_EQ(moved.root().size(), 2U);
+  EXPECT_EQ(moved.root().begin()->name(), "b");
+  std::vector<json::kind> kinds;
+  for (const json& each : *b) kinds.push_back(each.what());
+  using enum json::kind;
+  EXPECT_EQ(kinds, (std::vector{number, negative, fraction, text, boolean, null, array}));
+  EXPECT_EQ(b->begin()->number(), 1U);
+  EXPECT_EQ(std::next(b->begin())->negative(), -2);
+  EXPECT_EQ(std::next(b->begin(), 2)->fraction(), 2.5);
+  EXPECT_EQ(std::next(b->begin(), 3)->text(), "é");
+  EXPECT_TRUE(std::next(b->begin(), 4)->boolean());
+  EXPECT_EQ(moved.root().find("a")->find("x")->text(), "y");
+  EXPECT_EQ(moved.root().find("x"), nullptr);
+  EXPECT_EQ(b->find("b"), nullptr);
+  EXPECT_EQ(json_document().root().what(), null);
+}
+
+TEST(Json, ReadsLongTexts) {
+  for (const std::size_t size : {1'000'000U, 5'000'000U}) {
+    const std::string text = "[\"" + std::string(size, 'x') + "\\u00e9\",1.5]";
+    const auto value = parse_json(text);
+    ASSERT_TRUE(value.has_value());
+    EXPECT_EQ(value->root().begin()->text(), std::string(size, 'x') + "é");
+    EXPECT_EQ(json_text(value->root()), "[\"" + std::string(size, 'x') + "é\",1.5]");
+  }
+}
+
+TEST(Json, WritesAValueInOneForm) {
+  const auto value = parse_json(R"( {"b":[1e2,-0, -7,0.10 ,"a\"\\\n\u007f\/"], "a\t":{} ,"B":[]} )");
+  ASSERT_TRUE(value.has_value());
+  const std::string_view text = R"({"B":[],"a\t":{},"b":[100.0,0,-7,0.1,"a\"\\\n)"
+                                "\x7f/\"]}";
+  EXPECT_EQ(json_text(value->root()), text);
+  EXPECT_EQ(json_text(ordered(value->root())), text);
 }
 
 TEST(Json, RefusesLoneSurrogates) {
