@@ -117,6 +117,11 @@ void authorized_client::expect_watched() const {
   }
 }
 
+task<> authorized_client::reserve_into(std::vector<jobs::claimed_job>& into, std::optional<duration> timeout) {
+  expect_watched();
+  return client_.reserve_into(into, timeout);
+}
+
 void authorized_client::check_events(const event_filter& which) const {
   expect_scope(jobs::scope_of<jobs::peek>());
   if (which.tube) expect_tube(*which.tube);

@@ -259,10 +259,11 @@ class authorized_client {
     return allowed().may(jobs::scope_of<jobs::claim>()) && allowed().has_tube(tube);
   }
   std::size_t ignore(std::string_view tube);
-  /// Throws access_refused, also if no tube is watched.
+  /// These throw access_refused, also if no tube is watched.
   [[nodiscard]] task<jobs::reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
-  /// The same.
   [[nodiscard]] task<jobs::claim_answer> reserve(jobs::claim what, std::optional<duration> timeout = std::nullopt);
+  [[nodiscard]] task<> reserve_into(std::vector<jobs::claimed_job>& into,
+                                    std::optional<duration> timeout = std::nullopt);
 
   // For jobs that the client holds. Each throws access_refused.
 

@@ -180,11 +180,14 @@ class talk final : public conversation {
   task<response> answer(request& what, answering_side& side) override {
     response made;
     side_with_rights with(side, *holder_);
+    asked asks;
     try {
-      auto answering = answer_within_rights(what, with);
-      made = co_await answering;
-    } catch (const access_refused& error) {
-      made = respond_to(error);
+      if (open(what, with, asks, made)) {
+        auto executing = asks.handle(*asks.by);
+        made = co_await executing;
+      }
+    } catch (...) {
+      made = respond_to_exception(what);
     }
     act_by({state_.access.nothing()}, nullptr);
     held_ = load_limits::places();
@@ -209,29 +212,39 @@ class talk final : public conversation {
     client_.act_by(*holder_);
   }
 
-  task<response> answer_within_rights(request& what, answering_side& side) {
-    response made;
-    std::optional<problem> wrong;
+  /// The response to this request that the exception which is being handled means. Throws it again if it means none.
+  static response respond_to_exception(const request& what) {
     try {
-      auto answering = execute(what, side);
-      made = co_await answering;
+      throw;
+    } catch (const access_refused& error) {
+      return respond_to(error);
     } catch (...) {
-      wrong = problem_of_exception();
+      problem wrong = problem_of_exception();
+      if (what.find(idempotency_field)) advise_to_repeat(wrong);
+      return respond(wrong);
     }
-    if (wrong) {
-      if (what.find(idempotency_field)) advise_to_repeat(*wrong);
-      made = respond(*wrong);
-    }
-    co_return made;
   }
 
-  task<response> execute(request& what, answering_side& side) {
-    const std::expected<target, problem> asked = parse_target(what.target);
-    if (!asked) throw wrong_input(asked.error());
-    const auto found = find_route<handler>(std::span(routes), what.method, asked->path);
-    if (found.which == nullptr) co_return respond_to_unknown(what, found.allowed);
+  /// What a request asks for.
+  struct asked {
+    std::vector<parameter> query;
+    json_document body;
+    std::optional<call> by;
+    handler handle = nullptr;
+  };
+
+  /// Finds out what the request asks for. Returns false if the response is made by that. Throws wrong_input.
+  bool open(request& what, answering_side& side, asked& into, response& made) {
+    std::expected<target, problem> named = parse_target(what.target);
+    if (!named) throw wrong_input(named.error());
+    auto found = find_route<handler>(std::span(routes), what.method, named->path);
+    if (found.which == nullptr) {
+      made = respond_to_unknown(what, found.allowed);
+      return false;
+    }
+    into.handle = found.which->handler;
     const bool is_raw = has_raw_body(what);
-    if (is_raw && !is_put(found.which->handler)) {
+    if (is_raw && !is_put(into.handle)) {
       throw wrong_input(
           problem{415, "the body must be JSON: send Content-Type: application/json", where::header, "content-type"});
     }
@@ -239,14 +252,14 @@ class talk final : public conversation {
       throw wrong_input(problem{400, "Idempotency-Key is for puts, batches and reserves", where::header,
                                 std::string(idempotency_field)});
     }
-    if (what.find("if-match") && !takes_version(found.which->handler)) {
+    if (what.find("if-match") && !takes_version(into.handle)) {
       throw wrong_input(problem{400, "If-Match is for changes of one job", where::header, "if-match"});
     }
-    const json_document body = json_of(what, is_raw);
-    call by{state_, client_, what, inputs(found.names, asked->query, body.root(), what), is_raw, side, reserved_};
-    auto executing = found.which->handler(by);
-    response made = co_await executing;
-    co_return made;
+    into.query = std::move(named->query);
+    into.body = json_of(what, is_raw);
+    inputs in(std::move(found.names), into.query, into.body.root(), what);
+    into.by.emplace(state_, client_, what, std::move(in), is_raw, side, reserved_);
+    return true;
   }
 
   static response respond_to_unknown(const request& what, const std::string& allowed) {

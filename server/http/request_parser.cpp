@@ -26,6 +26,12 @@ constexpr refusal bare_line_end{400, "", "a line must end with CR LF, and neithe
 constexpr refusal head_too_large{431, "", "the fields of the request are too large"};
 constexpr refusal body_too_large{413, "", "the body is larger than this server takes"};
 
+/// How many bytes come before a CR or an LF. Not by find_first_of(), which looks at each byte by itself.
+std::size_t before_line_end(std::string_view text) noexcept {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return std::min(line.find('\r'), line.size());
+}
+
 std::string in_lower_case(beast::string_view text) {
   std::string lower(text.data(), text.size());
   std::ranges::transform(lower, lower.begin(),
@@ -100,7 +106,7 @@ request_parser::line_end request_parser::take_line(std::string_view& input, std:
   while (!input.empty() && line_.size() < most) {
     const bool has_cr = line_.size() > line_begin_ && line_.back() == '\r';
     // Up to the first byte that may end the line.
-    const std::size_t plain = has_cr ? 0 : std::min(input.find_first_of("\r\n"), input.size());
+    const std::size_t plain = has_cr ? 0 : before_line_end(input);
     const std::size_t taken = std::min(plain, most - line_.size());
     line_.append(input.substr(0, taken));
     input.remove_prefix(taken);
@@ -166,6 +172,7 @@ bool request_parser::read_head() {
   current_.is_http_1_0 = read.version() == 10;
   current_.keeps_connection = read.keep_alive();
   fields_ = line_.size();
+  current_.fields.reserve(static_cast<std::size_t>(std::ranges::distance(read)));
   for (const auto& each : read) {
     current_.fields.push_back({in_lower_case(each.name_string()), std::string(each.value())});
     fields_ += memory_of_field;

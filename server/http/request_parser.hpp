@@ -73,6 +73,9 @@ class request_parser {
   /// Wipes the values of the fields of the current request that are secrets. Call it when they have been looked at.
   void forget_secrets() noexcept;
 
+  /// Gives back the memory that is kept for the next request. Precondition: between_requests().
+  void trim() noexcept { wiped_string().swap(line_); }
+
   /// How many bytes of memory the parser holds.
   [[nodiscard]] std::size_t memory() const noexcept { return line_.capacity() + current_.body.capacity() + fields_; }
   /// How many bytes more the next parse() may take for a body, with an input of this size.

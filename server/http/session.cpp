@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::size_t first_buffer = 2048;
 constexpr std::size_t largest_buffer = 65'536;
+/// While a request waits for jobs, its client is not expected to send anything.
+constexpr std::size_t waiting_buffer = 64;
 /// Responses of this size are written before the next request is parsed.
 constexpr std::size_t many_answers = 65'536;
 /// A body of this size is written from where it is.
@@ -112,7 +114,9 @@ task<> session::run() {
     const auto [used, what] = requests_.parse(unread());
     if (is_head) ::explicit_bzero(buffer_.data() + begin_, used);
     begin_ += used;
-    if (what) co_await on(*what);
+    if (what == request_parser::event::head) on_head();
+    if (what == request_parser::event::refused) end_with(respond(problem_of(requests_.why())));
+    if (what == request_parser::event::complete) co_await answer_request();
     note_memory();
     if (what && (ends_ || out_.size() < many_answers)) continue;
     const bool is_written = co_await flush();
@@ -124,18 +128,6 @@ task<> session::run() {
   if (memory_.is_closed()) co_return;
   const bool is_written = co_await flush();
   if (is_written && drops_) co_await drop_the_rest(peer_);
-}
-
-task<> session::on(request_parser::event what) {
-  using event = request_parser::event;
-  switch (what) {
-    case event::head: on_head(); break;
-    case event::complete:
-      co_await answer_request();
-      answering_ = 0;
-      break;
-    case event::refused: end_with(respond(problem_of(requests_.why()))); break;
-  }
 }
 
 void session::on_head() {
@@ -156,31 +148,36 @@ task<> session::answer_request() {
   request what = requests_.take();
   answering_ = before - std::min(before, requests_.memory());
   body_begun_ = instant::never();
-  response made;
   form_ = response_form{what.method == "HEAD", what.is_http_1_0, true, true};
+  response made;
   if (refusal_) {
     made = std::move(*refusal_);
   } else {
     auto answering = with_->answer(what, *this);
     made = co_await answering;
   }
-  if (made.is_sent) {
+  if (append(made, what)) co_await send(made);
+  answering_ = 0;
+}
+
+bool session::append(const response& made, const request& to) {
+  // Nobody will read it if the client has gone: then its conversation takes it back.
+  if (made.is_sent || (made.wants_word && peer_.peer_has_ended())) {
     ends_ = true;
-    co_return;
+    return false;
   }
-  if (made.wants_word && peer_.peer_has_ended()) {
-    ends_ = true;  // nobody will read it: its conversation takes it back
-    co_return;
-  }
-  const bool goes_on = what.keeps_connection && !made.closes;
-  const response_form form{what.method == "HEAD", what.is_http_1_0, !goes_on};
-  append_head(out_, made, form, seconds_now());
+  const bool goes_on = to.keeps_connection && !made.closes;
+  form_ = response_form{form_.is_head, form_.is_http_1_0, !goes_on};
+  append_head(out_, made, form_, seconds_now());
   if (!goes_on) ends_ = true;
   const bool is_large = made.body.size() >= large_body;
-  if (has_body(made, form) && !is_large) out_ += made.body;
-  if (!is_large && !made.wants_word) co_return;
+  if (has_body(made, form_) && !is_large) out_ += made.body;
+  return is_large || made.wants_word;
+}
+
+task<> session::send(const response& made) {
   bool is_written = co_await flush();
-  if (is_written && is_large && has_body(made, form)) is_written = co_await write(made.body);
+  if (is_written && made.body.size() >= large_body && has_body(made, form_)) is_written = co_await write(made.body);
   if (is_written && made.wants_word) with_->note_sent();
   if (!is_written) ends_ = true;
 }
@@ -210,7 +207,7 @@ task<bool> session::take_room(std::size_t bytes) {
   if (memory_.take(bytes)) co_return true;
   const bool is_written = co_await flush();
   if (!is_written) co_return false;
-  trim_buffers();  // while it waits, its buffers must not take room from others
+  trim_buffers(first_buffer);  // while it waits, its buffers must not take room from others
   const room got = co_await memory_.wait(bytes);
   co_return got == room::taken;
 }
@@ -224,6 +221,7 @@ instant session::read_deadline() {
 
 task<bool> session::read_more() {
   if (begin_ == end_) begin_ = end_ = 0;
+  if (end_ == 0 && buffer_.size() < first_buffer) buffer_.resize(first_buffer);
   const instant until = read_deadline();
   while (!memory_.is_closed()) {
     const bool trims = requests_.between_requests() && buffers() > held_memory::allowance;
@@ -235,7 +233,7 @@ task<bool> session::read_more() {
     memory_.waits_for_client(false);
     if (!got && got.error() == runtime::io_errc::deadline_exceeded) {
       if (next < until) {
-        trim_buffers();
+        trim_buffers(first_buffer);
         continue;
       }
       on_silence();
@@ -252,8 +250,9 @@ task<bool> session::read_more() {
 }
 
 bool session::enlarge_buffer() {
-  const std::size_t larger = std::min(4 * buffer_.size(), largest_buffer);
-  if (larger == buffer_.size() || !memory_.take(larger - buffer_.size())) return false;
+  const std::size_t larger = std::min(std::max(4 * buffer_.size(), first_buffer), largest_buffer);
+  if (larger == buffer_.size()) return false;
+  if (larger > first_buffer && !memory_.take(larger - buffer_.size())) return false;
   buffer_.resize(larger);
   return true;
 }
@@ -282,7 +281,7 @@ task<bool> session::read_beside() {
 task<bool> session::wait_for(task<> what) {
   const bool is_written = co_await flush();  // the earlier responses must not wait
   if (!is_written) co_return false;
-  trim_buffers();
+  trim_buffers(waiting_buffer);
   peer_.set_read_deadline(instant::never());
   auto waiting = runtime::spawn(run_and_wake(std::move(what), peer_), "a waiting request");
   bool is_there = true;
@@ -353,11 +352,12 @@ task<bool> session::write(std::string_view text) {
   co_return text.empty();
 }
 
-void session::trim_buffers() {
+void session::trim_buffers(std::size_t unread) {
   std::string().swap(out_);  // an assignment would keep the memory
+  if (requests_.between_requests()) requests_.trim();
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    buffer_ = read_buffer(first_buffer);
+    buffer_ = read_buffer(unread);
   }
   note_memory();
 }

@@ -89,8 +89,11 @@ class session final : private answering_side {
   /// Ends a stream in order, if the client takes that at once.
   task<> end_stream(const chunk_writer& out);
 
-  task<> on(request_parser::event what);
   task<> answer_request();
+  /// Appends the response to out_. Returns whether more must be done: see send().
+  [[nodiscard]] bool append(const response& made, const request& to);
+  /// Writes a response whose head was appended, if its body is large or it wants a word.
+  task<> send(const response& made);
   /// A request whose head has come may be refused, or its client told to go on.
   void on_head();
   /// Writes a response that ends the connection.
@@ -100,7 +103,8 @@ class session final : private answering_side {
 
   [[nodiscard]] std::size_t buffers() const noexcept { return buffer_.size() + out_.capacity(); }
   void note_memory() noexcept { memory_.holds(buffers() + requests_.memory() + answering_); }
-  void trim_buffers();
+  /// Gives back memory that is not needed while a client is silent, and leaves so many bytes for what it sends.
+  void trim_buffers(std::size_t unread);
 
   byte_stream& peer_;
   const session_times times_;

@@ -129,9 +129,8 @@ class watching {
 /// Waits for the first job.
 task<> wait_for_job(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
   const watching while_it_waits(by, wanted.tubes);
-  auto reserving = by.reserve(duration(wanted.wait));
-  jobs::reserve_answer got = co_await reserving;
-  if (got.job) into.push_back(std::move(*got.job));
+  auto reserving = by.reserve_into(into, duration(wanted.wait));
+  co_await reserving;
 }
 
 /// Waits until the claim, which happens once, has brought jobs.
@@ -156,17 +155,39 @@ response respond_with(const std::vector<jobs::claimed_job>& got) {
   return made;
 }
 
-/// The answer with these jobs, which the client of the call holds until it has been sent.
-task<response> hand_over(call& by, const std::vector<jobs::claimed_job>& got) {
+response respond_without_room() {
+  response busy = respond(problem{503, "the server has no memory for the answer at present: try again"});
+  busy.closes = true;  // which gives the jobs back
+  return busy;
+}
+
+std::size_t memory_of(const std::vector<jobs::claimed_job>& got) noexcept {
   std::size_t bytes = 0;
   for (const jobs::claimed_job& each : got) bytes += memory_of_shown(jobs::content_bytes(each.job));
+  return bytes;
+}
+
+/// The answer with these jobs, which the client of the call holds until it has been sent.
+task<response> hand_over(call& by, const std::vector<jobs::claimed_job>& got) {
   bool has_room = got.empty();
-  if (!has_room) has_room = co_await by.side.take_room(bytes);
-  if (!has_room) {
-    response busy = respond(problem{503, "the server has no memory for the answer at present: try again"});
-    busy.closes = true;  // which gives the jobs back
-    co_return busy;
+  if (!has_room) has_room = co_await by.side.take_room(memory_of(got));
+  if (!has_room) co_return respond_without_room();
+  for (const jobs::claimed_job& each : got) by.reserved.push_back(each.token);
+  co_return respond_with(got);
+}
+
+/// Reserves without a key. It is a task of its own, whose frame is small while it waits.
+task<response> reserve_now(call& by, wanted_jobs wanted) {
+  std::vector<jobs::claimed_job> got;
+  co_await claim_ready(by.client, wanted, got);
+  if (got.empty() && wanted.wait > 0ms) {
+    auto waiting = by.side.wait_for(wait_for_job(by.client, wanted, got));
+    const bool is_there = co_await waiting;
+    if (is_there && !got.empty()) co_await claim_more(by.client, wanted, got);
   }
+  bool has_room = got.empty();
+  if (!has_room) has_room = co_await by.side.take_room(memory_of(got));
+  if (!has_room) co_return respond_without_room();
   for (const jobs::claimed_job& each : got) by.reserved.push_back(each.token);
   co_return respond_with(got);
 }
@@ -196,7 +217,7 @@ std::optional<problem> problem_of_once(const jobs::claim_answer& done) {
 
 /// Reserves by the key of the request. A client may have the reservations of a replay already, so they are not given
 /// back when this one goes away.
-task<response> reserve_once(call& by, const wanted_jobs& wanted, const idempotency_key& key) {
+task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
   jobs::claim what{wanted.tubes, wanted.count, most_bytes};
   by.client.check(what);  // what is out of scope is answered as if nothing had ever been reserved
   const keyed_places::place under_way = enter(by.state.keys_under_way, key);
@@ -312,22 +333,12 @@ jobs::kick_job read_kick_of_job(inputs& in) {
 }
 
 task<response> reserve_jobs(call& by) {
-  const wanted_jobs wanted = read_wanted(by.in);
-  if (const auto key = idempotency_key::of(by.what, by.client.allowed(), {"reserve"})) {
-    auto reserving = reserve_once(by, wanted, *key);
-    response made = co_await reserving;
-    co_return made;
+  wanted_jobs wanted = read_wanted(by.in);
+  if (auto key = idempotency_key::of(by.what, by.client.allowed(), {"reserve"})) {
+    return reserve_once(by, std::move(wanted), std::move(*key));
   }
-  std::vector<jobs::claimed_job> got;
-  co_await claim_ready(by.client, wanted, got);
-  if (got.empty() && wanted.wait > 0ms) {
-    auto waiting = by.side.wait_for(wait_for_job(by.client, wanted, got));
-    const bool is_there = co_await waiting;
-    if (is_there && !got.empty()) co_await claim_more(by.client, wanted, got);
-  }
-  auto handing = hand_over(by, got);
-  response made = co_await handing;
-  co_return made;
+  std::vector<field>().swap(by.what.fields);  // nothing reads them any more, and the wait may be long
+  return reserve_now(by, std::move(wanted));
 }
 
 task<response> finish_job(call& by) {

@@ -345,6 +345,8 @@ class FOLIOT_EXPORT client {
   /// store_failure; store_unavailable, never in doubt, if the timeout ends while it is not known whether there is a
   /// job.
   [[nodiscard]] task<reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
+  /// The same, with the job at the end of a vector, which must outlive the task: it takes less memory while it waits.
+  [[nodiscard]] task<> reserve_into(std::vector<claimed_job>& into, std::optional<duration> timeout = std::nullopt);
   /// As reserve(), but with a claim of the client's own, which may be for many jobs and may have a `once`: no other
   /// client shares it. It is from the watched tubes, which replace `what.tubes`; it brings about 16 MiB at most. Ends
   /// as soon as the answer has a job, is replayed, or tells that the claim was refused (`other_request`, `no_space`).

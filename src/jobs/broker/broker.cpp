@@ -63,6 +63,34 @@ wait_step wait_step_of(detail::broker_core& core, detail::client_state& client, 
   return next;
 }
 
+/// What `conclude` makes of the end of a wait, of which this was the last step.
+template <class Conclude>
+auto end_waiting(detail::broker_core& core, detail::client_state& self, const wait_step& last,
+                 const Conclude& conclude) {
+  std::optional<claimed_job> job = core.end_waiting(self);
+  if (!job && last.is_unknown) core.throw_unavailable();
+  using enum reserve_answer::kind;
+  const auto ended = last.is_deadline_soon ? deadline_soon : timed_out;
+  return conclude(job ? reserved : ended, std::move(job));
+}
+
+/// Waits for a job of a client. `conclude` makes the result of how the wait has ended, and of the job, if there is one:
+/// so the task has no room for a job while it waits.
+template <class Result, class Conclude>
+task<Result> wait_for_job(detail::broker_core& core, detail::client_state& self, std::optional<duration> timeout,
+                          Conclude conclude) {
+  const instant until = timeout ? runtime::now() + *timeout : instant::never();
+  const wait_scope scope(core, self);
+  wait_step next;
+  for (;;) {
+    next = wait_step_of(core, self, until);
+    if (next.is_over) break;
+    co_await runtime::select(waits_for_event(core.guard(), self.event),
+                             runtime::when(next.ends, runtime::after(next.length)));
+  }
+  co_return end_waiting(core, self, next, conclude);
+}
+
 }  // namespace
 
 broker::broker(job_store& store, const broker_limits& limits, event_buffer* events)
@@ -123,27 +151,17 @@ std::vector<std::string> client::watched() const {
 }
 
 task<reserve_answer> client::reserve(std::optional<duration> timeout) {
-  const instant until = timeout ? runtime::now() + *timeout : instant::never();
-  detail::broker_core& core = *core_;
-  detail::client_state& self = *state_;
-  const wait_scope scope(core, self);
-  wait_step next;
-  for (;;) {
-    next = wait_step_of(core, self, until);
-    if (next.is_over) break;
-    co_await runtime::select(waits_for_event(core.guard(), self.event),
-                             runtime::when(next.ends, runtime::after(next.length)));
-  }
-  reserve_answer result;
-  result.job = core.end_waiting(self);
-  if (result.job) {
-    result.what = reserve_answer::kind::reserved;
-  } else if (next.is_deadline_soon) {
-    result.what = reserve_answer::kind::deadline_soon;
-  } else if (next.is_unknown) {
-    core.throw_unavailable();
-  }
-  co_return result;
+  const auto conclude = [](reserve_answer::kind what, std::optional<claimed_job> job) {
+    return reserve_answer{what, std::move(job)};
+  };
+  return wait_for_job<reserve_answer>(*core_, *state_, timeout, conclude);
+}
+
+task<> client::reserve_into(std::vector<claimed_job>& into, std::optional<duration> timeout) {
+  const auto append = [&into](reserve_answer::kind, std::optional<claimed_job> job) {
+    if (job) into.push_back(std::move(*job));
+  };
+  return wait_for_job<void>(*core_, *state_, timeout, append);
 }
 
 task<claim_answer> client::reserve(jobs::claim what, std::optional<duration> timeout) {

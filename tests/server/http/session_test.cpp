@@ -507,6 +507,22 @@ TEST(HttpSession, ARequestThatWaitsIsEndedForWhatItHolds) {
   foliot::test::on_virtual_time(clock, live());
 }
 
+/// While a request waits, its connection has hardly any buffer.
+TEST(HttpSession, WhatComesDuringAWaitIsAnsweredBehindIt) {
+  with_session([](world& in) -> task<> {
+    for (const std::size_t size : {1U, 10U, 20U, 30U, 31U, 32U, 33U, 1000U, 2000U, 2016U, 2017U, 2018U, 5000U}) {
+      co_await write(in.client, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
+      co_await runtime::sleep(1s);
+      const std::string name(size, 'n');
+      co_await write(in.client, "GET /" + name.substr(size / 2));
+      co_await runtime::sleep(1s);
+      co_await write(in.client, name.substr(0, size / 2) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+      const std::string both = co_await read_up_to(in.client, "n \n");
+      EXPECT_EQ(bodies(both), "waited with 0GET /" + name + " \n") << size;
+    }
+  });
+}
+
 /// A client sends the next requests while one waits.
 TEST(HttpSession, ABufferHasItsBound) {
   with_session([](world& in) -> task<> {
