@@ -35,7 +35,9 @@ using x509_ptr = std::unique_ptr<X509, freed_by<X509_free>>;
 }
 
 /// Empties the thread's queue of errors.
-inline void begin_call() noexcept { ERR_clear_error(); }
+inline void begin_call() noexcept {
+  if (ERR_peek_error() != 0) ERR_clear_error();  // which wipes each entry of the queue
+}
 /// Why the call failed; `otherwise` if OpenSSL does not say. Empties the queue.
 [[nodiscard]] std::error_code take_error(std::error_code otherwise) noexcept;
 /// The error of a certificate that was not accepted, by OpenSSL's result of the verification.

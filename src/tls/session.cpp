@@ -23,6 +23,8 @@ constexpr std::size_t largest_record = SSL3_RT_MAX_PLAIN_LENGTH;
 constexpr std::size_t most_answers = 16'384;
 /// A larger empty buffer is freed, as a connection may be idle for long.
 constexpr std::size_t kept_capacity = 1024;
+/// What is received at once: a record and its head.
+constexpr std::size_t most_received = 16'384 + 512;
 
 runtime::or_error<std::size_t> would_block() noexcept {
   return std::unexpected(std::make_error_code(std::errc::operation_would_block));
@@ -120,13 +122,18 @@ int session::give_input(BIO* bio, char* into, int size) noexcept {
   auto& self = *static_cast<session*>(BIO_get_data(bio));
   self.mutex_.assert_held();
   BIO_clear_retry_flags(bio);
-  const std::size_t given = std::min(self.in_end_ - self.in_begin_, static_cast<std::size_t>(size));
+  const std::size_t given = std::min(self.in_.size() - self.in_begin_, static_cast<std::size_t>(size));
   if (given == 0) {
     BIO_set_retry_read(bio);
     return -1;
   }
   std::memcpy(into, self.in_.data() + self.in_begin_, given);
   self.in_begin_ += given;
+  if (self.in_begin_ == self.in_.size()) {
+    if (self.in_.capacity() > kept_capacity) self.in_ = {};
+    self.in_.clear();
+    self.in_begin_ = 0;
+  }
   return static_cast<int>(given);
 }
 
@@ -137,6 +144,11 @@ long session::control(BIO*, int command, long, void*) noexcept { return command 
 outcome session::read(std::span<std::byte> into) noexcept {
   const lock held(mutex_);
   if (failure_) return failed(failure_);
+  if (lacks_input()) {
+    outcome none = failed({});
+    none.what = outcome::kind::needs_input;
+    return none;
+  }
   const std::size_t before = made_.size();
   std::size_t bytes = 0;
   no_memory_ = false;
@@ -176,6 +188,12 @@ int session::call(request what, std::span<const std::byte> from, std::size_t& by
   if (what == request::end) return SSL_shutdown(ssl) >= 0 ? 1 : -1;
   const int type = what == request::both_keys ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED;
   return SSL_key_update(ssl, type) == 1 ? SSL_do_handshake(ssl) : -1;
+}
+
+bool session::lacks_input() const noexcept {
+  SSL* const ssl = ssl_.get();
+  return in_.empty() && SSL_is_init_finished(ssl) == 1 && SSL_has_pending(ssl) == 0 &&
+         (SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN) == 0;
 }
 
 std::error_code session::refusal(request what) const noexcept {
@@ -262,14 +280,24 @@ session::receipt session::try_receive(std::uint64_t receipts, int fd) noexcept {
   const lock held(mutex_);
   if (receipts_ != receipts) return {};
   receipt now{.was_needed = true, .is_shared = receivers_ > 1};
-  now.bytes = fd >= 0 ? seam::receive(fd, in_) : would_block();
+  std::array<std::byte, most_received> room;  // on the stack: a connection that waits needs none
+  now.bytes = fd >= 0 ? seam::receive(fd, room) : would_block();
   if (now.bytes && *now.bytes > 0) {
-    in_begin_ = 0;
-    in_end_ = *now.bytes;
+    now.filled_the_room = *now.bytes == room.size();
+    if (!keep(std::span(room).first(*now.bytes))) {
+      failure_ = no_memory();
+      now.bytes = std::unexpected(failure_);
+    }
     ++receipts_;
-    now.filled_the_room = in_end_ == in_.size();
   }
   return now;
+}
+
+bool session::keep(std::span<const std::byte> received) noexcept try {
+  in_.insert(in_.end(), received.begin(), received.end());
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 std::span<const std::byte> session::output() noexcept {
@@ -292,19 +320,25 @@ void session::sent(std::size_t bytes) noexcept {
   sent_ += bytes;
 }
 
-void session::send_what_fits() noexcept {
+std::error_code session::send_what_fits() noexcept {
   const runtime::detail::descriptor_use by(below_.descriptor());
-  if (!by) return;
+  if (!by) return make_error_code(runtime::io_errc::closed);
   for (auto rest = output(); !rest.empty(); rest = output()) {
     const auto taken = seam::send(by->fd(), rest);
-    if (!taken) break;
+    if (!taken) return taken.error() == std::errc::operation_would_block ? std::error_code() : taken.error();
     sent(*taken);
   }
+  return {};
+}
+
+bool session::has_more_to_send() const noexcept {
+  const lock held(mutex_);
+  return has_output();
 }
 
 bool session::send_now() noexcept {
   const runtime::task_lock sender = sending_.try_lock();
-  if (sender) send_what_fits();
+  if (sender) static_cast<void>(send_what_fits());
   const lock held(mutex_);
   return !has_output() || std::exchange(task_sends_, true);
 }

@@ -105,8 +105,11 @@ class session {
   [[nodiscard]] std::span<const std::byte> output() noexcept;
   /// The first bytes of output() were sent.
   void sent(std::size_t bytes) noexcept;
-  /// Sends what the system takes at once. Only for the task that holds sending(), or shakes hands.
-  void send_what_fits() noexcept;
+  /// Sends what the system takes at once. Returns an error of the system, but not that it takes no more. Only for the
+  /// task that holds sending(), or shakes hands.
+  std::error_code send_what_fits() noexcept;
+  /// Whether something is left to send.
+  [[nodiscard]] bool has_more_to_send() const noexcept;
   /// The same for a task that does not. Returns false if something is left and no task is going to send it: the caller
   /// must spawn one that does.
   [[nodiscard]] bool send_now() noexcept;
@@ -128,6 +131,11 @@ class session {
   [[nodiscard]] std::error_code expect_host(std::string_view host) noexcept FOLIOT_REQUIRES(mutex_);
   [[nodiscard]] int call(request what, std::span<const std::byte> from, std::size_t& bytes) noexcept
       FOLIOT_REQUIRES(mutex_);
+  /// Whether OpenSSL can decrypt nothing until more input has come. A call would tell that, too, with a buffer that it
+  /// makes and frees.
+  [[nodiscard]] bool lacks_input() const noexcept FOLIOT_REQUIRES(mutex_);
+  /// Appends to in_. Returns false if there is no memory.
+  [[nodiscard]] bool keep(std::span<const std::byte> received) noexcept FOLIOT_REQUIRES(mutex_);
   [[nodiscard]] std::error_code refusal(request what) const noexcept FOLIOT_REQUIRES(mutex_);
   [[nodiscard]] outcome outcome_of(int result, std::size_t bytes) noexcept FOLIOT_REQUIRES(mutex_);
   [[nodiscard]] outcome failed(std::error_code error) const noexcept FOLIOT_REQUIRES(mutex_);
@@ -148,9 +156,9 @@ class session {
   bool ended_ FOLIOT_GUARDED_BY(mutex_) = false;       // this side has sent close_notify
   bool reading_ FOLIOT_GUARDED_BY(mutex_) = false;
   bool task_sends_ FOLIOT_GUARDED_BY(mutex_) = false;
-  std::size_t answers_ FOLIOT_GUARDED_BY(mutex_) = 0;   // bytes that reads have made since all was sent
-  std::size_t in_begin_ FOLIOT_GUARDED_BY(mutex_) = 0;  // received, and not yet read by OpenSSL
-  std::size_t in_end_ FOLIOT_GUARDED_BY(mutex_) = 0;
+  std::size_t answers_ FOLIOT_GUARDED_BY(mutex_) = 0;      // bytes that reads have made since all was sent
+  std::vector<std::byte> in_ FOLIOT_GUARDED_BY(mutex_);    // received
+  std::size_t in_begin_ FOLIOT_GUARDED_BY(mutex_) = 0;     // of what OpenSSL has not read
   std::uint64_t receipts_ FOLIOT_GUARDED_BY(mutex_) = 0;   // how often input has come
   std::size_t receivers_ FOLIOT_GUARDED_BY(mutex_) = 0;    // tasks that want input
   std::vector<std::byte> made_ FOLIOT_GUARDED_BY(mutex_);  // what OpenSSL has written
@@ -158,8 +166,6 @@ class session {
   // Changed under mutex_ by the task that holds sending(), which reads them during its waits.
   std::vector<std::byte> leaving_;
   std::size_t sent_ = 0;  // of leaving_
-
-  std::array<std::byte, 16'384 + 512> in_ FOLIOT_GUARDED_BY(mutex_);
 };
 
 }  // namespace foliot::tls::detail

@@ -143,12 +143,13 @@ task<or_error<std::size_t>> perform(session_ptr on, request what, std::span<cons
   for (;;) {
     const outcome come = on->perform(what, from);
     if (come.what == outcome::kind::failed) {
-      if (come.has_output) on->send_what_fits();  // an alert
+      if (come.has_output) static_cast<void>(on->send_what_fits());  // an alert
       co_return std::unexpected(come.error);
     }
     const bool done = come.what == outcome::kind::done;
     if (done && what == request::handshake && on->has_tickets_only()) co_return std::size_t{0};
-    const std::error_code error = co_await inner(drain(on));
+    std::error_code error = on->send_what_fits();
+    if (!error && on->has_more_to_send()) error = co_await inner(drain(on));
     if (error) co_return std::unexpected(error);
     if (done) co_return come.bytes;
     const std::error_code receive_error = co_await inner(receive(on, come.receipts, direction::out));
@@ -163,8 +164,10 @@ task<or_error<std::size_t>> send(session_ptr on, request what, std::span<const s
   co_await inner(runtime::detail::checkpoint());  // a task that always finds room never waits
   const std::error_code now = on->below().look(direction::out);
   if (now) co_return std::unexpected(now);
-  const std::error_code left = co_await inner(drain(on));  // what an earlier operation could not send
-  if (left) co_return std::unexpected(left);
+  if (on->has_more_to_send()) {  // what an earlier operation could not send
+    const std::error_code left = co_await inner(drain(on));
+    if (left) co_return std::unexpected(left);
+  }
   if (what != request::data) {
     const auto done = co_await inner(perform(on, what, from));
     co_return done;
