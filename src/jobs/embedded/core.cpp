@@ -431,7 +431,7 @@ job_id embedded_core::make(put& what, job_id old) {
     record replaced_one;
     records_.load_known(old, replaced_one, false);
     indexes_.remove(replaced_one, home, indexes_.waiting_state_of(replaced_one, home));
-    records_.erase(replaced_one);
+    records_.erase_replaced(replaced_one);
   }
   record it;
   it.id = new_id();

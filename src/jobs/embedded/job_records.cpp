@@ -69,10 +69,14 @@ void job_records::save(const record& it) {
   records_.save(it.id, value_, it.place == index_of::ready);
 }
 
-void job_records::erase(const record& it) {
+void job_records::erase_replaced(const record& it) {
   disk_.erase(family::jobs, view(number_key(it.id)));
   records_.erase(it.id);
   if (it.body_apart) disk_.erase(family::bodies, view(number_key(it.id)));
+}
+
+void job_records::erase(const record& it) {
+  erase_replaced(it);
   if (!it.key.empty()) {
     std::string name = name_key(it.tube, it.key);
     disk_.erase(family::keys, name);

@@ -46,6 +46,8 @@ class job_records {
   void save(const record& it);
   /// Erases the record of a job, its body and its key.
   void erase(const record& it);
+  /// The same, but for the key, which the job that replaces this one has from the same batch on.
+  void erase_replaced(const record& it);
 
   /// The record will hardly be read again.
   void forget(job_id id) { records_.forget(id); }
