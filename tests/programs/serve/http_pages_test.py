@@ -84,6 +84,9 @@ class Pages(ServeCase):
     def test_http(self):
         self.run_page("http.md", 10)
 
+    def test_heartbeats(self):
+        self.run_page("heartbeats.md", 1)
+
     def test_coming_from_elsewhere(self):
         for page in ("redis", "celery", "sqs"):
             with self.subTest(page=page):
