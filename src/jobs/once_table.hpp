@@ -66,7 +66,7 @@ template <class Result>
 /// When ended records are removed.
 class removal_turns {
  public:
-  /// As many as a broker executes operations in one batch, so that no more are added than removed.
+  /// As many as a broker has operations of its tasks in one batch. What is left over follows with the next one.
   static constexpr std::size_t most_removed = 1024;
   static constexpr milliseconds removal_pause{1000};
 
