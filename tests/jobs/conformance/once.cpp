@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -297,10 +298,14 @@ TEST_P(ReopenedJobStore, RemembersPutsOverItsOpenings) {
     const put_all_answer all_put = run(all);
     run(put_once(key + 3, 5ms));
     const std::uint64_t jobs = run(count_all{}).counts.all();
+    put keeping_at_last = keeping;  // changes nothing but what is remembered
+    keeping_at_last.once = once_of(key + 4);
+    EXPECT_FALSE(run(keeping_at_last).is_replayed);
     store_.reopen(how);
     check();
     EXPECT_EQ(run(keyed), replayed(first));
     EXPECT_EQ(run(keeping), replayed({put_kind::kept, first.id}));
+    EXPECT_EQ(run(keeping_at_last), replayed({put_kind::kept, first.id}));
     const put_all_answer again = run(all);
     EXPECT_TRUE(again.is_replayed);
     EXPECT_EQ(again.puts, all_put.puts);
