@@ -23,7 +23,7 @@ AROUND = 20
 @dataclasses.dataclass
 class Event:
     client: int
-    # put, reserve, delete, release, bury, cancel, reschedule, fire, gone (the client); killed (the only server). Of several
+    # put, reserve, touch, delete, release, bury, cancel, reschedule, fire, gone (the client); killed (the only server). Of several
     # servers over a database: disturbed (the server at `node` ends: its reservations may end from then on. Without a
     # `node` the database fails, or is replaced, which ends none), silent (the database hears nothing of the server at
     # `node` from then on, and would take it for dead after the `timeout`), heard (it does again)
@@ -93,9 +93,13 @@ class History:
 
 
 # What clients may be told. INTERNAL_ERROR: nothing has changed. IN_DOUBT: a reserve may have reserved jobs.
-ANSWERS = {None, "INSERTED", "KEPT", "DRAINING", "RESERVED", "TIMED_OUT", "DEADLINE_SOON", "DELETED", "RELEASED", "BURIED",
-           "NOT_FOUND", "CANCELLED", "RESCHEDULED", "FIRED", "IS_RESERVED", "GONE", "OUT_OF_MEMORY", "INTERNAL_ERROR",
+ANSWERS = {None, "INSERTED", "KEPT", "DRAINING", "RESERVED", "TIMED_OUT", "DEADLINE_SOON", "TOUCHED", "DELETED", "RELEASED",
+           "BURIED", "NOT_FOUND", "CANCELLED", "RESCHEDULED", "FIRED", "IS_RESERVED", "GONE", "OUT_OF_MEMORY", "INTERNAL_ERROR",
            "IN_DOUBT"}
+
+
+# What one who has a job may ask for it, and the answers that it is done.
+DONE = {"touch": "TOUCHED", "delete": "DELETED", "release": "RELEASED", "bury": "BURIED"}
 
 
 def put_events(events):
@@ -167,6 +171,44 @@ def check_tokens(events):
             seen[event.token] = event
 
 
+def may_last_until(reserve, ttr, touches, grace=0.0):
+    """When the TTR of this reservation is over for certain."""
+    latest = reserve.end + ttr + grace
+    for touch in touches:
+        if touch.answer in ("TOUCHED", None):
+            latest = max(latest, float("inf") if touch.end is None else touch.end + ttr + grace)
+    return latest
+
+
+def check_stale_tokens(events, grace=0.0):
+    """Done with a token that has ended: by its TTR, by an answer, by the end of the only server, or because the job was
+    handed out again."""
+    ttrs = {job: put.ttr for job, put in put_events(events).items()}
+    kills = sorted(event.begin for event in events if event.kind == "killed") + [float("inf")]
+    reserves, requests = {}, {}  # of each job, of each token
+    for event in events:
+        if event.kind == "reserve" and event.answer == "RESERVED":
+            reserves.setdefault(event.job, []).append(event)
+        elif event.token is not None and event.kind in DONE:
+            requests.setdefault(event.token, []).append(event)
+    for reserve in itertools.chain(*reserves.values()):
+        mine = requests.get(reserve.token, [])
+        ends = [(each.end, each) for each in mine if each.kind != "touch" and each.answer == DONE[each.kind]]
+        ends += [(each.end, each) for each in reserves[reserve.job] if each.begin > reserve.end]
+        ends.append((kills[bisect.bisect_right(kills, reserve.begin)], "the end of the server"))
+        touches = [each for each in mine if each.kind == "touch"]
+        for event in mine:
+            if event.answer != DONE[event.kind]:
+                continue
+            # A touch that came too late does not prolong the time by which it is judged.
+            earlier = [each for each in touches if each is not event and each.begin < event.begin]
+            until = may_last_until(reserve, ttrs.get(event.job, float("inf")), earlier, grace) + MILLISECOND
+            for end, why in [*ends, (until, "the end of its TTR")]:
+                if why is not event and end < event.begin:
+                    yield f"job {event.job}: a request with the token of {reserve} is done after {why}: {event}"
+                    break
+
+
 def check_back(events, left):
     """Finished and back: what was deleted or cancelled is handed out to nobody afterwards."""
     ends = {event.job: event for event in events if has_ended(event)}
@@ -207,7 +249,9 @@ class Hold:
     begin: float  # of its reserve
     end: float
     until: float
+    latest: float  # when a fault may end it that touching does not postpone
     ending: Optional[Event] = None
+    refused: Optional[Event] = None  # a touch
 
     def certain_until(self):
         return min(self.until, self.ending.begin) if self.ending else self.until
@@ -259,10 +303,16 @@ def holds(events):
     for event in sorted(events, key=lambda each: each.begin):
         if event.kind == "reserve" and event.answer == "RESERVED":
             # It may have been reserved as early as `begin`, so that it may end a TTR after that.
-            until = min(event.begin + ttrs.get(event.job, 0), faults.first_after(event.begin, event.node))
-            hold = Hold(event.client, event.begin, event.end, until)
+            latest = faults.first_after(event.begin, event.node)
+            hold = Hold(event.client, event.begin, event.end, min(event.begin + ttrs.get(event.job, 0), latest), latest)
             open_holds[event.token or (event.client, event.job)] = hold
             of_job.setdefault(event.job, []).append(hold)
+        elif event.kind == "touch":
+            hold = open_holds.get(event.token or (event.client, event.job))
+            if hold and event.answer == "TOUCHED":
+                hold.until = max(hold.until, min(event.begin + ttrs.get(event.job, 0), hold.latest))
+            elif hold and event.answer == "NOT_FOUND" and event.end < hold.until:
+                hold.refused = event
         elif event.kind in ("delete", "release", "bury") and event.answer != "INTERNAL_ERROR":  # that has changed nothing
             hold = open_holds.pop(event.token or (event.client, event.job), None)
             if hold:
@@ -289,7 +339,7 @@ def check_refused(events):
     for job, all_holds in holds(events).items():
         for hold in all_holds:
             ending = hold.ending
-            if ending and ending.answer == "NOT_FOUND" and ending.end < hold.until:
+            if hold.refused or ending and ending.answer == "NOT_FOUND" and ending.end < hold.until:
                 yield f"job {job} was refused to its holder, the client {hold.client}: {hold}"
 
 
@@ -310,10 +360,12 @@ def may_hold(events, grace=0.0):
     ttrs = {job: put.ttr for job, put in put_events(events).items()}
     disturbed = any(event.kind in ("disturbed", "silent") for event in events)
     kills = sorted(event.begin for event in events if event.kind == "killed") + [float("inf")]
-    ends = {}
+    ends, touches = {}, {}
     for event in events:
         if event.answer in ("DELETED", "RELEASED", "BURIED"):
             ends.setdefault((event.client, event.job), []).append(event.end)
+        if event.kind == "touch":
+            touches.setdefault(event.job, []).append(event)
     for event in events:
         if event.kind == "reserve":
             latest = kills[bisect.bisect_right(kills, event.begin)]
@@ -323,7 +375,8 @@ def may_hold(events, grace=0.0):
                 of_any.append((event.begin, min(latest, event.end + max(ttrs.values(), default=0) + grace)))
             if event.answer == "RESERVED":
                 after = [time for time in ends.get((event.client, event.job), []) if time > event.begin]
-                latest = min([latest, event.end + ttrs.get(event.job, float("inf")) + grace, *after])
+                ttr = ttrs.get(event.job, float("inf"))
+                latest = min([latest, may_last_until(event, ttr, touches.get(event.job, []), grace), *after])
                 of_job.setdefault(event.job, []).append((event.begin, latest))
     return of_job, of_any
 
@@ -372,8 +425,8 @@ def check(events, left, drained=(), priorities=None, grace=0.0):
     """All breaches of the promises, as sentences. `left` has the bodies of the jobs that are there at the end, by id.
     `grace`: the seconds by which a reservation may outlast its TTR, because the node that made it hangs."""
     return [*check_lost(events, left), *check_invented(events, left), *check_once(events, left),
-            *check_same_id(events), *check_answers(events),
-            *check_tokens(events), *check_back(events, left),
+            *check_same_id(events), *check_answers(events), *check_tokens(events),
+            *check_stale_tokens(events, grace), *check_back(events, left),
             *check_early(events), *check_two_holders(events), *check_refused(events), *check_contradictions(events),
             *check_truth(events, grace), *check_order(drained, priorities or {})]
 

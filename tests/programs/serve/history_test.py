@@ -104,6 +104,58 @@ class Checker(unittest.TestCase):
         times[2].token = "1-1-2"
         self.assertEqual(check(times, {1: b"a"}), [])
 
+    def test_a_token_that_has_ended_does_nothing(self):
+        def asked(kind, begin, answer=None, token="1-1-1", client=3):
+            answer = answer or {"touch": "TOUCHED", "delete": "DELETED", "release": "RELEASED", "bury": "BURIED"}[kind]
+            return event(kind, begin, begin + 0.5, answer, client=client, token=token)
+
+        def stale(*after, **more):
+            found = check([put(0, 1, ttr=3), reserved(1, 2, token="1-1-1"), *after], {1: b"a"}, **more)
+            return any("with the token of" in each for each in found)
+
+        unanswered = event("touch", 3, None, None, client=3, token="1-1-1")
+        again = reserved(5.2, 5.4, client=4, token="1-1-2")
+        for kind in ["touch", "delete", "release", "bury"]:
+            self.assertTrue(stale(asked(kind, 5.1)), "its TTR is over")
+            self.assertFalse(stale(asked(kind, 4.9)), "it may just last")
+            self.assertFalse(stale(asked(kind, 5.1), grace=0.2), "its node may have hung")
+            self.assertFalse(stale(asked(kind, 5.1, "NOT_FOUND")))
+            self.assertFalse(stale(asked(kind, 5.1, "INTERNAL_ERROR")))
+            self.assertFalse(stale(asked(kind, 5.1, token=None, client=2)), "without a token another rule judges")
+            self.assertFalse(stale(asked("touch", 3), asked(kind, 6.4)), "it was touched")
+            self.assertTrue(stale(asked("touch", 3), asked(kind, 6.6)), "until then")
+            self.assertFalse(stale(unanswered, asked(kind, 60)), "it may have been touched, at any time")
+            self.assertTrue(stale(asked("touch", 3, "NOT_FOUND"), asked(kind, 5.1)), "it was not touched")
+            self.assertFalse(stale(asked(kind, 3)))
+            for end in ["delete", "release", "bury"]:
+                self.assertTrue(stale(asked(end, 2.5), asked(kind, 3.1)), "an answer has ended it")
+                self.assertFalse(stale(asked(end, 2.5), asked(kind, 2.9)), "that one may have been the first")
+                self.assertFalse(stale(asked(end, 2.5, "NOT_FOUND"), asked(kind, 3.1)))
+            handed = [asked("touch", 4), asked("touch", 5), again]  # it would last until 8.5
+            self.assertTrue(stale(*handed, asked(kind, 5.5)), "somebody else has got the job")
+            self.assertFalse(stale(*handed, asked(kind, 5.3)), "or has got it later")
+            self.assertFalse(stale(*handed, asked(kind, 5.5, token="1-1-2")), "the new one is valid")
+            self.assertTrue(stale(fault("killed", 2.2), asked(kind, 2.5)), "the server has ended")
+            self.assertFalse(stale(fault("disturbed", 2.2), asked(kind, 2.5)), "it outlives its node")
+
+    def test_a_touch_prolongs(self):
+        def touched(answer, *others):
+            return [put(0, 1, ttr=3), reserved(1, 2), event("touch", 3, 3.5, answer, client=2), *others]
+
+        again = reserved(5, 5.5, client=3)
+        self.expect("same time", touched("TOUCHED", again), {1: b"a"})
+        for answer in ["NOT_FOUND", "INTERNAL_ERROR", None]:
+            found = check(touched(answer, again), {1: b"a"})
+            self.assertEqual([each for each in found if "same time" in each], [])
+        self.expect("refused to its holder", touched("NOT_FOUND"), {1: b"a"})
+        late = [put(0, 1, ttr=2), reserved(1, 2), event("touch", 3, 3.5, "NOT_FOUND", client=2)]
+        self.assertEqual(check(late, {1: b"a"}), [], "its time may have been over")
+        cancel = event("cancel", 6, 6.4, "IS_RESERVED", client=3)
+        self.assertEqual(check(touched("TOUCHED", cancel), {1: b"a"}), [])
+        self.expect("nobody had it", touched("NOT_FOUND", cancel), {1: b"a"})
+        killed = [*touched("TOUCHED"), fault("killed", 4), again]
+        self.assertEqual(check(killed, {1: b"a"}), [], "touching does not help against this")
+
     def test_an_unknown_answer(self):
         self.expect("unknown", [put(0, 1), event("fire", 2, 3, "404 {}")], {1: b"a"})
 

@@ -13,7 +13,7 @@ LOST = (OSError, EOFError, http.client.HTTPException)
 
 # What HTTP says, in the words of beanstalk.
 WORDS = {"inserted": "INSERTED", "kept": "KEPT", "finished": "DELETED", "released": "RELEASED", "buried": "BURIED",
-         "not_held": "NOT_FOUND", "cancelled": "CANCELLED", "rescheduled": "RESCHEDULED", "ready": "FIRED",
+         "touched": "TOUCHED", "not_held": "NOT_FOUND", "cancelled": "CANCELLED", "rescheduled": "RESCHEDULED", "ready": "FIRED",
          "reserved": "IS_RESERVED", "gone": "GONE", "no_space": "OUT_OF_MEMORY"}
 
 
@@ -92,6 +92,10 @@ class Client(threading.Thread):
         job = self.held.pop(self.random.randrange(len(self.held)))
         self.ask(self.begin(kind, job=job), self.commands[kind] % job)
 
+    def touch(self):
+        job = self.random.choice(self.held)
+        self.ask(self.begin("touch", job=job), b"touch %d\r\n" % job)
+
     def step(self):
         draw = self.random.randrange(100)
         if draw < 40 or not self.held and draw < 50:
@@ -102,10 +106,12 @@ class Client(threading.Thread):
             self.reserve()
         elif draw < 93:
             self.end("delete")
-        elif draw < 97:
+        elif draw < 95:
             self.end("release")
-        elif draw < 99:
+        elif draw < 97:
             self.end("bury")
+        elif draw < 99:
+            self.touch()
         else:
             self.begin("gone")
             return False
@@ -114,14 +120,15 @@ class Client(threading.Thread):
 
 class HttpClient(Client):
     """The same over HTTP. What it reserves is held by a token, by which any other client of its kind may end the job, at
-    any node: they pass some on by the list `tokens`, which they share. Puts with an idempotency key that have got no
-    answer they pass on by `unanswered`, and another client sends them again."""
+    any node: they pass some on by the list `tokens`, which they share. Some ask with a token that has ended. Puts with an
+    idempotency key that have got no answer they pass on by `unanswered`, and another client sends them again."""
 
     def __init__(self, number, server, history, seed, tokens, unanswered):
         super().__init__(number, server.address, history, seed)
         self.path = server.http
         self.tokens = tokens
         self.unanswered = unanswered
+        self.ended = []  # jobs and tokens that it has had
 
     def connect(self):
         return http_client.SingleConnection(self.path)
@@ -223,12 +230,20 @@ class HttpClient(Client):
             held = self.tokens if self.random.randrange(4) == 0 else self.held
             held.append((event.job, event.token))
 
+    def touch(self):
+        job, token = self.random.choice(self.ended if self.ended and self.random.randrange(3) == 0 else self.held)
+        self.ask(self.begin("touch", job=job, token=token), "POST", f"/v1/reservations/{token}/touch")
+
     def end(self, kind):
-        try:
-            held = self.tokens if self.random.randrange(4) == 0 else self.held
-            job, token = held.pop(self.random.randrange(len(self.held)) if held is self.held else 0)
-        except IndexError:
-            return  # another client has taken the last one
+        if self.ended and self.random.randrange(10) == 0:
+            job, token = self.random.choice(self.ended)
+        else:
+            try:
+                held = self.tokens if self.random.randrange(4) == 0 else self.held
+                job, token = held.pop(self.random.randrange(len(self.held)) if held is self.held else 0)
+            except IndexError:
+                return  # another client has taken the last one
+            self.ended.append((job, token))
         name, value = {"delete": ("finish", None), "release": ("release", {"priority": 1}),
                        "bury": ("bury", {"priority": 1})}[kind]
         self.ask(self.begin(kind, job=job, token=token), "POST", f"/v1/reservations/{token}/{name}", value)
