@@ -28,15 +28,15 @@ class Crash(unittest.TestCase):
     def start(self):
         return beanstalk_client.foliot("--data", self.folder, http=self.folder.parent / "http")
 
-    def round(self, draw, work, until=lambda: True):
+    def round(self, draw, work, until=lambda server: None):
         """Clients at work; the server is killed in the middle of it."""
         server = self.start()
-        work.start(server)
-        time.sleep(draw.random() * draw.choice([0.05, 0.3]))  # any moment: nothing relies on how much was done by then
-        latest = time.monotonic() + beanstalk_client.PATIENCE
-        while not until() and time.monotonic() < latest:
-            time.sleep(0.01)
-        server.kill()
+        try:
+            work.start(server)
+            time.sleep(draw.random() * draw.choice([0.05, 0.3]))  # any moment: nothing relies on how much was done by then
+            until(server)
+        finally:
+            server.kill()
         work.server_has_ended()
 
     def test_killed_at_random_moments(self):
@@ -46,7 +46,7 @@ class Crash(unittest.TestCase):
         for _ in range(ROUNDS):
             self.round(draw, work)
         # On a slow machine the server may not have answered anything so far, above all not over HTTP.
-        self.round(draw, work, until=lambda: any(event.token is not None for event in work.history.events))
+        self.round(draw, work, until=work.await_answers)
         server = self.start()
         left = drain(server)
         self.assertEqual(server.stop(), (0, ""))
@@ -54,8 +54,6 @@ class Crash(unittest.TestCase):
         self.assertEqual(check(events, left, list(left), priorities_of(events)), [])
         done = sum(event.answer is not None for event in events)
         print(f"{len(events)} requests, {done} answered, {len(left)} jobs at the end")
-        self.assertGreater(done, 0, "the clients have done something")
-        self.assertTrue(any(event.token is not None for event in events), "those over HTTP, too")
 
 
 if __name__ == "__main__":

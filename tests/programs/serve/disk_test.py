@@ -105,6 +105,7 @@ class FailingWrites(DiskCase):
             self.begin()
             server = self.start()
             self.work.start(server)
+            self.work.await_answers(server)
             self.disk.fail(fault)
             until = time.monotonic() + PATIENCE
             while server.process.poll() is None:
@@ -385,10 +386,12 @@ class PowerLoss(DiskCase):
     """The machine loses power while clients are at work: what was not synced is gone, some of it torn."""
 
     def test_what_is_acknowledged_is_durable(self):
-        for _ in range(ROUNDS):
+        for place in range(ROUNDS):
             server = self.start()
             self.work.start(server)
             time.sleep(self.random.random() * 0.2)  # any moment: nothing relies on how much was done by then
+            if place == 0:
+                self.work.await_answers(server)
             server.kill()
             self.work.server_has_ended()
             self.disk.lose_power(self.random)

@@ -61,6 +61,7 @@ class FailoverCase(NodesCase):
         servers = self.start_all()
         for server in servers:
             work.start(server)
+        work.await_answers(servers[0])
         time.sleep(draw.random())  # any moment
         work.history.begin(0, "disturbed")
         began = time.monotonic()

@@ -212,6 +212,7 @@ class TwoDatabases(NodesCase):
         work = Workload(draw, clients=2)
         self.start_all()
         self.map("--add", self.other.database)
+        work.await_answers(self.nodes["n0"])
         to = 1
         for _ in range(ROUNDS):
             for server in self.nodes.values():

@@ -187,6 +187,8 @@ class MemoryCase(unittest.TestCase):
 
     def test_load(self):
         server = self.start()
+        self.work.start(server)
+        self.work.await_answers(server)
         for first in self.places(UNDER_LOAD):
             if server.process.poll() is not None:  # a place before this one has failed the test
                 server = self.start()
@@ -207,6 +209,7 @@ class MemoryCase(unittest.TestCase):
         """Returns how many allocations were counted."""
         server = self.start()
         self.work.start(server)
+        self.work.await_answers(server)
         waiting = server.connect()
         waiting.ask(b"watch nothing\r\n")
         waiting.ask(b"ignore default\r\n")

@@ -328,6 +328,7 @@ class NodesBehindCutLines(NodesBehindLines):
         lines = {f"n{number}": self.line() for number in range(NODES)}
         for name, line in lines.items():
             self.start_behind([line], name)
+        work.await_answers(self.nodes["n0"])
         for _ in range(ROUNDS):
             for name, line in lines.items():
                 if line.whole.is_set():
@@ -371,6 +372,7 @@ class NodesUnderLoad(NodesCase):
         for _ in range(3):
             for server in servers:
                 work.start(server)
+            work.await_answers(servers[0])
             time.sleep(draw.random())  # any moment
             work.history.begin(0, "disturbed")
             self.database.restart(draw.choice([0, 0.5]))
@@ -381,7 +383,7 @@ class NodesUnderLoad(NodesCase):
         print(f"FOLIOT_NODES_SEED={SEED} FOLIOT_NODES_ROUNDS={ROUNDS}")
         draw = random.Random(SEED)
         work = Workload(draw, clients=2)
-        self.start_all()
+        work.await_answers(self.start_all()[0])
         stopped = set()
         for _ in range(ROUNDS):
             for name, server in self.nodes.items():

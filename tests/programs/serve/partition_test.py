@@ -36,6 +36,7 @@ class Partition(NodesBehindLines, StandbyCase):
         work = Workload(draw, clients=2)
         for server in (alone, *others):
             work.start(server)
+        work.await_answers(alone)
         time.sleep(draw.random())  # any moment
         cut = [self.replication, lines["n0"][1], lines["n1"][0], lines["n2"][0]]
         draw.shuffle(cut)

@@ -50,8 +50,10 @@ class MixedVersions(UpgradeCase):
         print(f"FOLIOT_UPGRADE_SEED={SEED}")
         draw = random.Random(SEED)
         work = Workload(draw, clients=2)
-        for server in self.start_all():
+        servers = self.start_all()
+        for server in servers:
             work.start(server)
+        work.await_answers(servers[0])
         time.sleep(draw.random() * 0.5)  # any moment
         work.history.begin(0, "disturbed")
         code, said = self.migrate()

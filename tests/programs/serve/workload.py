@@ -19,6 +19,7 @@ WORDS = {"inserted": "INSERTED", "kept": "KEPT", "finished": "DELETED", "release
 
 class Client(threading.Thread):
     """Puts, reserves and ends jobs on one connection until that connection ends."""
+    protocol = "beanstalk"
     commands = {"delete": b"delete %d\r\n", "release": b"release %d 1 0\r\n", "bury": b"bury %d 1\r\n"}
 
     def __init__(self, number, address, history, seed):
@@ -122,6 +123,7 @@ class HttpClient(Client):
     """The same over HTTP. What it reserves is held by a token, by which any other client of its kind may end the job, at
     any node: they pass some on by the list `tokens`, which they share. Some ask with a token that has ended. Puts with an
     idempotency key that have got no answer they pass on by `unanswered`, and another client sends them again."""
+    protocol = "HTTP"
 
     def __init__(self, number, server, history, seed, tokens, unanswered):
         super().__init__(number, server.address, history, seed)
@@ -258,6 +260,7 @@ class Workload:
         self.at_once = clients
         self.started = 0
         self.clients = []
+        self.protocols = {}  # of each client that there was, by its number
         self.tokens = []  # of reservations, that clients over HTTP pass on
         self.unanswered = []  # puts over HTTP with idempotency keys, and their values
 
@@ -270,7 +273,25 @@ class Workload:
             else:
                 client = Client(self.started, server.address, self.history, seed)
             self.clients.append(client)
+            self.protocols[client.number] = client.protocol
             client.start()
+
+    def await_answers(self, server):
+        """Returns when jobs were put and reserved over each of the protocols of this server, and fails if that does not
+        happen. Without it a test would pass though the clients of one of them have not been answered."""
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while silent := self.silent_protocols(server):
+            if time.monotonic() > until:
+                raise AssertionError(f"no client that speaks {' or '.join(silent)} has put and got a job")
+            if not all(any(client.is_alive() for client in self.clients if client.protocol == each) for each in silent):
+                self.start(server)
+            time.sleep(0.01)
+
+    def silent_protocols(self, server):
+        heard = {(self.protocols[event.client], event.answer) for event in list(self.history.events)
+                 if event.node == server.address and event.client in self.protocols}
+        return [each for each in (["beanstalk", "HTTP"] if server.http is not None else ["beanstalk"])
+                if not {(each, "INSERTED"), (each, "RESERVED")} <= heard]
 
     def has_clients(self):
         return any(client.is_alive() for client in self.clients)
