@@ -59,7 +59,11 @@ void authorized_client::expect_scope(scope wanted) const {
 }
 
 void authorized_client::expect_tube(std::string_view tube) const {
-  if (allowed().has_tube(tube)) return;
+  if (includes(tube)) return;
+  if (is_of_server(tube)) {
+    throw access_refused(access_refused::reason::no_tube,
+                         fmt::format("the tube '{}' is the server's", printable(tube)));
+  }
   throw access_refused(access_refused::reason::no_tube,
                        fmt::format("{} does not include the tube '{}'", who(), printable(tube)));
 }
@@ -132,16 +136,20 @@ std::unique_ptr<jobs::event_reader> authorized_client::read_events(
   check_events(which);
   auto sees = [&mine = allowed(), which = std::move(which)](std::string_view tube) {
     const bool is_wanted = which.tube ? tube == *which.tube : tube.starts_with(which.prefix);
-    return is_wanted && mine.has_tube(tube);
+    return is_wanted && !is_of_server(tube) && mine.has_tube(tube);
   };
   return std::make_unique<jobs::event_reader>(events_, std::move(sees), after);
 }
 
-task<jobs::peek_answer> authorized_client::look_within(jobs::job_name name) {
+task<authorized_client::tube_look> authorized_client::look_within(jobs::job_name name) {
+  // A key comes with a tube, which has been checked.
+  const bool may_be_out = std::holds_alternative<jobs::job_id>(name) && !allowed().has_all_tubes();
   auto looking = client_.execute(jobs::peek{std::move(name), false});
-  jobs::peek_answer seen = co_await looking;
-  if (seen.job && !allowed().has_tube(seen.job->tube)) seen = {};
-  co_return seen;
+  tube_look look;
+  look.seen = co_await looking;
+  look.is_out = look.seen.job ? !includes(look.seen.job->tube) : may_be_out;
+  if (look.is_out) look.seen = {};
+  co_return look;
 }
 
 task<authorized_client::known_jobs> authorized_client::look_up(std::vector<jobs::job_id> ids) {
@@ -154,7 +162,8 @@ task<authorized_client::known_jobs> authorized_client::look_up(std::vector<jobs:
       try {
         jobs::in_flight<jobs::peek>& one = each.answer;
         jobs::peek_answer seen = co_await one;
-        if (!seen.job || !allowed().has_tube(seen.job->tube)) continue;
+        if (seen.job && is_of_server(seen.job->tube)) known.all_[each.id].is_of_server = true;
+        if (!seen.job || !includes(seen.job->tube)) continue;
         known.all_[each.id].names = {std::move(seen.job->tube), std::move(seen.job->key)};
       } catch (const jobs::store_unavailable& failure) {
         known.all_[each.id].failure.emplace(failure);
@@ -179,15 +188,18 @@ task<jobs::tubes_answer> authorized_client::list_within(jobs::list_tubes what) {
     if (within.count != 0) within.count -= static_cast<std::uint32_t>(all.tubes.size());
     auto listing = client_.execute(std::move(within));
     jobs::tubes_answer listed = co_await listing;
-    std::ranges::move(listed.tubes, std::back_inserter(all.tubes));
-    std::ranges::move(listed.counts, std::back_inserter(all.counts));
+    for (std::size_t i = 0; i < listed.tubes.size(); ++i) {
+      if (is_of_server(listed.tubes[i])) continue;
+      all.tubes.push_back(std::move(listed.tubes[i]));
+      if (!listed.counts.empty()) all.counts.push_back(listed.counts[i]);
+    }
     all.next = std::move(listed.next);
     if (!all.next.empty()) break;
   }
   co_return all;
 }
 
-jobs::in_flight<jobs::list_jobs> authorized_client::execute(jobs::list_jobs what) {
+task<jobs::jobs_answer> authorized_client::execute(jobs::list_jobs what) {
   check(what);
   if (what.tube.empty() && !allowed().has_all_tubes()) {
     std::vector<std::string> within;
@@ -196,12 +208,55 @@ jobs::in_flight<jobs::list_jobs> authorized_client::execute(jobs::list_jobs what
     }
     what.prefixes = std::move(within);
   }
-  return client_.execute(std::move(what));
+  return jobs_within(std::move(what));
+}
+
+task<jobs::jobs_answer> authorized_client::jobs_within(jobs::list_jobs what) {
+  auto listing = client_.execute(std::move(what));
+  jobs::jobs_answer listed = co_await listing;
+  std::erase_if(listed.jobs, [](const jobs::listed_job& each) { return is_of_server(each.job.tube); });
+  co_return listed;
+}
+
+task<jobs::count_answer> authorized_client::execute(const jobs::count_all& what) {
+  check(what);
+  return count_within();
+}
+
+task<jobs::count_answer> authorized_client::count_within() {
+  auto counting = client_.execute(jobs::count_all{});
+  auto of_actions = client_.execute(jobs::count_tube{std::string(tube_of_actions)});
+  auto of_stops = client_.execute(jobs::count_tube{std::string(tube_of_stops)});
+  jobs::count_answer all = co_await counting;
+  const jobs::count_answer actions = co_await of_actions;
+  const jobs::count_answer stops = co_await of_stops;
+  leave_out(all.counts, actions.counts);
+  leave_out(all.counts, stops.counts);
+  co_return all;
 }
 
 task<jobs::due_answer> authorized_client::execute(jobs::list_due what) {
   check(what);
   return due_within(std::move(what));
+}
+
+task<std::vector<jobs::due_job>> authorized_client::due_with_prefix(jobs::list_due what) {
+  std::vector<jobs::due_job> found;
+  const std::size_t wanted = what.count;
+  for (bool has_more = true; has_more && found.size() < wanted;) {
+    what.count = static_cast<std::uint32_t>(wanted - found.size());
+    auto listing = client_.execute(what);
+    jobs::due_answer listed = co_await listing;
+    has_more = listed.jobs.size() == what.count;
+    if (!listed.jobs.empty()) {
+      what.from = listed.jobs.back().due;
+      what.after = listed.jobs.back().id;
+    }
+    for (jobs::due_job& each : listed.jobs) {
+      if (!is_of_server(each.tube)) found.push_back(std::move(each));
+    }
+  }
+  co_return found;
 }
 
 task<jobs::due_answer> authorized_client::due_within(jobs::list_due what) {
@@ -211,12 +266,12 @@ task<jobs::due_answer> authorized_client::due_within(jobs::list_due what) {
   for (const std::string& each : prefixes) {
     jobs::list_due within = what;
     within.prefix = each;
-    auto listing = client_.execute(std::move(within));
-    const jobs::due_answer listed = co_await listing;
+    auto listing = due_with_prefix(std::move(within));
+    const std::vector<jobs::due_job> listed = co_await listing;
     // Not in place: for that libstdc++ 12 uses a function that clang calls deprecated.
     std::vector<jobs::due_job> merged;
-    merged.reserve(all.jobs.size() + listed.jobs.size());
-    std::ranges::merge(all.jobs, listed.jobs, std::back_inserter(merged), {}, order, order);
+    merged.reserve(all.jobs.size() + listed.size());
+    std::ranges::merge(all.jobs, listed, std::back_inserter(merged), {}, order, order);
     all.jobs = std::move(merged);
     if (all.jobs.size() > what.count) all.jobs.resize(what.count);
   }

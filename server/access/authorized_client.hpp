@@ -12,6 +12,9 @@
 //   - one that is about the whole store has an answer about the tubes that are in, or is refused to a client that has
 //     not all tubes.
 //
+// The tubes of the server itself (server_tubes.hpp) are out for everybody, with all rights, too: as tubes and jobs that
+// do not exist, but that naming one is refused.
+//
 // What a client holds it may end, for it got the job by its rights. When the rights end, every operation is refused
 // from then on; the owner of the holder closes the connection.
 //
@@ -20,8 +23,9 @@
 // has put, without that scope, is no operator. Each is told before the store gets it: so no change is without its line,
 // while a line may be about one that the store then refuses.
 //
-// Thread safety: as jobs::client, which it has. Cost: without limits on tubes, a comparison; with them, a search in the
-// prefixes, and for a job that is named by its id a look at the job, in a batch before.
+// Thread safety: as jobs::client, which it has. Cost: a comparison, and with limits on tubes a search in the prefixes;
+// for a job that is named by its id a look at the job, in a batch before. Without limits on tubes only a change by the
+// id needs that look, and only while there may be jobs of the server.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +48,7 @@
 
 #include "authority.hpp"
 #include "rights.hpp"
+#include "server_tubes.hpp"
 
 namespace foliot::program {
 
@@ -88,6 +93,11 @@ inline constexpr bool may_be_told = jobs::facts_of<Operation>().effect == jobs::
                                     (jobs::scope_of<Operation>() == jobs::operation_scope::administer ||
                                      jobs::scope_of<Operation>() == jobs::operation_scope::change);
 
+/// Whether an operation may change a job by its id alone, without a reservation.
+template <class Operation>
+inline constexpr bool changes_by_id = jobs::facts_of<Operation>().target == jobs::operation_target::by_job &&
+                                      jobs::facts_of<Operation>().effect == jobs::operation_effect::changes;
+
 /// The answer to an operation about a job that does not exist.
 template <class Answer>
 Answer answer_of_no_job() {
@@ -101,23 +111,30 @@ Answer answer_of_no_job() {
 
 class authorized_client {
  public:
-  /// Both must outlive it. Throws broker_full, broker_closed, store_failure.
-  authorized_client(jobs::broker& with, const rights_holder& by) : by_(&by), events_(with.events()), client_(with) {}
+  /// All must outlive it. `known`: whether there may be jobs of the server; null: there are none. Throws broker_full,
+  /// broker_closed, store_failure.
+  authorized_client(jobs::broker& with, const rights_holder& by, const server_jobs* known = nullptr)
+      : by_(&by), server_jobs_(known), events_(with.events()), client_(with) {}
   authorized_client(const authorized_client&) = delete;
   authorized_client& operator=(const authorized_client&) = delete;
 
   [[nodiscard]] const rights& allowed() const noexcept { return by_->held(); }
+  /// Whether the rights include this tube.
+  [[nodiscard]] bool includes(std::string_view tube) const noexcept {
+    return !is_of_server(tube) && allowed().has_tube(tube);
+  }
   /// Uses the rights of another holder from now on, as HTTP does for each request. The holder must outlive that use.
   /// Precondition: no operation is in flight, and no tube is watched.
   void act_by(const rights_holder& other) noexcept { by_ = &other; }
 
+  /// Throws access_refused if the rights lack the scope, or have ended.
+  void check_scope(scope wanted) const { expect_scope(wanted); }
   /// Throws access_refused if the operation is refused. execute() does the same.
   template <class Operation>
   void check(const Operation& what) const {
     using enum jobs::operation_target;
     constexpr jobs::operation_target target = jobs::facts_of<Operation>().target;
     expect_scope(jobs::scope_of<Operation>());
-    if (allowed().has_all_tubes()) return;
     if constexpr (target == by_tube) {
       expect_tube(what.tube);
     } else if constexpr (target == by_tubes) {
@@ -136,7 +153,8 @@ class authorized_client {
   /// As client::execute(), for an operation that names tubes or is about the whole store. Throws access_refused
   /// besides.
   template <class Operation>
-    requires(!detail::names_a_job<Operation> && !detail::is_answered_within_rights<Operation>)
+    requires(!detail::names_a_job<Operation> && !detail::is_answered_within_rights<Operation> &&
+             !std::is_same_v<Operation, jobs::count_all>)
   [[nodiscard]] jobs::in_flight<Operation> execute(Operation what) {
     check(what);
     tell(what);
@@ -163,7 +181,7 @@ class authorized_client {
     /// the look has failed. A job that has no key has an empty one.
     [[nodiscard]] const jobs::job_key* find(jobs::job_id id) const {
       const auto found = all_.find(id);
-      if (found == all_.end()) return nullptr;
+      if (found == all_.end() || found->second.is_of_server) return nullptr;
       if (found->second.failure) throw jobs::store_unavailable(*found->second.failure);
       return &found->second.names;
     }
@@ -174,7 +192,15 @@ class authorized_client {
     struct seen_job {
       jobs::job_key names;
       std::optional<jobs::store_unavailable> failure;
+      bool is_of_server = false;
     };
+    /// Whether it was found to be a job of the server. Throws store_unavailable if the look has failed.
+    [[nodiscard]] bool is_of_server(jobs::job_id id) const {
+      const auto found = all_.find(id);
+      if (found == all_.end()) return false;
+      if (found->second.failure) throw jobs::store_unavailable(*found->second.failure);
+      return found->second.is_of_server;
+    }
     std::map<jobs::job_id, seen_job> all_;
   };
   /// Looks at these jobs, many in one batch.
@@ -184,16 +210,18 @@ class authorized_client {
   template <class Operation>
     requires detail::names_a_job<Operation>
   [[nodiscard]] bool is_within(const Operation& what, const known_jobs& known) const {
-    const std::optional<jobs::job_id> id = unknown_tube_of(what);
-    return !id || known.find(*id) != nullptr;
+    const std::optional<jobs::job_id> id = id_in(what);
+    if (!id) return true;
+    return allowed().has_all_tubes() ? !known.is_of_server(*id) : known.find(*id) != nullptr;
   }
   /// As execute(), for a job that was looked up before if its tube is not known otherwise: queued at once. Throws
   /// std::logic_error if it was not.
   template <class Operation>
     requires detail::names_a_job<Operation>
   [[nodiscard]] jobs::in_flight<Operation> execute_known(Operation what, const known_jobs& known) {
+    static_assert(!std::is_same_v<Operation, jobs::peek>, "a peek may show a job of the server: use execute()");
     check(what);
-    const std::optional<jobs::job_id> id = unknown_tube_of(what);
+    const std::optional<jobs::job_id> id = allowed().has_all_tubes() ? std::nullopt : id_in(what);
     const jobs::job_key* const names = id ? known.find(*id) : nullptr;
     if (id && names == nullptr) throw std::logic_error("foliot: the tube of a job must be known before it is changed");
     tell(what, names != nullptr ? std::string_view(names->tube) : std::string_view());
@@ -207,7 +235,9 @@ class authorized_client {
   [[nodiscard]] task<jobs::due_answer> execute(jobs::list_due what);
   /// Lists the jobs of one of its tubes, or of all of them. A page begins behind any place, whether or not it is that
   /// of a job. Throws access_refused here.
-  [[nodiscard]] jobs::in_flight<jobs::list_jobs> execute(jobs::list_jobs what);
+  [[nodiscard]] task<jobs::jobs_answer> execute(jobs::list_jobs what);
+  /// Counts the jobs of all tubes but those of the server, in one batch. Throws access_refused here.
+  [[nodiscard]] task<jobs::count_answer> execute(const jobs::count_all& what);
 
   /// The answers of the next two functions.
   template <class Operation>
@@ -238,11 +268,15 @@ class authorized_client {
   [[nodiscard]] std::unique_ptr<jobs::event_reader> read_events(event_filter which,
                                                                 const std::optional<jobs::event_place>& after) const;
 
+  /// Tells the authority of a change of many jobs that is about to begin: `what` is the end of the sentence.
+  void tell_of_action(std::string_view what) const { by_->tell_change(what); }
   /// For what the server itself does for its books, and what no client sees: not checked.
   template <class Operation>
   [[nodiscard]] jobs::in_flight<Operation> execute_for_server(Operation what) {
     return client_.execute(std::move(what));
   }
+  /// The same without a function around it, for operations that are made in place.
+  [[nodiscard]] jobs::client& connection_for_server() noexcept { return client_; }
 
   // As the functions of the same names of jobs::client. Those that throw access_refused say so.
 
@@ -254,9 +288,13 @@ class authorized_client {
   /// Throws access_refused if the tube is out of the rights, or reserving is.
   void check_watch(std::string_view tube) const;
   std::size_t watch(std::string_view tube);
+  /// Whether a change by an id may meet a job of the server.
+  [[nodiscard]] bool may_meet_server_jobs() const noexcept {
+    return server_jobs_ != nullptr && server_jobs_->may_exist();
+  }
   /// Whether watch() is allowed.
   [[nodiscard]] bool may_watch(std::string_view tube) const noexcept {
-    return allowed().may(jobs::scope_of<jobs::claim>()) && allowed().has_tube(tube);
+    return allowed().may(jobs::scope_of<jobs::claim>()) && includes(tube);
   }
   std::size_t ignore(std::string_view tube);
   /// These throw access_refused, also if no tube is watched.
@@ -318,11 +356,16 @@ class authorized_client {
   void tell_of_tube(std::string_view operation, std::string_view tube) const;
   void tell_of_job(std::string_view operation, const jobs::job_name& job, std::string_view tube) const;
 
-  /// The job that an operation names by its id or token, if the rights are limited to some tubes: then its tube has to
-  /// be looked up.
+  /// The job that an operation names by its id or token, if its tube has to be looked up: the rights are limited to
+  /// some tubes, or the operation could change a job of the server.
   template <class Operation>
   [[nodiscard]] std::optional<jobs::job_id> unknown_tube_of(const Operation& what) const {
-    if (allowed().has_all_tubes()) return std::nullopt;
+    if (allowed().has_all_tubes() && !(detail::changes_by_id<Operation> && may_meet_server_jobs())) return std::nullopt;
+    return id_in(what);
+  }
+  /// The job that an operation names by its id or token.
+  template <class Operation>
+  [[nodiscard]] static std::optional<jobs::job_id> id_in(const Operation& what) {
     if constexpr (requires { what.token; }) {
       return what.token.id;
     } else if constexpr (requires { what.name; }) {
@@ -332,21 +375,28 @@ class authorized_client {
       return what.id;
     }
   }
-  /// Looks at the job; none if it is gone, or in a tube that is out.
-  [[nodiscard]] task<jobs::peek_answer> look_within(jobs::job_name name);
+  /// A look at a job, without its body.
+  struct tube_look {
+    jobs::peek_answer seen;  ///< none: there is no such job for the rights
+    bool is_out = false;     ///< an operation on the job is answered as one on no job
+  };
+  [[nodiscard]] task<tube_look> look_within(jobs::job_name name);
 
   template <class Operation>
   task<jobs::answer_of<Operation>> execute_on_job(Operation what) {
     if (const auto id = unknown_tube_of(what)) {
       auto looking = look_within(*id);
-      const jobs::peek_answer seen = co_await looking;
-      if (!seen.job) co_return detail::answer_of_no_job<jobs::answer_of<Operation>>();
-      tell(what, seen.job->tube);
+      const tube_look look = co_await looking;
+      if (look.is_out) co_return detail::answer_of_no_job<jobs::answer_of<Operation>>();
+      tell(what, look.seen.job ? std::string_view(look.seen.job->tube) : std::string_view());
     } else {
       tell(what);
     }
     auto executing = client_.execute(std::move(what));
     auto answer = co_await executing;
+    if constexpr (std::is_same_v<Operation, jobs::peek>) {
+      if (answer.job && !includes(answer.job->tube)) answer = {};
+    }
     co_return answer;
   }
 
@@ -354,8 +404,9 @@ class authorized_client {
   task<seen_change<Operation>> look_before(Operation what) {
     seen_change<Operation> done{{}, detail::answer_of_no_job<jobs::answer_of<Operation>>()};
     auto looking = look_within(what.name);
-    done.seen = co_await looking;
-    if (!done.seen.job && unknown_tube_of(what)) co_return done;
+    tube_look look = co_await looking;
+    done.seen = std::move(look.seen);
+    if (look.is_out) co_return done;
     tell(what, done.seen.job ? std::string_view(done.seen.job->tube) : std::string_view());
     auto executing = client_.execute(std::move(what));
     done.changed = co_await executing;
@@ -379,8 +430,13 @@ class authorized_client {
 
   task<jobs::tubes_answer> list_within(jobs::list_tubes what);
   task<jobs::due_answer> due_within(jobs::list_due what);
+  /// A page of the jobs that are due in the tubes of a prefix, but for those of the server.
+  task<std::vector<jobs::due_job>> due_with_prefix(jobs::list_due what);
+  task<jobs::jobs_answer> jobs_within(jobs::list_jobs what);
+  task<jobs::count_answer> count_within();
 
   const rights_holder* by_;
+  const server_jobs* const server_jobs_;
   jobs::event_buffer& events_;
   jobs::client client_;
   std::size_t watched_ = 0;  // tubes

@@ -17,6 +17,7 @@
 #include "commands.hpp"
 #include "server/access/authority.hpp"
 #include "server/access/rights.hpp"
+#include "server/access/server_tubes.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/held_memory.hpp"
 #include "statistics.hpp"
@@ -71,6 +72,8 @@ class server_state {
   seam::atomic<std::uint64_t> connections{0};
   seam::atomic<std::uint64_t> producers{0};
   seam::atomic<std::uint64_t> workers{0};
+  /// Whether there may be jobs of the server itself; null: there are none. Set before there are sessions.
+  const server_jobs* own_jobs = nullptr;
   /// Whether new jobs are refused. Once set by the signal SIGUSR1, it stays set until the server is started again.
   seam::atomic<bool> draining{false};
   /// Connections that were closed because their clients did not go on for `patience`.

@@ -24,6 +24,7 @@
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task_mutex.hpp>
 
+#include "server/access/server_tubes.hpp"
 #include "server/core/client_source.hpp"
 #include "server/core/rate_limits.hpp"
 #include "server/core/server_log.hpp"
@@ -128,7 +129,7 @@ session::session(server_state& server, byte_stream& peer, const rights_holder& b
       peer_(peer),
       memory_(server.memory, peer),
       broker_(server.brokers.for_next_connection()),
-      client_(broker_, by),
+      client_(broker_, by, server.own_jobs),
       source_(server.rates == nullptr ? std::string() : source_of(peer.peer_address())),
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
       buffer_(std::max(first_buffer, unread.size())),
@@ -1053,7 +1054,7 @@ task<std::vector<std::string>> session::living_tubes() {
   jobs::tubes_answer stored = co_await listing;
   const std::set<std::string> here(names.begin(), names.end());
   for (std::string& each : stored.tubes) {
-    if (!here.contains(each)) names.push_back(std::move(each));
+    if (!here.contains(each) && !is_of_server(each)) names.push_back(std::move(each));
   }
   co_return names;
 }

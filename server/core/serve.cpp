@@ -50,7 +50,9 @@
 #include "rate_limits.hpp"
 #include "running_brokers.hpp"
 #include "serve_options.hpp"
+#include "server/access/server_tubes.hpp"
 #include "server/access/watched_tokens.hpp"
+#include "server/actions/action_runner.hpp"
 #include "server/beanstalk/protocol.hpp"
 #include "server/beanstalk/server_state.hpp"
 #include "server/http/api.hpp"
@@ -130,13 +132,16 @@ class server {
         log_(log),
         brokers_(stores.all(), limits_of(options, stores.all().size())),
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
-        http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log) {
+        http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
+        actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size) {
     beanstalk_state_.certificates = certificates;
     beanstalk_state_.log = &log;
     beanstalk_state_.patience = options.client_timeout;
     beanstalk_state_.rates = &rates_;
     http_api_.believe(named_proxies(options.proxies));
     http_api_.show(certificates);
+    http_api_.do_actions_by(actions_);
+    beanstalk_state_.own_jobs = &actions_.records();
   }
 
   /// Until a signal or a failure ends it. The main task of the runtime.
@@ -148,6 +153,8 @@ class server {
   task<> serve_clients(listener& gate, std::vector<listener>& http_gates);
   /// Lets the connections of all listeners end. They end at once: the time is for all.
   task<> end_connections(way_out& ending);
+  /// Lets the turn of an action end that is under way.
+  task<> end_actions();
   /// The connections of all listeners.
   [[nodiscard]] listener::opening how_to_open() const {
     if (certificates_ == nullptr) return listener::in_plain;
@@ -192,6 +199,8 @@ class server {
   std::optional<connections> clients_;
   std::deque<connections> http_clients_;  // of each listener
   std::vector<runtime::join_handle<>> accepting_;
+  action_runner actions_;
+  runtime::join_handle<> doing_actions_;
   /// How many rounds the task that obeys signals has begun. Publishes nothing.
   seam::atomic<std::uint64_t> rounds_of_signals_{0};
   bool ends_ = false;  // of the task that obeys signals
@@ -255,7 +264,9 @@ task<> server::learn_tubes() {
   if (beanstalk_state_.brokers.has_other_nodes()) co_return;
   auto listing = brokers_.first().execute(jobs::list_tubes{});
   const jobs::tubes_answer known = co_await listing;
-  for (const std::string& each : known.tubes) static_cast<void>(beanstalk_state_.tubes.obtain(each));
+  for (const std::string& each : known.tubes) {
+    if (!is_of_server(each)) static_cast<void>(beanstalk_state_.tubes.obtain(each));
+  }
 }
 
 task<std::vector<listener>> server::listen_for_http() {
@@ -300,6 +311,7 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates) 
       static_cast<void>(runtime::spawn(certificates_->watch(), "watches the certificates"));
     }
     if (tokens_ != nullptr) static_cast<void>(runtime::spawn(tokens_->watch(), "watches the access tokens"));
+    doing_actions_ = runtime::spawn(actions_.keep_on(), "actions");
     dog_.expect([this] { return rounds_of_signals_.load(seam::relaxed); });
     if (dog_.exists()) static_cast<void>(runtime::spawn(dog_.feed(), "feeds the watchdog"));
     co_await obey_to_the_end();
@@ -321,7 +333,17 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates) 
   } catch (...) {  // without memory for the task: connections that went on would keep the brokers from their end
     ending.note_step();
   }
+  try {
+    co_await end_actions();
+  } catch (...) {
+    ending.note_step();
+  }
   ending.end();
+}
+
+task<> server::end_actions() {
+  actions_.end();
+  if (doing_actions_) co_await doing_actions_.join();
 }
 
 task<> server::end_connections(way_out& ending) {

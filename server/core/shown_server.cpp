@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/statistics_text.hpp>
+
+#include "server/access/server_tubes.hpp"
 
 namespace foliot::program {
 
@@ -67,11 +70,18 @@ task<> shown_server::count(jobs::broker& at, const watched_store& store, std::sh
   job_figures seen;
   try {
     auto counting = at.execute(jobs::count_all{});
+    auto of_actions = at.execute(jobs::count_tube{std::string(tube_of_actions)});
+    auto of_stops = at.execute(jobs::count_tube{std::string(tube_of_stops)});
     auto listing = at.execute(jobs::list_tubes{});
-    const jobs::count_answer all = co_await counting;
+    jobs::count_answer all = co_await counting;
+    const jobs::count_answer actions = co_await of_actions;
+    const jobs::count_answer stops = co_await of_stops;
+    leave_out(all.counts, actions.counts);
+    leave_out(all.counts, stops.counts);
     if (all.what == jobs::count_answer::kind::done) seen.counts = all.counts;
     add_due(seen, store.next_due());
     jobs::tubes_answer tubes = co_await listing;
+    std::erase_if(tubes.tubes, is_of_server);
     seen.tubes = tubes.tubes.size();
     // A count costs a store that is shared much, and counts all nodes' jobs: there the database itself is asked.
     if (!at.has_other_nodes()) {

@@ -20,7 +20,7 @@ constexpr std::int64_t largest_file = std::int64_t{1} << 20;
 
 std::int64_t nanoseconds(const timespec& time) noexcept { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
-tls_files_state::file state_of_file(const std::string& path) noexcept {
+tls_files_state::file state_of_tls_file(const std::string& path) noexcept {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) return {errno};
   return {0,
@@ -43,7 +43,7 @@ std::vector<std::string> tls_files::all() const {
 
 tls_files_state state_of(const tls_files& files) {
   tls_files_state state;
-  for (const std::string& each : files.all()) state.all.push_back(state_of_file(each));
+  for (const std::string& each : files.all()) state.all.push_back(state_of_tls_file(each));
   return state;
 }
 

@@ -12,6 +12,7 @@
 
 #include <foliot/jobs/broker.hpp>
 
+#include "action_requests.hpp"
 #include "batch_requests.hpp"
 #include "event_requests.hpp"
 #include "failures.hpp"
@@ -90,6 +91,13 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"GET", "/v1/jobs", list_jobs},
     {"GET", "/v1/tubes/{tube}/jobs", list_jobs},
     {"GET", "/v1/reservations", list_reservations},
+
+    {"POST", "/v1/actions", make_action},
+    {"GET", "/v1/actions", list_actions},
+    {"GET", "/v1/actions/{action}", show_action},
+    {"POST", "/v1/actions/{action}/run", run_action},
+    {"POST", "/v1/actions/{action}/stop", stop_action},
+    {"DELETE", "/v1/actions/{action}", forget_action},
 });
 
 bool is_put(handler which) noexcept { return which == put_job || which == put_or_replace_job; }
@@ -161,7 +169,8 @@ class talk final : public conversation {
         who_{peer.peer_address(), parse_digest(peer.certificate_fingerprint()),
              state.proxies.have(peer.peer_address())},
         holder_(std::in_place, nullptr, state.access.nothing(), nullptr),
-        client_(state.for_next_connection(), *holder_) {}
+        client_(state.for_next_connection(), *holder_, state.actions == nullptr ? nullptr : &state.actions->records()) {
+  }
 
   std::optional<response> refuse(const request& head) override {
     const std::optional<std::string> asked_for = who_.behind_proxy ? forwarded_host(head) : std::nullopt;

@@ -22,6 +22,7 @@
 
 #include "call.hpp"
 #include "server/access/watched_tokens.hpp"
+#include "server/actions/action_runner.hpp"
 #include "server/core/access.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/byte_stream.hpp"
@@ -51,6 +52,8 @@ class api final : public service {
   }
   /// With these connections are opened; null: in plain.
   void show(const tls_certificates* certificates) noexcept { state_.certificates = certificates; }
+  /// From now on it is woken when an action is made or started.
+  void do_actions_by(action_runner& runner) noexcept { state_.actions = &runner; }
   /// From now on new jobs are refused.
   void drain() noexcept { state_.draining = true; }
 

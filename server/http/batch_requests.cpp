@@ -207,6 +207,19 @@ names names_of(const wanted& what) {
       what);
 }
 
+/// Whether it could change a job of the server, if it did not look at the job before.
+bool is_change_by_id(const wanted& what) {
+  return std::visit(
+      []<class Operation>(const Operation&) {
+        if constexpr (std::is_same_v<Operation, std::monostate>) {
+          return false;
+        } else {
+          return detail::changes_by_id<Operation>;
+        }
+      },
+      what);
+}
+
 /// Executes the entries of a batch in their order.
 ///
 /// Entries that are queued together are executed in their order where they name a job in the same way, over every
@@ -243,15 +256,21 @@ class runner {
   /// Looks up the jobs of which more must be known than their ids.
   task<> look_up() {
     std::set<jobs::job_id> ids;
+    std::set<jobs::job_id> changed;
     bool has_keys = false;
     for (const entry& each : entries_) {
       if (each.wrong) continue;
       const names its = names_of(each.what);
       if (its.id) ids.insert(*its.id);
+      if (its.id && is_change_by_id(each.what)) changed.insert(*its.id);
       has_keys = has_keys || its.key;
     }
     orders_ = has_keys && !ids.empty() && by_.state.has_other_nodes();
-    if (!orders_ && by_.client.allowed().has_all_tubes()) co_return;
+    if (!orders_ && by_.client.allowed().has_all_tubes()) {
+      if (!by_.client.may_meet_server_jobs()) co_return;
+      ids = std::move(changed);
+    }
+    if (ids.empty()) co_return;
     auto looking = by_.client.look_up({ids.begin(), ids.end()});
     known_ = co_await looking;
   }

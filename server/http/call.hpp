@@ -19,6 +19,7 @@
 #include "request_access.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/access/watched_tokens.hpp"
+#include "server/actions/action_runner.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/keyed_places.hpp"
 #include "server/core/named_proxies.hpp"
@@ -53,6 +54,7 @@ class api_state {
   load_limits limits;
   named_proxies proxies;
   const tls_certificates* certificates = nullptr;  ///< null: connections are in plain
+  action_runner* actions = nullptr;                ///< does the pieces of actions; null: other nodes do
   /// The streams of events: at most so many at once, and so many of one access token.
   keyed_places streams{100};
   keyed_places streams_of_token{20};

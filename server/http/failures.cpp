@@ -11,7 +11,7 @@ namespace foliot::program::http {
 
 namespace {
 
-problem problem_of(const jobs::store_unavailable& why) {
+problem problem_of_store(const jobs::store_unavailable& why) {
   if (!why.is_in_doubt()) return {503, "the store does not answer at present, and nothing has changed: try again"};
   return {500, "the store does not answer, and it is not known whether the request was executed", where::nothing, "",
           std::string(outcome_unknown)};
@@ -29,7 +29,7 @@ problem problem_of_exception() {
   } catch (const jobs::broker_closed&) {
     return {503, "the server ends"};
   } catch (const jobs::store_unavailable& error) {
-    return problem_of(error);
+    return problem_of_store(error);
   } catch (const std::invalid_argument& error) {
     return {400, error.what()};
   }

@@ -87,6 +87,9 @@ class Pages(ServeCase):
     def test_heartbeats(self):
         self.run_page("heartbeats.md", 1)
 
+    def test_actions(self):
+        self.run_page("actions.md", 2)
+
     def test_coming_from_elsewhere(self):
         for page in ("redis", "celery", "sqs"):
             with self.subTest(page=page):

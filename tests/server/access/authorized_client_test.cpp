@@ -24,6 +24,7 @@
 
 #include "jobs/kit/broker_world.hpp"
 #include "jobs/kit/jobs.hpp"
+#include "server/access/server_tubes.hpp"
 
 namespace foliot::program {
 namespace {
@@ -44,11 +45,16 @@ struct stored_jobs {
     what.key.clear();
     what.due = jobs::milliseconds(1h);
     delayed = jobs::execute_one(in, what).id;
+    what.tube = std::string(tube_of_actions);
+    static_cast<void>(jobs::execute_one(in, what));
+    what.due = jobs::milliseconds(0);
+    of_server = jobs::execute_one(in, what).id;
   }
 
   jobs::job_id held = 0;
   jobs::job_id ready = 0;
   jobs::job_id delayed = 0;
+  jobs::job_id of_server = 0;  // in a tube of the server itself, in which there is a delayed one, too
   jobs::reservation token;
 };
 
@@ -104,7 +110,8 @@ bool is_that(const jobs::operation& each) {
 /// Lets a client with these rights try an operation in a store with the jobs above. `make` gets them.
 template <class Operation>
 outcome<Operation> outcome_of(std::shared_ptr<const rights> given,
-                              const std::function<Operation(const stored_jobs&)>& make, authority* by = nullptr) {
+                              const std::function<Operation(const stored_jobs&)>& make, authority* by = nullptr,
+                              const server_jobs* known = nullptr) {
   outcome<Operation> came;
   runtime::run_options options;
   options.processors = 1;
@@ -116,7 +123,7 @@ outcome<Operation> outcome_of(std::shared_ptr<const rights> given,
           for (const jobs::operation& each : batch) came.has_reached_the_store |= is_that<Operation>(each);
         };
         const rights_holder holder(by, given, [] {});
-        authorized_client client(on.jobs, holder);
+        authorized_client client(on.jobs, holder, known);
         co_await try_one(client, make(stored), came);
       },
       options);
@@ -229,6 +236,43 @@ TYPED_TEST(EachOperation, SeesNothingOfOtherTubes) {
     jobs::answer_of<TypeParam> nothing;
     if constexpr (requires { nothing.now; }) nothing.now = there.answer->now;
     EXPECT_EQ(*there.answer, nothing);
+  }
+}
+
+/// A client with all rights sees, and changes, nothing of what the server keeps in its own tubes.
+TYPED_TEST(EachOperation, SeesNothingOfTheServersTubes) {
+  using enum jobs::operation_target;
+  constexpr jobs::operation_target target = jobs::facts_of<TypeParam>().target;
+  const auto of_server = [](const stored_jobs& stored) {
+    auto what = example<TypeParam>(stored, stored.of_server, stored.token);
+    if constexpr (requires { what.tube; } && target != by_store) what.tube = std::string(tube_of_actions);
+    if constexpr (requires { what.tubes; }) what.tubes = {"mail", std::string(tube_of_actions)};
+    if constexpr (requires { what.puts; }) what.puts[1].tube = std::string(tube_of_actions);
+    return what;
+  };
+  const server_jobs known;
+  const auto came = outcome_of<TypeParam>(rights::everything(), of_server, nullptr, &known);
+  if constexpr (target == by_tube || target == by_tubes || target == by_puts) {
+    EXPECT_EQ(came.refused, access_refused::reason::no_tube);
+    EXPECT_FALSE(came.has_reached_the_store);
+  } else if constexpr (target == by_job) {
+    const auto missing = outcome_of<TypeParam>(rights::everything(), example_of_no_job<TypeParam>);
+    ASSERT_TRUE(came.answer && missing.answer);
+    EXPECT_EQ(*came.answer, *missing.answer);
+  } else if constexpr (target == by_store) {
+    ASSERT_TRUE(came.answer);
+    if constexpr (requires { came.answer->counts.ready; }) {
+      EXPECT_EQ(came.answer->counts.ready, 1u);
+    }
+    if constexpr (requires { came.answer->tubes; }) {
+      EXPECT_EQ(came.answer->tubes, words{"mail"});
+    }
+    if constexpr (std::is_same_v<TypeParam, jobs::list_jobs>) {
+      EXPECT_EQ(came.answer->jobs.size(), 3u);
+    }
+    if constexpr (std::is_same_v<TypeParam, jobs::list_due>) {
+      EXPECT_EQ(came.answer->jobs.size(), 1u);
+    }
   }
 }
 

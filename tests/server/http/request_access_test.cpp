@@ -305,6 +305,12 @@ std::vector<example> examples_of_all() {
       {"GET", "/v1/jobs", scope::look},
       {"GET", "/v1/tubes/mail/jobs?state=delayed", scope::look},
       {"GET", "/v1/reservations", scope::look},
+      {"POST", "/v1/actions", scope::change, R"({"do":"cancel","tube":"mail"})"},
+      {"GET", "/v1/actions", scope::change},
+      {"GET", "/v1/actions/9", scope::change},
+      {"POST", "/v1/actions/9/run?counted=0", scope::change},
+      {"POST", "/v1/actions/9/stop", scope::change},
+      {"DELETE", "/v1/actions/9", scope::change},
   };
 }
 
@@ -385,6 +391,53 @@ TEST_F(RequestAccess, WhatIsOutOfTheRightsIsAsIfItWereNotThere) {
     }
     const received finished = co_await client.ask("POST", "/v1/reservations/" + token + "/finish", shows(token_));
     EXPECT_EQ(finished.status, 200) << "none of them has changed anything";
+    co_await client.leave();
+  });
+}
+
+/// As an id that was never given, byte by byte. The one that has made it finds it.
+TEST_F(RequestAccess, AnActionOfAnotherTokenIsAsIfItWereNotThere) {
+  const std::string other = access_token::make();
+  write(entry_of(token_) + entry_of(other, scopes_of({scope::change, scope::look, scope::put}), {""}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const std::string body = R"({"do":"cancel","tube":"mail"})";
+    const received made = co_await client.ask("POST", "/v1/actions", shows_with_json(token_, body));
+    EXPECT_EQ(made.status, 201) << made.body;
+    for (const auto& [method, rest] : std::vector<std::pair<std::string, std::string>>{
+             {"GET", ""}, {"DELETE", ""}, {"POST", "/stop"}, {"POST", "/run?counted=0"}}) {
+      const received hidden = co_await client.ask(method, "/v1/actions/1" + rest, shows(other));
+      const received none = co_await client.ask(method, "/v1/actions/9" + rest, shows(other));
+      EXPECT_EQ(hidden.status, 404) << method << rest << hidden.body;
+      EXPECT_EQ(hidden.head, none.head) << method << rest;
+      EXPECT_EQ(hidden.body, none.body) << method << rest;
+    }
+    const received listed = co_await client.ask("GET", "/v1/actions", shows(other));
+    EXPECT_EQ(listed.value()["actions"].size(), 0u) << listed.body;
+    const received own = co_await client.ask("GET", "/v1/actions/1", shows(token_));
+    EXPECT_EQ(own.status, 200);
+    EXPECT_FALSE(own.body.contains(hexadecimal(sha256_of(token_)))) << "no digest in an answer";
+    co_await client.leave();
+  });
+}
+
+/// The number of jobs would tell what is in their bodies.
+TEST_F(RequestAccess, ATextNeedsALook) {
+  const std::string narrow = access_token::make();
+  write(entry_of(token_) + entry_of(narrow, scopes_of({scope::change}), {"mail"}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const auto ask = [&](std::string filter) -> task<std::string> {
+      const std::string body = R"({"do":"cancel",)" + filter + "}";
+      const received got = co_await client.ask("POST", "/v1/actions", shows_with_json(narrow, body));
+      co_return got.status == 201 ? "201" : got.wrong();
+    };
+    const std::string text = co_await ask(R"("tube":"mail","text":"secret")");
+    EXPECT_EQ(text, "403 no_scope");
+    const std::string tube = co_await ask(R"("tube":"bill")");
+    EXPECT_EQ(tube, "403 no_tube");
+    const std::string plain = co_await ask(R"("tube":"mail")");
+    EXPECT_EQ(plain, "201");
     co_await client.leave();
   });
 }

@@ -1,0 +1,116 @@
+// One turn of an action: a bounded piece of its count or of its run, from the claim of its record to the release.
+//
+//   action_turn turn(how, std::move(claimed));
+//   co_await turn.take();
+//
+// A turn of a count reads a page of jobs; one of a run reads a shorter page, changes the jobs of it that the filter
+// fits, each with the version that the page has shown, and looks again at those that have changed meanwhile. So it
+// costs most_of_count_turn or most_of_run_turn jobs at most, and other clients wait for no longer than for a batch of
+// these.
+//
+// Where the store does not answer, or has no room, the turn waits and tries again, as long as it holds the record. One
+// that has lost the record changes nothing more and stores nothing: another node has it.
+//
+// The rights that the action needs are held from the beginning of the turn to its end, and looked at before each
+// change. When they end the action is stopped.
+//
+// Thread safety: one task.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/operations.hpp>
+#include <foliot/runtime/task.hpp>
+
+#include "action.hpp"
+#include "server/access/authority.hpp"
+#include "server/access/authorized_client.hpp"
+
+namespace foliot::program {
+
+class action_turn {
+ public:
+  static constexpr std::uint32_t most_of_count_turn = 1000;
+  /// The same of a count that searches in bodies.
+  static constexpr std::uint32_t most_of_text_turn = 100;
+  static constexpr std::uint32_t most_of_run_turn = 100;
+  /// The time between two tries.
+  static constexpr duration between_tries = duration::nanoseconds(500'000'000);
+
+  /// What all turns share. All must outlive the turns.
+  struct surroundings {
+    jobs::broker& by;
+    authority* who;           ///< null: there are no access tokens
+    std::size_t largest_job;  ///< the most bytes of a body
+    /// Whether the server ends: then a turn that waits does not try again.
+    std::function<bool()> ends;
+  };
+
+  /// `record`: as it was claimed from tube_of_actions.
+  action_turn(const surroundings& on, jobs::claimed_job record);
+  action_turn(const action_turn&) = delete;
+  action_turn& operator=(const action_turn&) = delete;
+
+  /// Takes the turn. Throws broker_closed, broker_full, store_failure.
+  [[nodiscard]] task<> take();
+
+ private:
+  /// A job of the page that the filter fits.
+  struct found_job {
+    jobs::job_id id = 0;
+    jobs::job_version version = 0;
+  };
+  /// A change on its way through the broker.
+  struct change;
+
+  task<> take_by_rights(const rights_holder& holder);
+  task<> count();
+  task<> run(const rights_holder& holder);
+  /// Gives the record back as it was, for the time that is left to it, or ends it when that is over.
+  task<> keep();
+
+  /// Reads the next page, and which jobs of it the filter fits. False: the store did not answer, and the turn is over.
+  task<bool> read_page(std::uint32_t count);
+  /// Searches the bodies of those that were found, and leaves the others out.
+  task<> search_bodies();
+  [[nodiscard]] bool existed_before(const jobs::job& what) const noexcept;
+  /// Changes the jobs that were found.
+  task<> change_found(authorized_client& client);
+  /// The same with one of them, and what has become of it; none if it must be tried again.
+  task<std::optional<action_outcome>> look_again(authorized_client& client, found_job& what);
+  /// Waits before it is tried again. False: the turn is over, because the record is lost, or the server ends.
+  task<bool> wait_to_try();
+
+  /// Stores the progress in the record, and has it still. False: it is lost.
+  task<bool> save_and_hold();
+  /// Stores the progress in the record, and gives it back.
+  task<> save_and_leave();
+  /// Releases the record with the progress. False: it is lost.
+  task<bool> release(jobs::due_at due);
+  void end(action_state how, std::string reason = {}) { action_->progress.end(how, std::move(reason), now_); }
+  /// Whether somebody has asked the action to stop.
+  task<bool> is_asked_to_stop();
+  task<> forget_stop();
+
+  const surroundings& on_;
+  jobs::claimed_job record_;
+  std::optional<action> action_;
+  bool is_lost_ = false;  // the record
+  // Of the page that was read.
+  std::vector<found_job> found_;
+  jobs::job_id page_end_ = 0;
+  bool is_last_page_ = false;
+  jobs::utc_time now_{};
+};
+
+}  // namespace foliot::program
