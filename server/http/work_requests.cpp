@@ -133,11 +133,19 @@ task<> wait_for_job(authorized_client& by, const wanted_jobs& wanted, std::vecto
   co_await reserving;
 }
 
+/// The client holds nothing of a replay: another one may have the reservations already, so they are not given back when
+/// this one goes away.
+void part_with_replayed(authorized_client& by, const jobs::claim_answer& got) noexcept {
+  if (!got.is_replayed) return;
+  for (const jobs::claimed_job& each : got.jobs) by.part_with(each.token);
+}
+
 /// Waits until the claim, which happens once, has brought jobs.
 task<> wait_for_claim(authorized_client& by, const wanted_jobs& wanted, jobs::claim what, jobs::claim_answer& into) {
   const watching while_it_waits(by, wanted.tubes);
   auto reserving = by.reserve(std::move(what), duration(wanted.wait));
   into = co_await reserving;
+  part_with_replayed(by, into);  // here: the wait may end with an exception, as where the rights have ended
 }
 
 response respond_with(const std::vector<jobs::claimed_job>& got) {
@@ -215,8 +223,7 @@ std::optional<problem> problem_of_once(const jobs::claim_answer& done) {
                  where::header, std::string(idempotency_field), "reservations_ended"};
 }
 
-/// Reserves by the key of the request. A client may have the reservations of a replay already, so they are not given
-/// back when this one goes away.
+/// Reserves by the key of the request.
 task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
   jobs::claim what{wanted.tubes, wanted.count, most_bytes};
   by.client.check(what);  // what is out of scope is answered as if nothing had ever been reserved
@@ -224,15 +231,16 @@ task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
   what.once = jobs::once(key.digest(), request_digest_of_reserve(wanted), lifetime_of_reserve);
   auto claiming = by.client.execute(what);
   jobs::claim_answer got = co_await claiming;
-  const bool is_none = got.what == jobs::claim_answer::kind::done && got.jobs.empty() && !got.is_replayed;
+  part_with_replayed(by.client, got);
+  // It is cut short without a job if other claims of the batch have brought enough bytes.
+  using kind = jobs::claim_answer::kind;
+  const bool is_refused = got.what == kind::other_request || got.what == kind::no_space;
+  const bool is_none = got.jobs.empty() && !got.is_replayed && !is_refused;
   if (is_none && wanted.wait > 0ms) {
     auto waiting = by.side.wait_for(wait_for_claim(by.client, wanted, std::move(what), got));
     static_cast<void>(co_await waiting);
   }
   if (const std::optional<problem> wrong = problem_of_once(got)) co_return respond(*wrong);
-  if (got.is_replayed) {
-    for (const jobs::claimed_job& each : got.jobs) by.client.part_with(each.token);
-  }
   auto handing = hand_over(by, got.jobs);
   response made = co_await handing;
   if (got.is_replayed && made.status == 200) mark_replayed(made);

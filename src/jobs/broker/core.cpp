@@ -149,7 +149,9 @@ void broker_core::withdraw(broker_request& one) noexcept {
     case broker_request::state::done:
       if (const auto* const claimed = std::get_if<claim_answer>(&one.answer_); claimed != nullptr && !one.is_taken_) {
         for (const claimed_job& each : claimed->jobs) {
-          if (one.client_ != nullptr) {
+          if (claimed->is_replayed) {
+            held_.end(each.token);
+          } else if (one.client_ != nullptr) {
             held_.give_back(each.token);
           } else {
             give_back(each);
@@ -359,7 +361,7 @@ void broker_core::conclude(const entry& of, answer& brought) {
   } else if (const auto* const claimed = std::get_if<claim_answer>(&brought)) {
     for (const claimed_job& each : claimed->jobs) {
       if (of.request == nullptr) {
-        give_back(each);
+        if (!claimed->is_replayed) give_back(each);  // else an earlier client may have it
       } else if (of.request->client_ != nullptr) {
         held_.add(each, of.request->client_);
       }
@@ -413,7 +415,7 @@ void broker_core::serve_own(client_state* client, claim_answer& brought) {
   for (const claimed_job& each : brought.jobs) {
     if (client != nullptr) {
       held_.add(each, client);
-    } else {
+    } else if (!brought.is_replayed) {
       give_back(each);
     }
   }
@@ -708,7 +710,13 @@ void broker_core::cancel_waiting(client_state& client) noexcept {
   client.own = nullptr;
   if (client.job) held_.give_back(client.job->token);
   client.job.reset();
-  for (const claimed_job& each : client.claimed.jobs) held_.give_back(each.token);
+  for (const claimed_job& each : client.claimed.jobs) {
+    if (client.claimed.is_replayed) {
+      held_.end(each.token);  // an earlier client may have it
+    } else {
+      held_.give_back(each.token);
+    }
+  }
   client.claimed = {};
   wake_runner_for_work();
 }

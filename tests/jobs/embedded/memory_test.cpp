@@ -51,18 +51,21 @@ constexpr int failed = 0;
 constexpr int aborted = 9;  ///< while memory was scarce
 constexpr int succeeded = 7;
 
+/// The first, second or third put, which happens once.
+jobs::put put_of(int number) {
+  jobs::sha256 key{};
+  key[0] = static_cast<std::byte>(number);
+  return {.tube = "a tube with a long name " + std::to_string(number),
+          .key = "a key with a long name",
+          .body = std::string(3000, 'x'),
+          .once = jobs::once(key, {}, std::chrono::hours(1))};
+}
+
 /// Executes a batch of three puts while all allocations but the first so many fail.
 int run_batch(const std::string& folder, std::size_t allocations) {
   jobs::embedded_store store({.folder = folder, .disk_reserve = 0});
   std::vector<jobs::operation> batch;
-  for (int i = 0; i < 3; ++i) {
-    jobs::sha256 key{};
-    key[0] = static_cast<std::byte>(i);
-    batch.emplace_back(jobs::put{.tube = "a tube with a long name " + std::to_string(i),
-                                 .key = "a key with a long name",
-                                 .body = std::string(3000, 'x'),
-                                 .once = jobs::once(key, {}, std::chrono::hours(1))});
-  }
+  for (int i = 0; i < 3; ++i) batch.emplace_back(put_of(i));
   bool has_failed = false;
   try {
     std::signal(SIGABRT, [](int) { ::_exit(aborted); });
@@ -83,11 +86,14 @@ int run_batch(const std::string& folder, std::size_t allocations) {
   }
 }
 
-/// The exit code: the jobs of a store that is as it should be.
+/// The exit code: the jobs of a store that is as it should be, which remembers the puts of these jobs and no others.
 int count_jobs(const std::string& folder) {
   jobs::embedded_store store({.folder = folder, .disk_reserve = 0});
   if (!store.check()) return 255;
-  return static_cast<int>(jobs::execute_one(store, jobs::count_all{}).counts.all());
+  const auto counted = static_cast<int>(jobs::execute_one(store, jobs::count_all{}).counts.all());
+  int remembered = 0;
+  for (int i = 0; i < 3; ++i) remembered += jobs::execute_one(store, put_of(i)).is_replayed ? 1 : 0;
+  return remembered == counted ? counted : 253;
 }
 
 TEST(embedded_memory, without_memory_a_batch_is_lost_as_a_whole) {

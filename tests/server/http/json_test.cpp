@@ -110,6 +110,18 @@ TEST(Json, WritesAValueInOneForm) {
   EXPECT_EQ(json_text(ordered(value->root())), text);
 }
 
+/// Another parser reads them, into the same values and with the same limits.
+TEST(Json, ReadsLongTextsAsShortOnes) {
+  const std::string text(std::size_t{5} << 20, 'x');
+  const auto with = [&text](std::string_view rest) { return "{\"t\":\"" + text + "\"," + std::string(rest) + "}"; };
+  const answer right = read(with(R"("b":[1e2,-0,-7,"\u00e9\/"],"a":{"c":null})"));
+  EXPECT_EQ(right.detail, "");
+  EXPECT_EQ(right.text, R"({"a":{"c":null},"b":[100.0,0,-7,"é/"],"t":")" + text + "\"}");
+  EXPECT_EQ(read(with(R"("a":{"b":1,"b":2})")).pointer, "/a/b");
+  EXPECT_EQ(read(with(R"("n":9007199254740992)")).pointer, "/n");
+  EXPECT_FALSE(read(with(R"("s":"\ud800")")).detail.empty());
+}
+
 TEST(Json, RefusesLoneSurrogates) {
   for (const std::string_view text : {R"("\ud800")", R"("\udc00")", R"("\ud800a")", R"("\ud800\ud800")"}) {
     EXPECT_FALSE(read(text).detail.empty()) << text;

@@ -140,6 +140,12 @@ bool is_from_record(const answer& got) {
       got);
 }
 
+/// Whether the answer repeats a claim of which no reservation is left.
+bool has_ended(const answer& got) {
+  const auto* const claimed = std::get_if<claim_answer>(&got);
+  return claimed != nullptr && claimed->is_replayed && claimed->jobs.empty();
+}
+
 route route_of(const operation& it, const tube_map& map, std::size_t first) {
   return std::visit(
       [&]<class Operation>(const Operation& what) -> route {
@@ -437,6 +443,8 @@ void routed_operation::follow(const tube_map& map) {
 
 void routed_operation::go_on() {
   next_ = {};
+  // A database that has not answered may have reservations that have not ended.
+  if (asks_ && refused_ && result_ && has_ended(*result_)) result_.reset();
   // If a database does not say whether it has a record, no other one may execute the operation.
   if (asks_ ? result_ || refused_ : is_complete()) return;
   set_next();

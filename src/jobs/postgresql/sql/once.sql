@@ -124,8 +124,7 @@ BEGIN
                                 existing[i:i], all_fields[i:i], histories[i:i], expected[i:i]);
     IF once_keys[i] <> '' THEN
       IF NOT has_room THEN
-        -- A put that keeps the job needs no room, and its record does.
-        IF foliot.has_put(made) THEN made := ARRAY[foliot.answer_no_room(), foliot.no_id(), 0]; END IF;
+        made := foliot.put_without_room(once_keys[i], made);
       ELSIF foliot.has_put(made) THEN
         PERFORM foliot.end_once(once_keys[i], requests[i], foliot.once_put(), lifetimes[i], times, tubes[i:i], made[1:2]);
       ELSE
@@ -148,6 +147,19 @@ CREATE OR REPLACE FUNCTION foliot.put_answers(what bigint, puts integer) RETURNS
   SELECT array_agg(CASE i % 3 WHEN 1 THEN what WHEN 2 THEN foliot.no_id() ELSE 0 END ORDER BY i)
   FROM generate_series(1, 3 * puts) i
 $$;
+
+-- What becomes of these answers while new jobs are refused. Puts that keep their jobs need no room, and the record does: they
+-- are refused. The sequence that says so may change at any time. So the batch may have begun the record before: it goes. And
+-- a job may be there, if there has been room since: the batch is executed again, since the job has no record.
+CREATE OR REPLACE FUNCTION foliot.put_without_room(of_key bytea, made bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM foliot.drop_once(of_key);
+  IF NOT foliot.has_put(made) THEN RETURN made; END IF;
+  IF EXISTS (SELECT FROM generate_series(1, cardinality(made), 3) i WHERE made[i] <> foliot.put_kept()) THEN
+    RAISE EXCEPTION 'the database has room for new jobs again' USING ERRCODE = 'serialization_failure';
+  END IF;
+  RETURN foliot.put_answers(foliot.answer_no_room(), cardinality(made) / 3);
+END $$;
 
 -- Puts the jobs of a put_all that is put once. Returns once_done(), once_repeated() or once_other_request(), and behind each
 -- of the first two the answers of put_keyed_if(). If one of them is refused, nothing is to be put: the caller must not commit
@@ -178,7 +190,7 @@ BEGIN
                       ELSE foliot.put_if_or_pass(given, tubes, keys, bodies, pris, ats, dues, ttrs, existing, all_fields,
                                                  histories, expected) END;
   IF NOT has_room THEN
-    IF foliot.has_put(made) THEN made := foliot.put_answers(foliot.answer_no_room(), puts); END IF;
+    made := foliot.put_without_room(once_key, made);
   ELSIF foliot.has_put(made) THEN
     PERFORM foliot.end_once(once_key, of_request, foliot.once_put_all(), lifetime, times,
                             ARRAY(SELECT DISTINCT t FROM unnest(tubes) t),
@@ -351,7 +363,10 @@ BEGIN
                       NULL::bigint[];
 END $$;
 
--- Stores the records of such a page, unless this database has one with the same key that ends later. `tubes` and `numbers` have
+-- Stores the records of such a page, unless this database has one with the same key that ends later. Of a claim that both
+-- databases have executed, this one keeps its own reservations, too; those of a tube that has left have ended.
+--
+-- `tubes` and `numbers` have
 -- those of all records, one record after the other, and the counts say how many belong to each.
 CREATE OR REPLACE FUNCTION foliot.take_once(keys bytea[], requests bytea[], kinds bigint[], ends bigint[], tube_counts bigint[],
                                             tubes bytea[], number_counts bigint[], numbers bigint[]) RETURNS void
@@ -365,7 +380,11 @@ BEGIN
     VALUES (keys[i], requests[i], kinds[i], take_once.ends[i], take_once.tubes[tube_at : tube_at + tube_counts[i] - 1],
             numbers[number_at : number_at + number_counts[i] - 1])
     ON CONFLICT ON CONSTRAINT once_pkey DO UPDATE
-    SET request = excluded.request, kind = excluded.kind, ends = excluded.ends, tubes = excluded.tubes, answer = excluded.answer
+    SET request = excluded.request, kind = excluded.kind, ends = excluded.ends,
+        tubes = CASE WHEN o.kind = foliot.once_claim() AND o.request = excluded.request THEN o.tubes ELSE '{}' END
+                || excluded.tubes,
+        answer = CASE WHEN o.kind = foliot.once_claim() AND o.request = excluded.request THEN o.answer ELSE '{}' END
+                 || excluded.answer
     WHERE o.ends < excluded.ends;
     tube_at := tube_at + tube_counts[i];
     number_at := number_at + number_counts[i];
