@@ -104,6 +104,7 @@ std::optional<action_progress> progress_in(const record_json& from) {
   made.turns = from.at("turns").get<std::uint32_t>();
   made.place = from.at("place").get<jobs::job_id>();
   made.counted = from.at("counted").get<std::uint64_t>();
+  made.counted_to = from.at("counted_to").get<jobs::job_id>();
   made.partly = from.at("partly").get<std::uint64_t>();
   made.matched = from.at("matched").get<std::uint64_t>();
   const record_json& outcomes = from.at("outcomes");
@@ -114,6 +115,7 @@ std::optional<action_progress> progress_in(const record_json& from) {
   }
   made.doing = from.at("doing").get<std::uint64_t>();
   made.doing_to = from.at("doing_to").get<jobs::job_id>();
+  made.doing_versions = from.at("doing_versions").get<std::vector<jobs::job_version>>();
   made.due = time_in(from, "due");
   made.started = time_in(from, "started");
   made.ended = time_in(from, "ended");
@@ -170,6 +172,7 @@ void action_progress::end(action_state how, std::string why, jobs::utc_time now)
   outcomes[static_cast<std::size_t>(action_outcome::unknown)] += doing;
   doing = 0;
   doing_to = 0;
+  doing_versions.clear();
   ended = now;
   kept_until = now + kept_when_ended;
 }
@@ -181,6 +184,7 @@ jobs::job_fields action_progress::history() const {
   all["turns"] = turns;
   all["place"] = place;
   all["counted"] = counted;
+  all["counted_to"] = counted_to;
   all["partly"] = partly;
   all["matched"] = matched;
   all["outcomes"] = outcomes;
@@ -193,6 +197,7 @@ jobs::job_fields action_progress::history() const {
   }
   all["doing"] = doing;
   all["doing_to"] = doing_to;
+  all["doing_versions"] = doing_versions;
   if (due) all["due"] = ms_of(*due);
   if (started) all["started"] = ms_of(*started);
   if (ended) all["ended"] = ms_of(*ended);

@@ -93,12 +93,14 @@ struct action_progress {
   std::uint32_t turns = 0;
   jobs::job_id place = 0;  ///< the jobs up to this id have had their turn in this state
   std::uint64_t counted = 0;
-  std::uint64_t partly = 0;   ///< of the bodies in which a text was searched, those that are longer than that
-  std::uint64_t matched = 0;  ///< at their turns in the run; those that are missing in a cut piece count
+  jobs::job_id counted_to = 0;  ///< the last job that the count has seen: the run goes no further
+  std::uint64_t partly = 0;     ///< of the bodies in which a text was searched, those that are longer than that
+  std::uint64_t matched = 0;    ///< at their turns in the run; those that are missing in a cut piece count
   std::array<std::uint64_t, names_of_outcomes.size()> outcomes{};
   std::vector<std::pair<jobs::job_id, action_outcome>> named = {};  ///< jobs that were not done
   std::uint64_t doing = 0;                                          ///< jobs of the piece that is under way
   jobs::job_id doing_to = 0;                                        ///< its last place
+  std::vector<jobs::job_version> doing_versions = {};               ///< those that its jobs had before it
   std::optional<jobs::utc_time> due = {};  ///< of a reschedule, from the beginning of the run on
   std::optional<jobs::utc_time> started = {};
   std::optional<jobs::utc_time> ended = {};

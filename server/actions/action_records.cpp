@@ -193,7 +193,10 @@ task<action_records::answer> action_records::stop(jobs::job_id id) {
   if (!record) {
     auto asking = ask_to_stop(std::move(*found.seen));
     answer asked = co_await asking;
-    co_return asked;
+    // The turn may have given the record back before it could see that.
+    auto again = hold(id);
+    record = co_await again;
+    if (!record) co_return asked;
   }
   if (!has_ended(record->seen)) {
     record->seen.progress.end(action_state::stopped, "a client has asked for it", record->now);

@@ -69,10 +69,12 @@ task<bool> action_runner::take_one() {
   const std::uint64_t begun = records_.begin_look();
   auto counting = by_.execute(jobs::count_tube{std::string(tube_of_actions)});
   auto of_stops = by_.execute(jobs::count_tube{std::string(tube_of_stops)});
-  jobs::claim_answer got = co_await claiming;
+  // First: if one of them fails, the claim is given back with its request.
   const jobs::count_answer counted = co_await counting;
   const jobs::count_answer stops = co_await of_stops;
-  records_.note(begun, counted.counts.all() + stops.counts.all() > 0);
+  const bool is_exact = counted.what == jobs::count_answer::kind::done && stops.what == jobs::count_answer::kind::done;
+  records_.note(begun, counted.counts.all() + stops.counts.all() > 0 || !is_exact);
+  jobs::claim_answer got = co_await claiming;
   if (got.jobs.empty()) co_return false;
   jobs::claimed_job& record = got.jobs.front();
   if (record.job.tube == tube_of_stops) {  // its time is over, and no action has taken it

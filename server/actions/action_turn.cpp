@@ -107,14 +107,6 @@ task<> action_turn::take() {
     co_await keeping;
     co_return;
   }
-  // Without a file of access tokens everybody has all rights; but not an action whose owner had a token.
-  const bool has_no_tokens = on_.who == nullptr;
-  if (has_no_tokens && !action_->plan.owner.empty()) {
-    end(action_state::stopped, rights_have_ended);
-    auto leaving = save_and_leave();
-    co_await leaving;
-    co_return;
-  }
   const rights_holder holder(on_.who, action_->plan.needs(), [] {});
   auto taking = take_by_rights(holder);
   co_await taking;
@@ -124,7 +116,9 @@ task<> action_turn::take_by_rights(const rights_holder& holder) {
   auto asking = is_asked_to_stop();
   const bool is_asked = co_await asking;
   if (is_lost_) co_return;
-  if (is_asked || holder.has_ended()) {
+  // Without a file of access tokens everybody has all rights; but not an action whose owner had a token.
+  const bool has_no_file = on_.who == nullptr && !action_->plan.owner.empty();
+  if (is_asked || has_no_file || holder.has_ended()) {
     end(action_state::stopped, is_asked ? was_asked : rights_have_ended);
   } else if (action_->progress.state == action_state::counting) {
     auto counting = count();
@@ -136,10 +130,34 @@ task<> action_turn::take_by_rights(const rights_holder& holder) {
   if (is_lost_) co_return;
   auto leaving = save_and_leave();
   co_await leaving;
-  if (is_asked && !is_lost_) {
+  if (is_lost_) co_return;
+  bool was_met = is_asked;
+  if (!is_asked && action_->progress.state == action_state::counted) {
+    // A wish that has come during this turn finds no later one.
+    auto stopping = stop_counted();
+    was_met = co_await stopping;
+  }
+  if (was_met) {
     auto forgetting = forget_stop();
     co_await forgetting;
   }
+}
+
+task<bool> action_turn::stop_counted() {
+  auto asking = is_asked_to_stop();
+  const bool is_asked = co_await asking;
+  if (!is_asked || is_lost_) co_return false;
+  auto claiming = on_.by.execute(jobs::claim_job{record_.token.id});
+  jobs::claim_answer got = co_await claiming;
+  if (got.jobs.empty()) co_return false;  // another request has it, and has seen that it is counted
+  record_ = std::move(got.jobs.front());
+  action_ = action::in(record_.job);
+  if (!action_) co_return false;
+  const bool is_there = action_->progress.state == action_state::counted;
+  if (is_there) end(action_state::stopped, was_asked);
+  auto leaving = save_and_leave();
+  co_await leaving;
+  co_return is_there && !is_lost_;
 }
 
 task<> action_turn::count() {
@@ -150,6 +168,7 @@ task<> action_turn::count() {
   progress.counted += found_.size();
   progress.place = page_end_;
   if (!is_last_page_) co_return;
+  progress.counted_to = last_listed_;
   progress.state = action_state::counted;
   progress.place = 0;
   progress.kept_until = now_ + kept_when_counted;
@@ -163,10 +182,15 @@ task<> action_turn::run(const rights_holder& holder) {
   bool goes_on = co_await reading;
   if (!goes_on) co_return;
   if (of_cut_piece > 0) {
-    // What is not there any more was done before the piece was cut off, or has changed by another hand.
-    std::erase_if(found_, [&](const found_job& each) { return each.id > end_of_cut_piece; });
+    // What is not there any more, or has another version, was done before the piece was cut off, or has changed by
+    // another hand. A kicked or fired job may have been worked on, and wait again: it is not to be done twice.
+    const auto is_as_before = [&](const found_job& each) {
+      const auto& before = progress.doing_versions;
+      return std::ranges::find(before, each.version) != before.end();
+    };
+    std::erase_if(found_, [&](const found_job& each) { return each.id > end_of_cut_piece || !is_as_before(each); });
     is_last_page_ = is_last_page_ && page_end_ <= end_of_cut_piece;
-    page_end_ = end_of_cut_piece;
+    page_end_ = std::min(page_end_, end_of_cut_piece);  // it ends before if more jobs lie there than did
     const std::uint64_t missing = of_cut_piece - std::min<std::uint64_t>(of_cut_piece, found_.size());
     progress.matched += missing;
     progress.outcomes[static_cast<std::size_t>(action_outcome::unknown)] += missing;
@@ -174,6 +198,8 @@ task<> action_turn::run(const rights_holder& holder) {
   if (!found_.empty()) {
     progress.doing = found_.size();
     progress.doing_to = page_end_;
+    progress.doing_versions.clear();
+    for (const found_job& each : found_) progress.doing_versions.push_back(each.version);
     auto saving = save_and_hold();
     goes_on = co_await saving;
     if (!goes_on) co_return;
@@ -185,6 +211,7 @@ task<> action_turn::run(const rights_holder& holder) {
   if (progress.state != action_state::running) co_return;  // stopped
   progress.doing = 0;
   progress.doing_to = 0;
+  progress.doing_versions.clear();
   progress.place = page_end_;
   if (is_last_page_) end(action_state::done);
 }
@@ -214,16 +241,21 @@ bool action_turn::existed_before(const jobs::job& what) const noexcept {
 
 task<bool> action_turn::read_page(std::uint32_t count) {
   const job_filter& filter = action_->plan.filter;
+  // Where jobs come faster than pages are read, the list itself would have no end.
+  const jobs::job_id last = action_->progress.state == action_state::running ? action_->progress.counted_to
+                                                                             : std::numeric_limits<jobs::job_id>::max();
   for (;;) {
     try {
       auto listing = on_.by.execute(filter.page_behind(action_->progress.place, count));
       const jobs::jobs_answer listed = co_await listing;
       found_.clear();
       for (const jobs::listed_job& each : listed.jobs) {
+        if (each.job.id > last) break;
         if (existed_before(each.job) && filter.matches(each.job)) found_.push_back({each.job.id, each.version});
       }
       const bool may_be_elsewhere = on_.by.has_other_nodes();
-      is_last_page_ = !listed.next || (!may_be_elsewhere && listed.next->id >= action_->id);
+      is_last_page_ = !listed.next || listed.next->id >= last || (!may_be_elsewhere && listed.next->id >= action_->id);
+      last_listed_ = listed.jobs.empty() ? action_->progress.place : listed.jobs.back().job.id;
       page_end_ = listed.next ? listed.next->id : std::numeric_limits<jobs::job_id>::max();
       now_ = listed.now;
       if (filter.needs_body()) {
@@ -320,6 +352,14 @@ task<> action_turn::change_found(authorized_client& client) {
     auto waiting = wait_to_try();
     const bool goes_on = co_await waiting;
     if (!goes_on) co_return;
+    auto asking = is_asked_to_stop();
+    const bool is_asked = co_await asking;
+    if (is_lost_) co_return;
+    if (is_asked) {
+      progress.doing = 0;  // what has become of its jobs is known, and nothing was done to those that are left
+      end(action_state::stopped, was_asked);
+      co_return;
+    }
   }
 }
 

@@ -101,6 +101,8 @@ class action_turn {
   /// Whether somebody has asked the action to stop.
   task<bool> is_asked_to_stop();
   task<> forget_stop();
+  /// Stops an action that has just been counted, if somebody has asked for it meanwhile.
+  task<bool> stop_counted();
 
   const surroundings& on_;
   jobs::claimed_job record_;
@@ -109,6 +111,7 @@ class action_turn {
   // Of the page that was read.
   std::vector<found_job> found_;
   jobs::job_id page_end_ = 0;
+  jobs::job_id last_listed_ = 0;
   bool is_last_page_ = false;
   jobs::utc_time now_{};
 };

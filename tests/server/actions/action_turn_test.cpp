@@ -66,7 +66,9 @@ TEST(ActionTurn, ADelayCountsFromTheStartOfTheRun) {
     acting_client client(by);
     auto leaving = leaves(client, id, action_state::running);
     const action done = co_await leaving;
-    EXPECT_EQ(count_of(done.progress, action_outcome::done), 150u);
+    // The first piece was cut off, and its jobs are not as they were.
+    EXPECT_EQ(count_of(done.progress, action_outcome::done), 50u);
+    EXPECT_EQ(count_of(done.progress, action_outcome::unknown), 100u);
   });
   const jobs::jobs_answer listed = jobs::execute_one(store, jobs::list_jobs{.tube = "mail", .count = 1000});
   EXPECT_EQ(listed.jobs.size(), 150u);
