@@ -1,4 +1,5 @@
-// OpenSSL for the sources of this folder: its headers, the owners of its objects, and its errors as std::error_code.
+// OpenSSL for the sources of this folder: its headers, the owners of its objects (openssl_owners.hpp), and its errors
+// as std::error_code.
 //
 // OpenSSL keeps a queue of errors for each thread. A task may continue in another thread after a wait, so the queue is
 // emptied before each call that may fail, and read before anything else happens: begin_call(), the call, take_error().
@@ -9,25 +10,11 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-#include <memory>
 #include <system_error>
 
+#include "openssl_owners.hpp"
+
 namespace foliot::tls::detail {
-
-/// Frees an object of OpenSSL by that function.
-template <auto Free>
-struct freed_by {
-  template <class Object>
-  void operator()(Object* object) const noexcept {
-    Free(object);
-  }
-};
-
-using bio_ptr = std::unique_ptr<BIO, freed_by<BIO_free_all>>;
-using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<EVP_PKEY_free>>;
-using ssl_ptr = std::unique_ptr<SSL, freed_by<SSL_free>>;
-using ssl_context_ptr = std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>>;
-using x509_ptr = std::unique_ptr<X509, freed_by<X509_free>>;
 
 [[nodiscard]] inline std::error_code no_memory() noexcept { return std::make_error_code(std::errc::not_enough_memory); }
 [[nodiscard]] inline std::error_code bad_argument() noexcept {

@@ -5,24 +5,18 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include <memory>
 #include <stdexcept>
+
+#include "tls/openssl_owners.hpp"
 
 namespace foliot::test {
 
 namespace {
 
-template <auto Free>
-struct freed_by {
-  template <class Object>
-  void operator()(Object* object) const noexcept {
-    Free(object);
-  }
-};
-using bio_ptr = std::unique_ptr<BIO, freed_by<BIO_free_all>>;
-using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<EVP_PKEY_free>>;
-using x509_ptr = std::unique_ptr<X509, freed_by<X509_free>>;
-using extension_ptr = std::unique_ptr<X509_EXTENSION, freed_by<X509_EXTENSION_free>>;
+using tls::detail::bio_ptr;
+using tls::detail::key_ptr;
+using tls::detail::x509_extension_ptr;
+using tls::detail::x509_ptr;
 
 void check(bool well) {
   if (!well) throw std::runtime_error("OpenSSL cannot make the certificates of this test");
@@ -45,7 +39,7 @@ key_ptr key_of(const identity& whose) {
 void extend(X509& made, X509& issuer, int what, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, &issuer, &made, nullptr, nullptr, 0);
-  const extension_ptr extension(X509V3_EXT_conf_nid(nullptr, &context, what, value.c_str()));
+  const x509_extension_ptr extension(X509V3_EXT_conf_nid(nullptr, &context, what, value.c_str()));
   check(extension != nullptr && X509_add_ext(&made, extension.get(), -1) == 1);
 }
 

@@ -32,6 +32,7 @@
 #include "server/core/access.hpp"
 #include "server/core/byte_stream.hpp"
 #include "server/core/connections.hpp"
+#include "server/core/forwarding_stream.hpp"
 #include "server/core/held_memory.hpp"
 #include "server/core/listener.hpp"
 #include "server/http/api.hpp"
@@ -54,31 +55,21 @@ runtime::address fresh_name() {
 }
 
 /// Reads and writes in small pieces.
-class narrow_stream final : public byte_stream {
+class narrow_stream final : public test::forwarding_stream {
  public:
-  narrow_stream(world& in, std::unique_ptr<byte_stream> below) : in_(in), below_(std::move(below)) {}
+  narrow_stream(world& in, std::unique_ptr<byte_stream> below) : forwarding_stream(std::move(below)), in_(in) {}
 
   task<runtime::or_error<std::size_t>> read_some(std::span<char> into) override {
-    return below_->read_some(into.first(some_of(into.size())));
+    return forwarding_stream::read_some(into.first(some_of(into.size())));
   }
   task<runtime::or_error<std::size_t>> write_some(std::string_view from) override {
-    return below_->write_some(from.substr(0, some_of(from.size())));
+    return forwarding_stream::write_some(from.substr(0, some_of(from.size())));
   }
-  void set_read_deadline(instant deadline) override { below_->set_read_deadline(deadline); }
-  void set_read_deadline(duration from_now) override { below_->set_read_deadline(from_now); }
-  void set_write_deadline(duration from_now) override { below_->set_write_deadline(from_now); }
-  task<> close_write() override { return below_->close_write(); }
-  void end_reading() noexcept override { below_->end_reading(); }
-  void close() noexcept override { below_->close(); }
-  [[nodiscard]] bool peer_has_ended() const noexcept override { return below_->peer_has_ended(); }
-  [[nodiscard]] bool is_closed() const noexcept override { return below_->is_closed(); }
-  [[nodiscard]] runtime::address peer_address() const noexcept override { return below_->peer_address(); }
 
  private:
   std::size_t some_of(std::size_t all) { return std::min(all, 1 + in_.below(200)); }
 
   world& in_;
-  const std::unique_ptr<byte_stream> below_;
 };
 
 listener listen_in(world& in, const runtime::address& at) {

@@ -21,6 +21,8 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+
+#include "tls/openssl_owners.hpp"
 #endif
 
 namespace foliot::program::bench {
@@ -39,18 +41,11 @@ client_socket::progress outcome_of_call(ssize_t result) noexcept {
 
 #ifdef FOLIOT_HAS_TLS
 
-template <auto Free>
-struct freed_by {
-  template <class Object>
-  void operator()(Object* object) const noexcept {
-    Free(object);
-  }
-};
-using context_ptr = std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>>;
-using session_ptr = std::unique_ptr<SSL, freed_by<SSL_free>>;
-using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<EVP_PKEY_free>>;
-using certificate_ptr = std::unique_ptr<X509, freed_by<X509_free>>;
-using extension_ptr = std::unique_ptr<X509_EXTENSION, freed_by<X509_EXTENSION_free>>;
+using tls::detail::key_ptr;
+using tls::detail::ssl_context_ptr;
+using tls::detail::ssl_ptr;
+using tls::detail::x509_extension_ptr;
+using tls::detail::x509_ptr;
 
 [[noreturn]] void throw_openssl(std::string_view what) {
   const unsigned long code = ERR_get_error();
@@ -76,9 +71,9 @@ class private_file {
   std::FILE* const file_;
 };
 
-certificate_ptr new_certificate(EVP_PKEY* key) {
+x509_ptr new_certificate(EVP_PKEY* key) {
   constexpr long month = 30L * 24 * 3600;
-  certificate_ptr made(X509_new());
+  x509_ptr made(X509_new());
   if (made == nullptr || X509_set_version(made.get(), X509_VERSION_3) != 1 ||
       ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1) != 1 ||
       X509_gmtime_adj(X509_getm_notBefore(made.get()), -3600) == nullptr ||
@@ -87,7 +82,8 @@ certificate_ptr new_certificate(EVP_PKEY* key) {
   }
   X509_NAME* const name = X509_get_subject_name(made.get());
   const auto* const text = reinterpret_cast<const unsigned char*>("localhost");
-  const extension_ptr names(X509V3_EXT_nconf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1"));
+  const x509_extension_ptr names(
+      X509V3_EXT_nconf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1"));
   if (X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0) != 1 ||
       X509_set_issuer_name(made.get(), name) != 1 || names == nullptr ||
       X509_add_ext(made.get(), names.get(), -1) != 1 || X509_sign(made.get(), key, EVP_sha256()) == 0) {
@@ -112,10 +108,10 @@ client_socket::progress outcome_of_session(SSL* session, int result) noexcept {
 bool has_tls() noexcept { return true; }
 
 struct tls_client::context {
-  context_ptr all{SSL_CTX_new(TLS_client_method())};
+  ssl_context_ptr all{SSL_CTX_new(TLS_client_method())};
 };
 struct client_socket::session {
-  session_ptr with;
+  ssl_ptr with;
 };
 
 tls_client::tls_client(const std::filesystem::path& certificate) : context_(std::make_unique<context>()) {
@@ -131,7 +127,7 @@ tls_client::tls_client(const std::filesystem::path& certificate) : context_(std:
 void make_certificate(const std::filesystem::path& certificate, const std::filesystem::path& key) {
   const key_ptr own(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
   if (own == nullptr) throw_openssl("make a key");
-  const certificate_ptr made = new_certificate(own.get());
+  const x509_ptr made = new_certificate(own.get());
   const private_file key_file(key);
   const private_file certificate_file(certificate);
   if (PEM_write_PrivateKey(key_file.get(), own.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1 ||
@@ -142,7 +138,7 @@ void make_certificate(const std::filesystem::path& certificate, const std::files
 
 void client_socket::shake_hands(const server_place& with) {
   tls_ = with.tls;
-  session_ = std::make_unique<session>(session_ptr(SSL_new(tls_->context_->all.get())));
+  session_ = std::make_unique<session>(ssl_ptr(SSL_new(tls_->context_->all.get())));
   SSL* const session = session_->with.get();
   if (session == nullptr || SSL_set_fd(session, socket_.get()) != 1) throw_openssl("speak TLS");
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &longest_handshake, sizeof longest_handshake);
