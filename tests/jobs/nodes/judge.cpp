@@ -48,6 +48,17 @@ class history {
     }
   }
 
+  /// A put_all has put all of its jobs, or none.
+  void expect_together() {
+    std::map<std::size_t, std::set<std::size_t>> times;
+    for (const request& each : in_.requests) {
+      if (each.group != 0) times[each.group].insert(puts_[each.body].now);
+    }
+    for (const auto& [group, counts] : times) {
+      if (counts.size() > 1) breach("together: only some jobs of a put_all were put");
+    }
+  }
+
   /// A client that ends a job had it: nobody else got the job before, and nobody at all gets a finished one. It has the
   /// job until it ends it, unless time ends the reservation.
   void expect_held() {
@@ -197,6 +208,7 @@ class history {
 void judge(world& in) {
   history all(in);
   all.expect_once();
+  all.expect_together();
   all.expect_held();
   all.expect_not_early();
   all.expect_order();

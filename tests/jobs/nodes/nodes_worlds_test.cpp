@@ -47,6 +47,7 @@ TEST(SimulatedNodes, HaveTroubles) {
   std::size_t refused_edits = 0;
   std::size_t repeated = 0;
   std::size_t replayed = 0;
+  std::size_t refused_groups = 0;
   // The last of them is seldom: a primary that was replaced confirms something in one of a hundred worlds or so.
   for (std::uint64_t seed = 0; seed < 50 || (seed < 1000 && confirmed_by_old == 0); ++seed) {
     outcome left;
@@ -58,6 +59,7 @@ TEST(SimulatedNodes, HaveTroubles) {
     refused_edits += left.refused_edits;
     replayed += left.replayed;
     for (const request& each : left.requests) repeated += each.repeated;
+    refused_groups += left.refused_groups;
   }
   EXPECT_GT(fates[request::fate::done], 300U);
   EXPECT_GT(fates[request::fate::refused], 5U);
@@ -68,6 +70,7 @@ TEST(SimulatedNodes, HaveTroubles) {
   EXPECT_GT(refused_edits, 5U);
   EXPECT_GT(repeated, 50U);
   EXPECT_GT(replayed, 5U);
+  EXPECT_GT(refused_groups, 5U);
 }
 
 /// Whether a world over such a database breaks this rule of the judge.
@@ -95,6 +98,7 @@ TEST(NodesCanary, IgnoresPriorities) { EXPECT_TRUE(shows(flaw::ignores_prioritie
 TEST(NodesCanary, IgnoresVersions) { EXPECT_TRUE(shows(flaw::ignores_versions, "version")); }
 TEST(NodesCanary, IgnoresOnce) { EXPECT_TRUE(shows(flaw::ignores_once, "once")); }
 TEST(NodesCanary, LeavesOnceBehind) { EXPECT_TRUE(shows(flaw::leaves_once_behind, "once")); }
+TEST(NodesCanary, HidesWhatIsUndone) { EXPECT_TRUE(shows(flaw::hides_what_is_undone, "once")); }
 TEST(NodesCanary, ForgetsTimelines) { EXPECT_TRUE(shows(flaw::forgets_timelines, "replaced")); }
 TEST(NodesCanary, AnswersBeforeTheCommit) { EXPECT_TRUE(shows(flaw::answers_before_commit, "once")); }
 TEST(NodesCanary, TrustsNotifications) { EXPECT_TRUE(shows(flaw::trusts_notifications, "late")); }

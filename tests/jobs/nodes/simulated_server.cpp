@@ -27,11 +27,24 @@ constexpr std::int64_t skipped = 1048576;
 
 instant time_now() { return monotonic_clock::instance().now(); }
 
-bool needs_room(const operation& what) { return std::holds_alternative<put>(what); }
+/// The jobs that an operation puts.
+std::span<const put> puts_of(const operation& what) {
+  if (const auto* const one = std::get_if<put>(&what)) return {one, 1};
+  if (const auto* const all = std::get_if<put_all>(&what)) return all->puts;
+  return {};
+}
+
+bool needs_room(const operation& what) { return !puts_of(what).empty(); }
 
 bool is_poison(const operation& what) {
-  const auto* const made = std::get_if<put>(&what);
-  return made != nullptr && made->body.starts_with("poison");
+  return std::ranges::any_of(puts_of(what), [](const put& each) { return each.body.starts_with("poison"); });
+}
+
+/// Of an operation for which there is no room.
+answer no_room_for(const operation& what) {
+  constexpr put_answer none{put_answer::kind::no_space};
+  if (std::holds_alternative<put>(what)) return none;
+  return put_all_answer{.what = put_all_answer::kind::refused, .why = none};
 }
 
 /// Whether an answer says that something has changed.
@@ -39,6 +52,9 @@ bool has_changed(const answer& got) {
   if (const auto* const made = std::get_if<put_answer>(&got)) {
     if (made->is_replayed) return false;
     return made->what == put_answer::kind::inserted || made->what == put_answer::kind::replaced;
+  }
+  if (const auto* const all = std::get_if<put_all_answer>(&got)) {
+    return !all->is_replayed && all->what == put_all_answer::kind::done;
   }
   if (const auto* const claimed = std::get_if<claim_answer>(&got)) {
     return !claimed->is_replayed && !claimed->jobs.empty();
@@ -310,6 +326,10 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
   };
   if (const auto* const made = std::get_if<put>(&what)) {
     add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0});
+  } else if (const auto* const all = std::get_if<put_all>(&what)) {
+    for (std::size_t i = 0; i < all->puts.size(); ++i) {
+      add(effect::kind::put, all->puts[i].body, {std::get<put_all_answer>(got).puts[i].id, 0, 0});
+    }
   } else if (const auto* const claimed = std::get_if<claim_answer>(&got)) {
     for (const claimed_job& each : claimed->jobs) {
       in.after.holders[each.token.id] = registration;
@@ -326,6 +346,17 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
   }
 }
 
+void simulated_server::put_some(backend::transaction& in, std::span<const put> puts, std::size_t most,
+                                std::int64_t registration) const {
+  for (const put& each : puts.first(most)) {
+    if (in.after.away.contains(each.tube)) continue;
+    const operation what = each;
+    std::vector<operation> one{what};
+    const execution done = in.after.jobs.execute_for(0, {}, one, in.wall, in.time);
+    note(in, what, done.answers.front(), registration);
+  }
+}
+
 namespace {
 
 /// Of the reservations that are over by the clock of the node, those that are not over by that of the server.
@@ -339,7 +370,38 @@ void note_still_held(content& data, const detail::batch_frame& frame, const deta
   }
 }
 
+/// Whether it is a put that has happened already: it is only answered again, also if its tube has left.
+bool is_known(const operation& what, const backend::transaction& in) {
+  const auto* const made = std::get_if<put>(&what);
+  return made != nullptr && !made->once.empty() &&
+         in.after.jobs.remembers(made->once.key(), std::chrono::floor<milliseconds>(in.wall));
+}
+
 }  // namespace
+
+simulated_server::divided simulated_server::divide(std::span<const operation> batch, const detail::batch_frame& frame,
+                                                   backend::transaction& in, detail::map_state& map) const {
+  content& data = in.after;
+  divided parts;
+  parts.refused.resize(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const std::span<const put> puts = puts_of(batch[i]);
+    const auto left = std::ranges::count_if(puts, [&](const put& each) { return data.away.contains(each.tube); });
+    if (left > 0 && !is_known(batch[i], in) && wrong_ != flaw::accepts_tubes_that_left) {
+      if (std::cmp_equal(left, puts.size())) {
+        map.elsewhere.push_back(i);
+      } else {
+        parts.undone.emplace_back(i, puts.size());
+      }
+      parts.refused[i] = passed_over_answer{};
+    } else if (is_full && frame.lacks_room && needs_room(batch[i])) {
+      parts.refused[i] = no_room_for(batch[i]);
+    } else {
+      parts.done.push_back(alter(batch[i], data));
+    }
+  }
+  return parts;
+}
 
 detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, std::span<const operation> batch,
                                                       const detail::batch_frame& frame, detail::batch_time& time) {
@@ -357,22 +419,7 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
   time.now_ns = clock.nanoseconds();
   if (frame.sends_heartbeat) result.wants_heartbeat = heartbeat(in, frame, clock);
   give_back(in, batch, frame);
-  std::vector<operation> done;
-  std::vector<std::optional<answer>> refused(batch.size());
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto* const made = std::get_if<put>(&batch[i]);
-    const bool is_known = made != nullptr && !made->once.empty() &&
-                          data.jobs.remembers(made->once.key(), std::chrono::floor<milliseconds>(in.wall));
-    const bool has_left = made != nullptr && data.away.contains(made->tube) && !is_known;
-    if (has_left && wrong_ != flaw::accepts_tubes_that_left) {
-      result.map.elsewhere.push_back(i);
-      refused[i] = passed_over_answer{};
-    } else if (is_full && frame.lacks_room && needs_room(batch[i])) {
-      refused[i] = put_answer{put_answer::kind::no_space};
-    } else {
-      done.push_back(alter(batch[i], data));
-    }
-  }
+  auto [done, refused, undone] = divide(batch, frame, in, result.map);
   execution got = data.jobs.execute_for(static_cast<std::uint64_t>(frame.opening), frame.over, done, in.wall, clock);
   in.changes = in.changes || !got.expired.empty() || !got.ready_tubes.empty();
   std::size_t next = 0;
@@ -383,6 +430,10 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
     }
     note(in, wrong_ == flaw::finishes_abandoned ? done[next] : batch[i], got.answers[next], frame.registration);
     answer& one = got.answers[next++];
+    const auto* const all = std::get_if<put_all_answer>(&one);
+    if (all != nullptr && all->what == put_all_answer::kind::refused && all->place > 0) {
+      undone.emplace_back(i, all->place);
+    }
     to_local(one, time);
     result.done.answers.push_back(std::move(one));
   }
@@ -391,6 +442,9 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
       if (each.job.state != job_state::reserved) data.jobs.find(each.job.id)->attempts = 0;
     }
   }
+  std::ranges::sort(undone);
+  if (!undone.empty() && wrong_ != flaw::hides_what_is_undone) result.undone = undone.front().first;
+  for (const auto& [place, most] : undone) put_some(in, std::get<put_all>(batch[place]).puts, most, frame.registration);
   note_still_held(data, frame, time, result);
   in.ready.insert(got.ready_tubes.begin(), got.ready_tubes.end());
   result.done.ready_tubes.assign(in.ready.begin(), in.ready.end());

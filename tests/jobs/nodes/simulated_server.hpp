@@ -51,6 +51,7 @@ enum class flaw : std::uint8_t {
   ignores_versions,         ///< a change is executed whatever version it expects
   ignores_once,             ///< a put that happens once is executed as often as it is sent
   leaves_once_behind,       ///< a tube moves without the memory of its puts
+  hides_what_is_undone,     ///< a put_all that is refused leaves jobs, and the node is not told
   forgets_timelines,        ///< a process forgets the timelines that its connections have reached
 };
 
@@ -169,6 +170,17 @@ class simulated_server {
   void give_back(backend::transaction& in, std::span<const operation> batch, const detail::batch_frame& frame) const;
   operation alter(operation what, content& data) const;
   bool heartbeat(backend::transaction& in, const detail::batch_frame& frame, instant now);
+  /// A batch: what is executed, the answers to what is not, by place, and of each put_all that puts some jobs although
+  /// it is not done the place and how many of its puts come to that.
+  struct divided {
+    std::vector<operation> done;
+    std::vector<std::optional<answer>> refused;
+    std::vector<std::pair<std::size_t, std::size_t>> undone;
+  };
+  [[nodiscard]] divided divide(std::span<const operation> batch, const detail::batch_frame& frame,
+                               backend::transaction& in, detail::map_state& map) const;
+  /// What a put_all that is refused, or passed over, has put of its first `most` jobs before it came to that.
+  void put_some(backend::transaction& in, std::span<const put> puts, std::size_t most, std::int64_t registration) const;
   void note(backend::transaction& in, const operation& what, const answer& got, std::int64_t registration) const;
   void finish_commit(backend& by);
 

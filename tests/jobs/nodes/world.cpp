@@ -50,7 +50,7 @@ std::unique_ptr<job_store> open(const std::string& name, const std::shared_ptr<s
 
 request& add_request(world& in, request::kind what, std::string body, const reservation& token) {
   const instant now = monotonic_clock::instance().now();
-  in.requests.push_back({what, std::move(body), token, in.next_moment(), now, 0, 0, request::fate::unanswered});
+  in.requests.push_back({what, std::move(body), token, in.next_moment(), now, 0, 0, 0, request::fate::unanswered});
   return in.requests.back();
 }
 
@@ -107,17 +107,26 @@ task<> put_again(world& in, put what, request& asked) {
   if (before != request::fate::done) asked.became = is_in_doubt ? request::fate::in_doubt : request::fate::refused;
 }
 
-task<> put_job(world& in, broker& on) {
+put new_put(world& in, const std::string& tube) {
   put what;
-  what.tube = in.tubes[choose(in.tubes.size())];
+  what.tube = tube;
   what.body = (one_in(40) ? "poison " : "job ") + std::to_string(++in.bodies);
   what.priority = static_cast<priority>(choose(3));
   what.ttr = milliseconds(300 + choose(static_cast<std::uint64_t>(longest_ttr.count()) - 300));
-  const milliseconds delay(one_in(3) ? choose(static_cast<std::uint64_t>(longest_delay.count())) : 0);
-  what.due = delay;
+  what.due = milliseconds(one_in(3) ? choose(static_cast<std::uint64_t>(longest_delay.count())) : 0);
+  return what;
+}
+
+request& add_put(world& in, const put& what) {
   request& asked = add_request(in, request::kind::put, what.body, {});
-  asked.due += duration(delay);
+  asked.due += duration(std::get<milliseconds>(what.due));
   asked.priority = what.priority;
+  return asked;
+}
+
+task<> put_job(world& in, broker& on) {
+  put what = new_put(in, in.tubes[choose(in.tubes.size())]);
+  request& asked = add_put(in, what);
   const bool is_once = one_in(2);
   if (is_once) what.once = once_of(in.bodies);
   try {
@@ -134,9 +143,40 @@ task<> put_job(world& in, broker& on) {
   co_await again;
 }
 
+/// Puts several jobs, all or none: none if another job has the key of one, or if their tubes are in several databases.
+task<> put_together(world& in, broker& on) {
+  put_all what;
+  std::vector<request*> asked;
+  const std::string tube = in.tubes[choose(in.tubes.size())];
+  const std::size_t group = ++in.groups;
+  for (std::uint64_t left = 2 + choose(3); left > 0; --left) {
+    what.puts.push_back(new_put(in, one_in(10) ? in.tubes[choose(in.tubes.size())] : tube));
+    asked.push_back(&add_put(in, what.puts.back()));
+    asked.back()->group = group;
+  }
+  if (one_in(2)) {
+    put& keyed = what.puts[choose(what.puts.size())];
+    keyed.key = "key";
+    keyed.existing = on_existing::refuse;
+  }
+  try {
+    auto putting = on.execute(std::move(what));
+    const put_all_answer got = co_await putting;
+    const bool is_done = got.what == put_all_answer::kind::done;
+    for (request* const each : asked) each->became = is_done ? request::fate::done : request::fate::refused;
+    if (got.what == put_all_answer::kind::refused && got.place > 0) ++in.refused_groups;
+  } catch (const store_unavailable& why) {
+    for (request* const each : asked) refuse(*each, why);
+  }
+}
+
 task<> put_jobs(world& in, broker& on) {
   for (std::uint64_t left = 3 + choose(8); left > 0; --left) {
-    co_await put_job(in, on);
+    if (one_in(4)) {
+      co_await put_together(in, on);
+    } else {
+      co_await put_job(in, on);
+    }
     const duration pause = up_to(one_in(4) ? in.trouble_length / 4 : duration(20ms));
     co_await runtime::sleep(pause);
   }
@@ -494,6 +534,7 @@ outcome live(flaw wrong) {
                .receipts = std::move(in.receipts),
                .refused_edits = in.refused_edits,
                .replayed = in.replayed,
+               .refused_groups = in.refused_groups,
                .breaches = std::move(in.breaches)};
   for (const auto& [version, times] : in.done_edits) left.done_edits += times;
   for (const auto& each : in.databases) {

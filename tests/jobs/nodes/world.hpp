@@ -6,6 +6,7 @@
 // fault with one of these rules, by which a breach begins:
 //   - once: what was answered is committed exactly once, what was refused is not, and what is in doubt is at most once;
 //     also if a client has sent it again, through any node, until it was answered (once.hpp);
+//   - together: of a put_all that is in doubt, all jobs are committed or none;
 //   - held: a client that has lost a job to another one cannot end it, and the reservation of a client is not given
 //     back before the client ends;
 //   - early: no client gets a job before it is due, also after a release;
@@ -17,7 +18,7 @@
 //   - version: of the changes that expect the same version of a job, at most one is answered by `done`, unless a
 //     failover loses commits.
 //
-// It does not see: put_all and claims that happen once, and the end of their lifetimes; the order of jobs by priority
+// It does not see: claims and put_alls that happen once, and the end of their lifetimes; the order of jobs by priority
 // while several clients work, and over several databases; keys, turns, passing over; touch, pause, cancel, kick_job,
 // counts, list_due; what else a peek and a reschedule do. Its databases do not refuse for want of rights or of their
 // schema, and their rotation does not fail. No standby is away for a while, and no listener has an outage. It accepts a
@@ -53,6 +54,7 @@ struct request {
   instant due;                  ///< of a put or a release: no client gets the job before
   jobs::priority priority = 0;  ///< of a put
   std::size_t repeated = 0;     ///< how often it was sent again
+  std::size_t group = 0;        ///< of a put that is one of a put_all: the number of that
   fate became = fate::unanswered;
 
   friend bool operator==(const request&, const request&) = default;
@@ -106,6 +108,8 @@ struct world {
   std::map<std::pair<job_id, job_version>, std::size_t> done_edits;  ///< changes that expected this version, by answers
   std::size_t refused_edits = 0;                                     ///< by `other_version`
   std::size_t bodies = 0;
+  std::size_t groups = 0;
+  std::size_t refused_groups = 0;  ///< because of a put that is not the first one
   std::uint64_t moments = 0;
   std::size_t threads = 0;  ///< of troubles and moves, that run
 };
@@ -119,6 +123,7 @@ struct outcome {
   std::size_t done_edits = 0;
   std::size_t refused_edits = 0;
   std::size_t replayed = 0;
+  std::size_t refused_groups = 0;
   std::vector<std::string> breaches;
 };
 
