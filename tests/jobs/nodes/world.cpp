@@ -75,10 +75,10 @@ class holdings {
   std::vector<receipt*> all_;
 };
 
-/// What lets a put happen once; the numbers of bodies are unique.
-once once_of(std::size_t number) {
+/// What lets the put of this body happen once: bodies are unique, and shorter than a key.
+once once_of(const std::string& body) {
   sha256 key{};
-  for (std::size_t i = 0; i < sizeof number; ++i) key[i] = static_cast<std::byte>(number >> (8 * i));
+  std::ranges::transform(body, key.begin(), [](char each) { return static_cast<std::byte>(each); });
   return {key, key, std::chrono::hours(1)};
 }
 
@@ -128,7 +128,7 @@ task<> put_job(world& in, broker& on) {
   put what = new_put(in, in.tubes[choose(in.tubes.size())]);
   request& asked = add_put(in, what);
   const bool is_once = one_in(2);
-  if (is_once) what.once = once_of(in.bodies);
+  if (is_once) what.once = once_of(what.body);
   try {
     auto putting = on.execute(what);
     const put_answer got = co_await putting;
