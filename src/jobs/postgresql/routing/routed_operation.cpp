@@ -436,6 +436,7 @@ void routed_operation::follow(const tube_map& map) {
   to_ask_ = databases_to_ask(*what_, route_, map);
   no_route_.reset();
   if (!route_.databases.empty()) return;
+  had_no_route_ = true;
   put_all_answer several{put_all_answer::kind::several_databases};
   several.tubes = tubes_by_database(std::get<put_all>(*what_), map);
   no_route_ = several.tubes.size() > 1 ? answer(std::move(several)) : answer(passed_over_answer{});
@@ -458,6 +459,7 @@ void routed_operation::go_on() {
 void routed_operation::begin_again(const tube_map& map) {
   asked_ = {};
   is_elsewhere_ = false;
+  had_no_route_ = false;
   asks_ = once_of(*what_) != nullptr;
   follow(map);
   has_new_map_ = true;

@@ -74,7 +74,7 @@ class routed_operation {
   /// Whether this is a put that no database took, or a put_all for which an old map has none. It may begin again once
   /// the map has changed.
   [[nodiscard]] bool is_unplaced() const noexcept {
-    return next_.empty() && (is_elsewhere_ || (no_route_ && !result_ && !refused_ && !has_new_map_));
+    return next_.empty() && (is_elsewhere_ || (had_no_route_ && !result_ && !refused_ && !has_new_map_));
   }
   void begin_again(const tube_map& map);
 
@@ -98,6 +98,7 @@ class routed_operation {
   std::optional<answer> no_route_;  // that of a put_all, if the map has no database for it
   bool asks_;                       // next() is only to look for a record
   bool is_out_ = false;             // the operation, in a share
+  bool had_no_route_ = false;       // so it was not sent, though the map that was followed since may have one
   bool is_elsewhere_ = false;       // the last answer
   bool has_new_map_ = false;        // it has begun again
   bool sends_ = false;
