@@ -82,7 +82,8 @@ task<bool> action_runner::take_one() {
     static_cast<void>(co_await finishing);
     co_return true;
   }
-  action_turn turn(on_, std::move(record));
+  latest_ = std::max(latest_, record.job.priority);
+  action_turn turn(on_, std::move(record), latest_);
   auto taking = turn.take();
   co_await taking;
   co_return true;

@@ -67,6 +67,7 @@ class action_runner {
   const action_turn::surroundings on_;
   runtime::channel<woken> wakes_{1};
   server_jobs records_;
+  jobs::priority latest_ = 0;       // the greatest one of the records that were taken
   seam::atomic<bool> ends_{false};  // orders nothing
 };
 

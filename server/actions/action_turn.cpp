@@ -23,6 +23,9 @@ constexpr std::size_t bytes_searched_at_once = std::size_t{4} << 20;
 /// For how long the record is away while it is released and claimed again in one batch.
 constexpr jobs::milliseconds away = std::chrono::seconds(1);
 
+/// Of a record: its successor is a priority, too.
+constexpr jobs::priority most_urgency = std::numeric_limits<jobs::priority>::max() - 1;
+
 constexpr const char* rights_have_ended = "the rights of its access token have ended, or do not include it any more";
 constexpr const char* was_asked = "a client has asked for it";
 
@@ -93,8 +96,11 @@ struct action_turn::change {
   }
 };
 
-action_turn::action_turn(const surroundings& on, jobs::claimed_job record)
-    : on_(on), record_(std::move(record)), action_(action::in(record_.job)) {}
+action_turn::action_turn(const surroundings& on, jobs::claimed_job record, jobs::priority latest)
+    : on_(on),
+      record_(std::move(record)),
+      urgency_(std::min(std::max(record_.job.priority, latest), most_urgency) + 1),
+      action_(action::in(record_.job)) {}
 
 task<> action_turn::take() {
   if (!action_) {  // of a later version of this program: nothing here may end it
@@ -401,8 +407,7 @@ task<bool> action_turn::wait_to_try() {
 task<bool> action_turn::release(jobs::due_at due) {
   ++action_->progress.turns;
   for (;;) {
-    // Of two actions that are at work the one with fewer turns comes first.
-    const jobs::priority urgency = action_->progress.is_at_work() ? action_->progress.turns : 0;
+    const jobs::priority urgency = action_->progress.is_at_work() ? urgency_ : 0;
     try {
       auto releasing = on_.by.execute(jobs::release{record_.token, urgency, due, action_->progress.history()});
       const jobs::holder_answer done = co_await releasing;

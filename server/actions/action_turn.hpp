@@ -1,6 +1,6 @@
 // One turn of an action: a bounded piece of its count or of its run, from the claim of its record to the release.
 //
-//   action_turn turn(how, std::move(claimed));
+//   action_turn turn(how, std::move(claimed), latest);
 //   co_await turn.take();
 //
 // A turn of a count reads a page of jobs; one of a run reads a shorter page, changes the jobs of it that the filter
@@ -56,8 +56,9 @@ class action_turn {
     std::function<bool()> ends;
   };
 
-  /// `record`: as it was claimed from tube_of_actions.
-  action_turn(const surroundings& on, jobs::claimed_job record);
+  /// `record`: as it was claimed from tube_of_actions. `latest`: the greatest priority of the records that this node
+  /// has taken. The action comes behind all of them then: else new actions would keep the older ones from their turns.
+  action_turn(const surroundings& on, jobs::claimed_job record, jobs::priority latest);
   action_turn(const action_turn&) = delete;
   action_turn& operator=(const action_turn&) = delete;
 
@@ -106,6 +107,7 @@ class action_turn {
 
   const surroundings& on_;
   jobs::claimed_job record_;
+  const jobs::priority urgency_;  // of the record, while the action is at work
   std::optional<action> action_;
   bool is_lost_ = false;  // the record
   // Of the page that was read.
