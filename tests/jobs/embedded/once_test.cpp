@@ -72,7 +72,8 @@ class EmbeddedOnce : public testing::Test {
     return {count("k", "l"), count("e", "f")};
   }
   [[nodiscard]] std::uint64_t version() {
-    const auto found = opened()->read(detail::family::meta, "version");
+    const auto files = opened();
+    const auto found = files->read(detail::family::meta, "version");  // which belongs to the files
     return found && found->size() == 8 ? detail::read_big<std::uint64_t>(found->data()) : 0;
   }
   /// Puts many in few batches.
