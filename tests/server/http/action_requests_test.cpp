@@ -350,29 +350,6 @@ TEST(ActionRequests, TakeTurns) {
   });
 }
 
-/// An action that begins later has no more turns than the ones that are at work.
-TEST(ActionRequests, NewOnesKeepNoOlderOneFromItsTurns) {
-  with_actions([](http_server& in, http_client& client) -> task<> {
-    for (int i = 0; i < 4000; ++i) store_job(in, "mail");
-    for (int i = 0; i < 1000; ++i) store_job(in, "bill");
-    const auto older = co_await counted(client, R"({"do":"fire","tube":"mail"})");
-    const auto newer = co_await counted(client, R"({"do":"fire","tube":"bill"})");
-    co_await started(client, older);
-    const std::string target = "/v1/actions/" + older["id"].get<std::string>();
-    std::uint64_t before = 0;
-    while (before < 2000) {
-      const received seen = co_await client.ask("GET", target);
-      before = seen.value()["outcomes"]["done"].get<std::uint64_t>();
-    }
-    EXPECT_LT(before, 3000) << "the older one has ended too soon for this test";
-    co_await started(client, newer);
-    const auto last = co_await ended(client, newer["id"]);
-    EXPECT_EQ(last["outcomes"]["done"], 1000);
-    const received seen = co_await client.ask("GET", target);
-    EXPECT_GE(seen.value()["outcomes"]["done"].get<std::uint64_t>(), before + 500);
-  });
-}
-
 /// The store refuses the changes for a while, for want of room or because it does not answer.
 TEST(ActionRequests, WaitsWhileTheStoreDoesNotAnswer) {
   with_actions(
