@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from kit import beanstalk_client
+from kit.http_client import LocalConnection
 
 FORMATS = Path(__file__).resolve().parent / "formats"
 # The node that wrote a database. The same name takes back what that one had reserved.
@@ -18,6 +19,12 @@ WRITER = "writer"
 TUBES = ["bulk", "mail", "paused"]
 LONGEST = 4294967295  # of a delay and a pause, in seconds: 136 years
 SHORT = 60_000  # milliseconds: a job that becomes due while its store lies in the fixture
+IN_2100 = 4102444800000  # milliseconds since 1970
+# Requests that happen once: the key, the method, the target and the value.
+ONCE = [["fixture-put", "POST", "/v1/jobs?tube=mail", {"text": "was put once", "priority": 20, "ttr": "1h"}],
+        ["fixture-keyed", "PUT", "/v1/tubes/mail/jobs/put-once", {"text": "was put once with a key", "delay": "1000d"}],
+        ["fixture-batch", "POST", "/v1/batch", {"jobs": [{"tube": "mail", "text": "of a batch", "ttr": "1h"}] * 2}],
+        ["fixture-atomic", "POST", "/v1/batch?atomic=true", {"jobs": [{"tube": "bulk", "text": "of all or none", "ttr": "1h"}] * 2}]]
 NUMBERS = ["pri", "delay", "ttr", "reserves", "timeouts", "releases", "buries", "kicks", "due-ms", "ttr-ms"]
 
 
@@ -45,10 +52,36 @@ def encoded(*fields):
     return b"".join(struct.pack(">HH", tag, len(value)) + value for tag, value in fields)
 
 
+def ask_once(server, key, method, target, value):
+    """The value of the answer to a request that happens once, and whether it is that of an earlier one."""
+    client = LocalConnection(server.http)
+    try:
+        client.request(method, target, body=json.dumps(value),
+                       headers={"Content-Type": "application/json", "Idempotency-Key": key})
+        answer = client.getresponse()
+        read = answer.read()
+        if answer.status not in (200, 201):
+            raise RuntimeError(f"{key} was answered by {answer.status}: {read.decode()}")
+        return json.loads(read), answer.getheader("Idempotency-Replayed") == "true"
+    finally:
+        client.close()
+
+
+def once_facts(server):
+    """What a program answers to repeats of the requests that happen once."""
+    answers = {each[0]: ask_once(server, *each) for each in ONCE}
+    anew = [key for key, (_, replayed) in answers.items() if not replayed]
+    if anew:
+        raise RuntimeError(f"{anew} happened twice")
+    return {key: answer for key, (answer, _) in answers.items()}
+
+
 class Filling:
-    """Puts the jobs of a fixture. Those that are reserved at the end stay so as long as its connection is open."""
+    """Puts the jobs of a fixture. Those that are reserved at the end stay so as long as its connection is open. Requests
+    happen once if the server speaks HTTP."""
 
     def __init__(self, server):
+        self.server = server
         self.client = server.connect()
         self.ids, self.gone, self.held, self.buried = [], [], [], []
         self.fill()
@@ -141,8 +174,16 @@ class Filling:
         self.held = [self.put(b"was held", 12), self.put_key(b"held-key", b"was held with its key", ttr=LONGEST * 1000)]
         if "foliot-field-bytes" in statistics(self.client, b"stats"):
             self.fill_fields()
+        if self.server.http is not None:
+            self.fill_once()
         for job in self.held:
             self.reserve(job)
+
+    def fill_once(self):
+        """Of version 4 of the folder's format, and version 5 of the schema."""
+        for each in ONCE:
+            answer, _ = ask_once(self.server, *each)
+            self.ids += [int(one["id"]) for one in answer.get("results", [answer])]
 
     def fill_fields(self):
         """Of versions from 3 of the folder's format on."""
@@ -236,7 +277,7 @@ def read_facts(path):
     facts = json.loads(path.read_text())
     for name in ["jobs", "fields", "versions"]:
         facts[name] = {int(number): fact for number, fact in facts.get(name, {}).items()}
-    return facts
+    return {"once": {}, **facts}
 
 
 def pack_folder(folder, archive):

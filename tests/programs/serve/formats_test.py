@@ -3,8 +3,8 @@ import subprocess
 import time
 import unittest
 
-from format_fixtures import (FORMATS, TUBES, WRITER, fields_facts, job_facts, read_facts, restore_schema, statistics,
-                             unpack_folder, version_facts)
+from format_fixtures import (FORMATS, TUBES, WRITER, fields_facts, job_facts, once_facts, read_facts, restore_schema,
+                             statistics, unpack_folder, version_facts)
 from kit import beanstalk_client, postgresql_server
 from kit.program_case import main
 from kit.serve_case import ServeCase, put
@@ -113,12 +113,18 @@ class FormatCase(ServeCase):
         self.assertEqual(facts["jobs"][number].get("fields"), fields.hex())
         self.assertEqual(facts["jobs"][number].get("history"), fields.hex())
 
+    def expect_once(self, server, facts):
+        """What has happened once does not happen again, also if its job has gone."""
+        if facts["once"]:
+            self.assertEqual(once_facts(server), facts["once"])
+
     def expect_store(self, start, check, facts):
         """`start` starts a server over the store, `check` checks it."""
         known = [*facts["jobs"], *facts["gone"]]
         check()
         server = start()
         connection = self.connect(server)
+        self.expect_once(server, facts)
         self.expect_facts(connection, facts)
         self.expect_kicks(connection, facts)
         self.expect_order(connection, facts)
@@ -129,6 +135,7 @@ class FormatCase(ServeCase):
         check()
         again = start()
         connection = self.connect(again)
+        self.expect_once(again, facts)
         for number in known + list(facts["jobs"]):
             self.assertEqual(job_facts(connection, number), facts["jobs"].get(number), f"job {number}")
         self.assertEqual(again.stop()[0], 0)

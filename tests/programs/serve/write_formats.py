@@ -6,6 +6,7 @@ others.
     PYTHONPATH=tests/support tests/programs/serve/write_formats.py --name $(git rev-parse --short=8 HEAD)
 """
 import argparse
+import itertools
 import shutil
 import subprocess
 import tempfile
@@ -15,11 +16,17 @@ import format_fixtures
 from kit import beanstalk_client, postgresql_server
 
 ROOT = Path(__file__).resolve().parents[3]
+SOCKETS = tempfile.TemporaryDirectory()
+NUMBERS = itertools.count()
 
 
 def serve(program, *arguments):
+    """Over HTTP, too, if the program has it."""
+    options = subprocess.run([program, "serve", "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    http = Path(SOCKETS.name) / str(next(NUMBERS)) if "--http " in options else None
+    more = [] if http is None else ["--http", f"unix:{http}"]
     return beanstalk_client.Server(lambda port: [program, "serve", "--quiet", "--beanstalk", f"127.0.0.1:{port}",
-                                                 *map(str, arguments)])
+                                                 *map(str, arguments), *more], http=http)
 
 
 def write_folder(program, end, fixture):
@@ -53,6 +60,9 @@ def write_schema(program, fixture):
             format_fixtures.FieldsInDatabase(ask, filling)
         has_versions = ask("SELECT to_regproc('foliot.lock_version') IS NOT NULL") == "t"  # since version 3
         versions = format_fixtures.version_facts(ask, filling.ids) if has_versions else {}
+        has_once = ask("SELECT to_regclass('foliot.once') IS NOT NULL") == "t"  # since version 5
+        if has_once:  # so that what has happened is known as long as the fixture lasts
+            ask(f"UPDATE foliot.once SET ends = {format_fixtures.IN_2100}")
         format_fixtures.dump_schema(database.database, fixture.with_suffix(".sql.xz"))
         server.kill()
         database.sql(database.folder, "CREATE DATABASE copy")
@@ -64,6 +74,8 @@ def write_schema(program, fixture):
             facts["fields"] = format_fixtures.fields_facts(ask, filling.ids)
         if has_versions:
             facts["versions"] = versions
+        if has_once:
+            facts["once"] = format_fixtures.once_facts(reopened)
         format_fixtures.write_facts(fixture.with_suffix(".json"), facts)
         reopened.kill()
     finally:
