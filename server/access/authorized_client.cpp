@@ -175,6 +175,7 @@ task<authorized_client::known_jobs> authorized_client::look_up(std::vector<jobs:
 
 task<jobs::tubes_answer> authorized_client::execute(jobs::list_tubes what) {
   check(what);
+  if (what.count == 0) throw std::invalid_argument("list of the tubes of a client has no end: ask for pages");
   return list_within(what);
 }
 
@@ -185,7 +186,7 @@ task<jobs::tubes_answer> authorized_client::list_within(jobs::list_tubes what) {
     if (what.after > each && !what.after.starts_with(each)) continue;  // behind all of these tubes
     jobs::list_tubes within = what;
     within.prefix = each;
-    if (within.count != 0) within.count -= static_cast<std::uint32_t>(all.tubes.size());
+    within.count -= static_cast<std::uint32_t>(all.tubes.size());
     auto listing = client_.execute(std::move(within));
     jobs::tubes_answer listed = co_await listing;
     for (std::size_t i = 0; i < listed.tubes.size(); ++i) {

@@ -229,7 +229,8 @@ class authorized_client {
   }
 
   /// Lists the tubes that are in the rights: a page for each prefix of the rights until there are enough. A page begins
-  /// behind any name, whether or not such a tube is there. Queued when the task is awaited.
+  /// behind any name, whether or not such a tube is there. Queued when the task is awaited. Throws
+  /// std::invalid_argument if no page is asked for.
   [[nodiscard]] task<jobs::tubes_answer> execute(jobs::list_tubes what);
   /// Lists the jobs of such tubes: O(prefixes of the rights) pages, made one.
   [[nodiscard]] task<jobs::due_answer> execute(jobs::list_due what);

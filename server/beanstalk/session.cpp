@@ -53,6 +53,9 @@ constexpr duration idle_time = duration::nanoseconds(1'000'000'000);
 /// A command that waits for its turn looks so often whether the connection was closed.
 constexpr duration longest_sleep = duration::nanoseconds(250'000'000);
 
+/// The most pages of the list of a client that may not see all tubes: of at most most_listed names each.
+constexpr int most_pages_of_list = 100;
+
 /// The time between two lines of the log about clients that do not go on.
 constexpr duration between_slow_clients = duration::nanoseconds(60'000'000'000);
 
@@ -1000,16 +1003,35 @@ task<> session::on(const list_tubes&) {
 }
 
 task<> session::list_allowed_tubes() {
-  const std::size_t wanted = 4 * std::max(server_.tubes.bytes_of_list(), bytes_of_next_list());  // as below
-  bool gets_room = memory_.take(wanted);
-  if (!gets_room) gets_room = co_await wait_for_room(wanted);
-  if (!gets_room) {
-    out_ += reply::out_of_memory;
-    co_return;
-  }
-  std::vector<std::string> names = co_await living_tubes();
+  const bool gets_room = co_await take_room(4 * server_.tubes.bytes_of_list());  // as below
+  if (!gets_room) co_return;
+  std::vector<std::string> names = server_.tubes.names();
   std::erase_if(names, [this](const std::string& each) { return !client_.allowed().has_tube(each); });
+  if (server_.brokers.has_other_nodes()) {
+    const bool is_whole = co_await add_allowed_tubes_of_store(names);
+    if (!is_whole) co_return;
+  }
   write_tubes(out_, names);
+}
+
+task<bool> session::add_allowed_tubes_of_store(std::vector<std::string>& names) {
+  const std::set<std::string> here(names.begin(), names.end());
+  jobs::list_tubes page{.count = jobs::most_listed};
+  for (int pages = 0; pages < most_pages_of_list; ++pages) {
+    auto listing = client_.execute(page);
+    jobs::tubes_answer listed = co_await listing;
+    std::size_t size = 0;
+    for (const std::string& each : listed.tubes) size += size_in_list(each);
+    const bool gets_room = co_await take_room(4 * size);
+    if (!gets_room) co_return false;
+    for (std::string& each : listed.tubes) {
+      if (!here.contains(each)) names.push_back(std::move(each));
+    }
+    if (listed.next.empty()) co_return true;
+    page.after = std::move(listed.next);
+  }
+  out_ += reply::internal_error;
+  co_return false;
 }
 
 task<> session::on(const list_tubes_watched&) {

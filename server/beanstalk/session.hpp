@@ -228,6 +228,9 @@ class session {
   task<bool> has_jobs(std::string_view tube);
   /// The list of a client that may not see all tubes, for which no list is kept.
   task<> list_allowed_tubes();
+  /// Adds those of its tubes that only have jobs of other nodes, which the store lists in pages. Returns false if they
+  /// are too many, or there is no room: then the answer says so.
+  task<bool> add_allowed_tubes_of_store(std::vector<std::string>& names);
   /// The tubes that live, in the order of `list-tubes`: those of this node's clients, then those that only have jobs of
   /// other nodes.
   task<std::vector<std::string>> living_tubes();

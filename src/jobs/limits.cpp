@@ -95,8 +95,11 @@ problem bad_page_of_tubes(const list_tubes& what) {
     if (problem wrong = bad_name("name behind which a page begins", what.after, longest_tube_name)) return wrong;
   }
   if (what.count != 0) return bad_page(what.count, most_listed, "tubes");
-  if (!what.with_counts) return std::nullopt;
-  return "list of all tubes has no counts: ask for pages";
+  // A database searches a part of the tubes only in pages, each of which has a bound.
+  if (!what.prefix.empty()) return "list of all tubes has no prefix: ask for pages";
+  if (!what.after.empty()) return "list of all tubes begins at the first one: ask for pages";
+  if (what.with_counts) return "list of all tubes has no counts: ask for pages";
+  return std::nullopt;
 }
 
 problem bad_list(const list_jobs& what) {

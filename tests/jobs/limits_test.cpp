@@ -120,6 +120,8 @@ TEST(Limits, PagesOfTubesAndJobs) {
   EXPECT_EQ(refusal(list_tubes{.prefix = "a", .after = "b", .count = 1000, .with_counts = true}), "accepted");
   EXPECT_EQ(refusal(list_tubes{.count = 1001}), "page must have from 1 to 1000 tubes, got 1001");
   EXPECT_EQ(refusal(list_tubes{.with_counts = true}), "list of all tubes has no counts: ask for pages");
+  EXPECT_EQ(refusal(list_tubes{.prefix = "a"}), "list of all tubes has no prefix: ask for pages");
+  EXPECT_EQ(refusal(list_tubes{.after = "a"}), "list of all tubes begins at the first one: ask for pages");
   EXPECT_EQ(refusal(list_tubes{.prefix = std::string(201, 'a')}), "prefix must have at most 200 bytes, got 201");
   EXPECT_EQ(refusal(list_tubes{.after = std::string(201, 'a')}),
             "name behind which a page begins must have at most 200 bytes, got 201");

@@ -246,9 +246,10 @@ inline constexpr std::uint32_t most_searched = 10'000;
 /// `after`. A page has up to `count` tubes, and costs O(log n + count); in PostgreSQL a search in each state of each
 /// tube besides, and a bounded number of rows for the counts. So these may be cut short there.
 struct list_tubes {
-  std::string prefix = {};   ///< empty: all tubes
-  std::string after = {};    ///< tubes_answer::next of the page before; empty: from the first one on
-  std::uint32_t count = 0;   ///< up to most_listed; 0: all of them, at a cost of O(n)
+  std::string prefix = {};  ///< empty: all tubes
+  std::string after = {};   ///< tubes_answer::next of the page before; empty: from the first one on
+  /// up to most_listed; 0: all tubes of the store, at a cost of O(n), without `prefix`, `after` and `with_counts`
+  std::uint32_t count = 0;
   bool with_counts = false;  ///< whether the answer has what count_tube says of each; only on pages
 
   friend bool operator==(const list_tubes&, const list_tubes&) = default;

@@ -229,10 +229,11 @@ due_at twin::due(const request& it) const {
 }
 
 list_tubes twin::tubes_behind(const request& it) {
+  if (it.count == 0) return {};
   return {.prefix = it.by_key ? tube_name(it.tube) : "",
           .after = it.with_priority ? tube_name(it.other_tube) : "",
           .count = it.count,
-          .with_counts = it.count != 0 && !it.utc};
+          .with_counts = !it.utc};
 }
 
 twin::pair_of_operations twin::address(const request& it) const {

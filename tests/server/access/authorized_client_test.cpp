@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -75,6 +76,7 @@ Operation example(const stored_jobs& stored, jobs::job_name ready, jobs::reserva
     if (what.id == stored.ready) what.id = stored.delayed;
   }
   if constexpr (requires { what.ttr; }) what.ttr = 1min;
+  if constexpr (std::is_same_v<Operation, jobs::list_tubes>) what.count = 10;
   return what;
 }
 
@@ -470,6 +472,7 @@ TEST(AuthorizedClient, ListsItsTubesInPages) {
                 auto of_others = client.execute(asked);
                 const jobs::tubes_answer none = co_await of_others;
                 EXPECT_EQ(none, jobs::tubes_answer());
+                EXPECT_THROW(static_cast<void>(client.execute(jobs::list_tubes())), std::invalid_argument);
               });
 }
 

@@ -1,5 +1,6 @@
 // Sessions over a store that other nodes share, and that is unavailable at times: what a client is told, and what not.
 // On virtual time.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <foliot/runtime/sleep.hpp>
 
 #include "jobs/kit/two_nodes.hpp"
+#include "server/access/authority.hpp"
 #include "session_node.hpp"
 
 namespace foliot::program::beanstalk {
@@ -329,6 +331,70 @@ TEST(SessionOfNode, ATubeThatOnlyAnotherNodeEmptiesLeavesNoRecord) {
     static_cast<void>(jobs::execute_one(on.memory, jobs::cancel{jobs::job_name(jobs::job_id{2})}));
     const std::string after = co_await ask(on, "list-tubes\r\n", 5);
     EXPECT_EQ(after, listed);
+  });
+}
+
+task<> serve_within(server_state& state, byte_stream& peer, const rights_holder& holder) {
+  {
+    session with(state, peer, holder);
+    co_await with.run();
+  }
+  co_await peer.close_write();
+}
+
+/// What a client that may see the tubes of a prefix is answered to these commands.
+task<std::string> ask_within(node& on, std::string prefix, std::string commands) {
+  const rights_holder holder(nullptr,
+                             std::make_shared<const rights>("4f7k2m9q", "a test", scope_set::all(),
+                                                            std::vector<std::string>{prefix}, instant::never()),
+                             [] {});
+  auto ends = runtime::stream::pair().value();
+  const std::unique_ptr<byte_stream> peer = over(std::move(ends.second));
+  auto serving = runtime::spawn(serve_within(on.state, *peer, holder), "a session");
+  static_cast<void>(co_await ends.first.write_all(commands));
+  static_cast<void>(ends.first.close_write());
+  std::string answers = co_await read_until(ends.first, "");
+  co_await serving.join();
+  co_return answers;
+}
+
+TEST(SessionOfNode, AListOfSomeTubesIsReadInPagesOfThese) {
+  with_node([](node& on) -> task<> {
+    for (int i = 0; i < 2500; ++i) on.put_elsewhere("a." + std::to_string(i), 1h);
+    on.put_elsewhere("b", 1h);
+    const auto used_here = on.state.tubes.obtain("a.7");
+    const auto unused_here = on.state.tubes.obtain("a.x");
+    std::size_t pages = 0;
+    on.store.before = [&pages](std::span<jobs::operation> batch) {
+      for (const jobs::operation& each : batch) {
+        const auto* const page = std::get_if<jobs::list_tubes>(&each);
+        if (page == nullptr) continue;
+        ++pages;
+        EXPECT_EQ(page->prefix, "a.");
+        EXPECT_EQ(page->count, jobs::most_listed);
+      }
+    };
+    const std::string said = co_await ask_within(on, "a.", "list-tubes\r\n");
+    on.store.before = nullptr;
+    EXPECT_EQ(pages, 3U);
+    EXPECT_EQ(std::ranges::count(said, '-'), 3 + 2501) << "each tube once, below a line of three";
+    EXPECT_NE(said.find("- a.x\n"), std::string::npos) << "a tube of this node, without jobs";
+    EXPECT_NE(said.find("- a.2499\n"), std::string::npos);
+    EXPECT_EQ(said.find("- b\n"), std::string::npos);
+  });
+}
+
+TEST(SessionOfNode, AListOfTooManyPagesIsRefusedAndTheSessionGoesOn) {
+  with_node([](node& on) -> task<> {
+    std::size_t pages = 0;
+    on.store.before = [&pages](std::span<jobs::operation> batch) {
+      for (const jobs::operation& each : batch) pages += std::holds_alternative<jobs::list_tubes>(each) ? 1U : 0U;
+    };
+    for (int i = 0; i <= 100'000; ++i) on.put_elsewhere("a." + std::to_string(i), 1h);
+    const std::string said = co_await ask_within(on, "a.", "list-tubes\r\nlist-tube-used\r\n");
+    on.store.before = nullptr;
+    EXPECT_EQ(pages, 100U);
+    EXPECT_EQ(said, "INTERNAL_ERROR\r\nUSING default\r\n");
   });
 }
 
