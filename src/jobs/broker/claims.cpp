@@ -20,20 +20,24 @@ bool may_share(const client_state& one, const client_state& other) {
 
 }  // namespace
 
-void claims::gather(tube_registry& tubes, std::vector<operation>& batch) {
+void claims::gather(tube_registry& tubes, const job_limits& limits, std::vector<operation>& batch) {
   std::size_t named = 0;
-  while (recipients_.size() < most_clients && named < most_named_tubes) {
+  std::uint64_t replayed = 0;  // at most
+  const auto has_room = [&] { return named < most_named_tubes && replayed < most_claimed_bytes; };
+  while (recipients_.size() < most_clients && has_room()) {
     tube_record* const tube = tubes.next_to_serve();
     if (tube == nullptr) break;
     served_tubes_.push_back(tube);
     ++tube->pins;
     std::size_t seen = 0;
     const std::size_t most = tubes.has_tube_to_serve() ? most_clients_of_tube : most_clients - recipients_.size();
-    for (watching* each = tube->waiters.front(); each != nullptr && seen < most && named < most_named_tubes;
+    for (watching* each = tube->waiters.front(); each != nullptr && seen < most && has_room();
          each = tube->waiters.next(*each), ++seen) {
       if (each->client.recipient != client_state::no_claim) continue;  // by another tube
       recipients_.push_back(&each->client);
       named += each->client.tubes.size();
+      const claim* const own = each->client.own;
+      if (own != nullptr && !own->once.empty()) replayed += most_replayed_bytes(*own, limits);
       each->client.recipient = recipients_.size() - 1;
     }
   }

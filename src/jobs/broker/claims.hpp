@@ -10,11 +10,14 @@
 // Thread safety: the lock of the broker guards everything.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include <foliot/jobs/fields.hpp>
+#include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
 
 #include "client_state.hpp"
@@ -24,6 +27,18 @@ namespace foliot::jobs::detail {
 
 /// Of the jobs that the claims of a batch bring; the last one may exceed it.
 inline constexpr std::uint64_t most_claimed_bytes = 16U << 20;
+
+/// The most bytes of a job in an answer.
+[[nodiscard]] inline std::uint64_t most_bytes_of_job(const job_limits& limits) noexcept {
+  return limits.max_body + 2 * most_field_bytes;
+}
+/// The same of all jobs of a claim that happens once, if it has happened before: no bound of the batch holds them back,
+/// as its answer is the same each time.
+[[nodiscard]] inline std::uint64_t most_replayed_bytes(const claim& what, const job_limits& limits) noexcept {
+  const std::uint64_t of_job = most_bytes_of_job(limits);
+  const std::uint64_t of_all = what.count * of_job;
+  return is_bounded(what) ? std::min(of_all, std::min(what.bytes, of_all) + of_job) : of_all;
+}
 
 class claims {
  public:
@@ -37,8 +52,9 @@ class claims {
     std::size_t tubes = 0;
   };
 
-  /// Adds claims for clients that wait to the batch. O(n log n) for n clients and the tubes that they watch.
-  void gather(tube_registry& tubes, std::vector<operation>& batch);
+  /// Adds claims for clients that wait to the batch. Those that happen once may bring most_claimed_bytes together, if
+  /// they have happened before; the last one may exceed it. O(n log n) for n clients and the tubes that they watch.
+  void gather(tube_registry& tubes, const job_limits& limits, std::vector<operation>& batch);
   /// In the order of their operations in the batch.
   [[nodiscard]] std::span<const grant> grants() const noexcept { return grants_; }
   /// The clients for which the batch claims.

@@ -40,10 +40,13 @@ constexpr int turns_before_batch = 3;
 constexpr duration first_pause{std::chrono::microseconds(50)};  // between two looks; each one is twice as long
 constexpr std::size_t enough = 256;
 
-/// Whether the answer may have the body of a job, which is not bounded as those of claims are.
-bool brings_body(const operation& it) {
+/// The most bytes of jobs in the answer that are not bounded as those of claims are.
+std::uint64_t most_bytes_asked_by(const operation& it, const job_limits& limits) {
+  const claim* const claims = std::get_if<claim>(&it);
+  if (claims != nullptr && !claims->once.empty()) return most_replayed_bytes(*claims, limits);
   const peek* const what = std::get_if<peek>(&it);
-  return facts_of(it).brings_body && (what == nullptr || what->with_body);
+  const bool brings_body = facts_of(it).brings_body && (what == nullptr || what->with_body);
+  return brings_body ? most_bytes_of_job(limits) : 0;
 }
 
 /// Whether the put makes its job ready at once.
@@ -224,7 +227,7 @@ bool broker_core::form_batch() noexcept {
     pauses_.gather_ends(batch_);
     gather_requests();
     pauses_.gather_checks(batch_);
-    claims_.gather(tubes_, batch_);
+    claims_.gather(tubes_, limits_.job, batch_);
     return true;
   } catch (const std::bad_alloc&) {
     fail(lacks_memory);
@@ -256,7 +259,7 @@ void broker_core::gather_requests() {
     if (operations >= most_requests || bytes >= most_bytes || asked_bytes >= most_asked_bytes) break;
     operations += std::max<std::size_t>(1, puts_of(one->operation_).size());
     bytes += brought_bytes(one->operation_);
-    if (brings_body(one->operation_)) asked_bytes += limits_.job.max_body + 2 * most_field_bytes;
+    asked_bytes += most_bytes_asked_by(one->operation_, limits_.job);
     for (const put& each : puts_of(one->operation_)) {
       tube_record* const tube = is_ready_at_once(each) ? tubes_.find(each.tube) : nullptr;
       if (tube != nullptr) tubes_.note_news(*tube);

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -202,6 +204,80 @@ TEST(BrokerOnce, TheLastClientThatHasAskedHoldsTheJobs) {
     const holder_answer done = co_await second.finish(id);
     EXPECT_EQ(done.what, holder_answer::kind::done);
   });
+}
+
+broker_limits limits_of_large_jobs() {
+  broker_limits limits;
+  limits.job.max_body = std::size_t{3} << 20;  // so three claims of two jobs may bring more than 16 MiB
+  return limits;
+}
+
+/// How many claims that happen once each batch has had, for batches that had one.
+std::vector<std::size_t> claims_of_batches(const std::vector<std::vector<operation>>& batches) {
+  std::vector<std::size_t> numbers;
+  for (const std::vector<operation>& batch : batches) {
+    const auto is_once = [](const operation& each) {
+      const auto* const what = std::get_if<claim>(&each);
+      return what != nullptr && !what->once.empty();
+    };
+    const auto number = std::ranges::count_if(batch, is_once);
+    if (number > 0) numbers.push_back(static_cast<std::size_t>(number));
+  }
+  return numbers;
+}
+
+/// A replay brings all of its jobs again, whatever else the batch brings.
+TEST(BrokerOnce, ClaimsThatMayBeReplaysAreDivided) {
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        for (int i = 0; i < 14; ++i) static_cast<void>(co_await put_job(world.jobs, mail("x")));
+        std::vector<std::vector<operation>> batches;
+        world.store.before = [&batches](std::span<operation> batch) {
+          batches.emplace_back(batch.begin(), batch.end());
+        };
+        for (int round = 0; round < 2; ++round) {
+          batches.clear();
+          std::deque<in_flight<claim>> claims;
+          for (unsigned i = 0; i < 7; ++i) {
+            claim what = claim_once(i, 2);
+            what.tubes = {"mail"};
+            what.bytes = std::uint64_t{16} << 20;
+            claims.emplace_back(world.jobs, std::move(what));
+          }
+          for (in_flight<claim>& each : claims) {
+            const claim_answer got = co_await each;
+            EXPECT_EQ(got.jobs.size(), 2U);
+            EXPECT_EQ(got.is_replayed, round == 1);
+          }
+          EXPECT_EQ(claims_of_batches(batches), (std::vector<std::size_t>{3, 3, 1}));
+        }
+        world.store.before = nullptr;
+      },
+      limits_of_large_jobs());
+}
+
+TEST(BrokerOnce, WaitingClaimsThatMayBeReplaysAreDivided) {
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        std::vector<runtime::join_handle<claim_answer>> waiting;
+        for (unsigned i = 0; i < 7; ++i) waiting.push_back(spawn(wait_once(world.jobs, claim_once(i, 2)), "worker"));
+        co_await sleep(1s);
+        std::vector<std::vector<operation>> batches;
+        world.store.before = [&batches](std::span<operation> batch) {
+          batches.emplace_back(batch.begin(), batch.end());
+        };
+        put_all all;
+        for (int i = 0; i < 14; ++i) all.puts.push_back(mail("x"));
+        auto putting = world.jobs.execute(std::move(all));
+        static_cast<void>(co_await putting);
+        for (runtime::join_handle<claim_answer>& each : waiting) {
+          const claim_answer got = co_await each.join();
+          EXPECT_EQ(got.jobs.size(), 2U);
+        }
+        world.store.before = nullptr;
+        EXPECT_EQ(claims_of_batches(batches), (std::vector<std::size_t>{3, 3, 1}));
+      },
+      limits_of_large_jobs());
 }
 
 TEST(BrokerOnce, AReplayIsNoEvent) {
