@@ -2,6 +2,7 @@
 import base64
 import errno
 import http.client
+import json
 import socket
 import time
 
@@ -11,6 +12,9 @@ from kit.http_case import HttpCase
 from kit.program_case import FOLIOT, main
 from kit.serve_case import put
 from nodes_test import NodesCase
+
+
+POLLS = 10_000
 
 
 def all_of(connection):
@@ -259,6 +263,38 @@ class Work(HttpCase):
         self.ask("POST", "/v1/jobs?tube=t", b"hi")
         job = self.ask("POST", "/v1/reserve", {"tube": "t"})[1]["jobs"][0]
         self.assertEqual((job["reserves"], job["timeouts"]), (1, 0))
+
+    def poll(self):
+        connection = socket.socket(socket.AF_UNIX)
+        self.addCleanup(connection.close)
+        connection.connect(str(self.path))  # waits for its turn, as one with a timeout does not
+        connection.settimeout(PATIENCE)
+        connection.sendall(b"POST /v1/reserve?tube=t&timeout=1h HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return connection
+
+    def test_ten_thousand_long_polls(self):
+        self.allow(POLLS)
+        self.begin("--memory", "--max-connections", POLLS + 10)
+        self.wait_for_waiting(0)
+        before = self.resident(self.server)
+        polls = [self.poll() for _ in range(POLLS)]
+        self.wait_for_waiting(POLLS)
+        self.expect_little_memory(self.server, before, POLLS * 16_384)  # twice what each takes
+        for each in polls[1::2]:
+            each.close()
+        self.wait_for_waiting(POLLS // 2)
+        for _ in range(0, POLLS // 2, 1000):
+            self.assertEqual(self.ask("POST", "/v1/batch", {"jobs": [{"tube": "t", "ttr": "1h"}] * 1000})[0], 200)
+        ids = set()
+        for each in polls[::2]:
+            answer = b""
+            while not answer.endswith(b"]}\n"):
+                piece = each.recv(65536)
+                self.assertTrue(piece, answer)
+                answer += piece
+            ids |= {job["id"] for job in json.loads(answer.partition(b"\r\n\r\n")[2])["jobs"]}
+        self.assertEqual(len(ids), POLLS // 2, "each has one")
+        self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["reserved"], POLLS // 2)
 
     def test_tubes_are_paused_counted_and_cleared(self):
         self.begin()
