@@ -53,17 +53,12 @@ std::optional<jobs::job_id> id_of_action(inputs& in) {
 }
 
 void read_tubes(inputs& in, const rights& allowed, job_filter& into) {
-  std::optional<std::string> tube = in.text("tube");
-  std::optional<std::string> prefix = in.text("prefix");
+  std::optional<std::string> tube = in.part_of_name("tube", jobs::longest_tube_name);
+  std::optional<std::string> prefix = in.part_of_name("prefix", jobs::longest_tube_name);
   if (tube && prefix) in.refuse("prefix", "`tube` and `prefix` exclude each other");
   if (!tube && !prefix)
     in.refuse("tube", "`tube` is missing, or a `prefix` of tubes; an empty prefix is for all tubes");
   if (tube && tube->empty()) in.refuse("tube", "`tube` must not be empty: an empty `prefix` is for all tubes");
-  jobs::list_jobs page;
-  if (tube) page.tube = *tube;
-  if (prefix) page.prefixes = {*prefix};
-  if (const auto wrong = jobs::validate(jobs::operation(std::move(page)), {}))
-    in.refuse(tube ? "tube" : "prefix", *wrong);
   if (prefix) {
     into.prefix = std::move(*prefix);
     into.within = allowed.prefixes_within(into.prefix);
@@ -106,10 +101,6 @@ action_plan read_plan(inputs& in, const rights& allowed) {
     in.refuse(in.has("due") ? "due" : "delay", "a time is for `reschedule` alone");
   }
   in.expect_no_others();
-  if (made.due) {
-    const auto wrong = jobs::validate(jobs::operation(jobs::reschedule{jobs::job_id{1}, *made.due}), {});
-    if (wrong) in.refuse(in.has("due") ? "due" : "delay", *wrong);
-  }
   return made;
 }
 

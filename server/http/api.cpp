@@ -20,6 +20,7 @@
 #include "front_check.hpp"
 #include "health_requests.hpp"
 #include "idempotency.hpp"
+#include "job_headers.hpp"
 #include "job_requests.hpp"
 #include "list_requests.hpp"
 #include "look_requests.hpp"
@@ -112,11 +113,13 @@ bool takes_idempotency_key(handler which) noexcept {
   return is_put(which) || which == execute_batch || which == reserve_jobs;
 }
 
-bool has_json(const request& what) {
-  const std::string_view type = what.find("content-type").value_or("");
-  std::string_view name = type.substr(0, std::min(type.find(';'), type.size()));
-  while (name.ends_with(' ')) name.remove_suffix(1);
-  return equal_in_any_case(name, "application/json");
+bool has_json(const request& what) { return is_media_type(what.find("content-type").value_or(""), "application/json"); }
+
+/// Whether the body is compressed, or the like: its bytes are not those of the content type.
+bool has_coded_body(const request& what) {
+  return !what.body.empty() && std::ranges::any_of(what.fields, [](const field& each) {
+    return each.name == "content-encoding" && !equal_in_any_case(each.value, "identity");
+  });
 }
 
 /// Whether the request's body is the body of a job: it is not JSON, or the request says so.
@@ -252,6 +255,12 @@ class talk final : public conversation {
       return false;
     }
     into.handle = found.which->handler;
+    if (has_coded_body(what)) {
+      made = respond(problem{415, "the body must come without a Content-Encoding, which no job keeps", where::header,
+                             "content-encoding"});
+      made.fields.push_back({"Accept-Encoding", "identity"});
+      return false;
+    }
     const bool is_raw = has_raw_body(what);
     if (is_raw && !is_put(into.handle)) {
       throw wrong_input(
@@ -263,6 +272,10 @@ class talk final : public conversation {
     }
     if (what.find("if-match") && !takes_version(into.handle)) {
       throw wrong_input(problem{400, "If-Match is for changes of one job", where::header, "if-match"});
+    }
+    // A look is answered as a whole, which is right whatever the client has; a change must not happen in spite of it.
+    if (what.find("if-none-match") && !is_put(into.handle) && found.which->method != "GET") {
+      throw wrong_input(problem{400, "If-None-Match is for puts", where::header, "if-none-match"});
     }
     into.query = std::move(named->query);
     into.body = json_of(what, is_raw);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <foliot/core/duration.hpp>
+#include <foliot/jobs/limits.hpp>
 
 #include "text/duration_text.hpp"
 #include "times.hpp"
@@ -100,6 +101,14 @@ std::string inputs::required_text(std::string_view name) {
   return std::move(*it);
 }
 
+std::optional<std::string> inputs::part_of_name(std::string_view name, std::size_t longest) {
+  std::optional<std::string> it = text(name);
+  if (it && (it->size() > longest || it->contains('\0'))) {
+    refuse(name, fmt::format("`{}` must have at most {} bytes, and no zero byte", name, longest));
+  }
+  return it;
+}
+
 std::optional<std::uint64_t> inputs::number(std::string_view name, std::uint64_t least, std::uint64_t most) {
   const std::optional<found> it = find(name);
   if (!it) return std::nullopt;
@@ -124,7 +133,11 @@ std::optional<jobs::milliseconds> inputs::length(std::string_view name) {
   if (is_zero(*it)) return jobs::milliseconds(0);
   const std::expected<duration, std::string> read = parse_duration(*it);
   if (!read) refuse(name, fmt::format("`{}` must be a length of time such as 5s or 1h30m: {}", name, read.error()));
-  return std::chrono::ceil<jobs::milliseconds>(read->to_chrono());
+  const auto length = std::chrono::ceil<jobs::milliseconds>(read->to_chrono());
+  if (length > jobs::longest_time) {
+    refuse(name, fmt::format("`{}` must be at most 4294967295s, some 136 years", name));
+  }
+  return length;
 }
 
 std::optional<jobs::utc_time> inputs::time(std::string_view name) {
@@ -132,6 +145,9 @@ std::optional<jobs::utc_time> inputs::time(std::string_view name) {
   if (!it) return std::nullopt;
   const std::optional<jobs::utc_time> read = parse_time(*it);
   if (!read) refuse(name, fmt::format("`{}` must be a time of RFC 3339 such as 2026-11-29T05:40:00Z", name));
+  if (*read < jobs::utc_time() || *read > jobs::latest_due()) {
+    refuse(name, fmt::format("`{}` must be from {} to {}", name, time_text({}), time_text(jobs::latest_due())));
+  }
   return read;
 }
 

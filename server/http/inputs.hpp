@@ -53,10 +53,13 @@ class inputs {
 
   [[nodiscard]] std::optional<std::string> text(std::string_view name);
   [[nodiscard]] std::string required_text(std::string_view name);
+  /// A text that can be a name of so many bytes, or a part of one: without a zero byte.
+  [[nodiscard]] std::optional<std::string> part_of_name(std::string_view name, std::size_t longest);
   /// A whole number, or a text of its digits.
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name, std::uint64_t least, std::uint64_t most);
-  /// A length of time such as 5s or 1h30m, in milliseconds, rounded up; also 0s.
+  /// A length of time such as 5s or 1h30m, in milliseconds, rounded up; also 0s. At most jobs::longest_time.
   [[nodiscard]] std::optional<jobs::milliseconds> length(std::string_view name);
+  /// A time at which a job can be due.
   [[nodiscard]] std::optional<jobs::utc_time> time(std::string_view name);
   /// true or false.
   [[nodiscard]] std::optional<bool> flag(std::string_view name);

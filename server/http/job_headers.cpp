@@ -43,22 +43,27 @@ bool is_trace_parent(std::string_view text) noexcept {
 
 }  // namespace
 
-std::expected<void, std::string> set_headers(jobs::job_fields& of, std::string_view content_type,
-                                             const job_headers& headers) {
-  if (!is_value(content_type)) return std::unexpected("the content type has a byte that no field may have");
+std::expected<void, header_problem> set_headers(jobs::job_fields& of, std::string_view content_type,
+                                                const job_headers& headers) {
+  if (!is_value(content_type)) {
+    return std::unexpected(header_problem{"the content type has a byte that no field may have", "", true});
+  }
   std::string lines;
   for (const auto& [name, value] : headers) {
     if (!is_token(name) || !is_lower_case(name)) {
-      return std::unexpected(fmt::format("`{}` is no name of a header in lower case", name));
+      return std::unexpected(header_problem{fmt::format("`{}` is no name of a header in lower case", name), name});
     }
-    if (!is_value(value))
-      return std::unexpected(fmt::format("the header `{}` has a byte that no field may have", name));
+    if (!is_value(value)) {
+      return std::unexpected(
+          header_problem{fmt::format("the header `{}` has a byte that no field may have", name), name});
+    }
     lines.append(name).append(": ").append(value).append("\n");
   }
   const bool has_room =
       (lines.empty() || of.set(headers_tag, lines)) && (content_type.empty() || of.set(content_type_tag, content_type));
   if (has_room) return {};
-  return std::unexpected(fmt::format("the headers of a job have at most {} bytes", jobs::most_field_bytes));
+  return std::unexpected(
+      header_problem{fmt::format("the headers of a job have at most {} bytes", jobs::most_field_bytes)});
 }
 
 job_headers trace_context_of(const request& head) {
@@ -92,6 +97,12 @@ job_headers headers_of(const jobs::job_fields& of) {
     all.emplace(line.substr(0, colon), line.substr(colon + 2));
   }
   return all;
+}
+
+bool is_media_type(std::string_view type, std::string_view wanted) noexcept {
+  std::string_view name = type.substr(0, type.find(';'));
+  while (name.ends_with(' ') || name.ends_with('\t')) name.remove_suffix(1);
+  return equal_in_any_case(name, wanted);
 }
 
 std::string_view content_type_of(const jobs::job_fields& of) noexcept {

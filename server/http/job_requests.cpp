@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <foliot/jobs/limits.hpp>
 #include <foliot/runtime/run.hpp>
 
 #include "front_check.hpp"
@@ -30,24 +31,23 @@ constexpr std::string_view field_of_header = "foliot-header-";
 /// What curl and other programs say of each body unless they are told its type: it says nothing of the job.
 constexpr std::string_view form_type = "application/x-www-form-urlencoded";
 
+constexpr const char* if_match = "if-match";
+constexpr const char* if_none_match = "if-none-match";
+
 /// A key that can be shown, and named in every place where a request may have it.
 bool is_key(std::string_view key) noexcept { return is_utf8(key) && is_field_value(key) && !key.contains('\t'); }
 
-bool is_type(std::string_view type, std::string_view wanted) noexcept {
-  return equal_in_any_case(type.substr(0, std::min(type.find(';'), type.size())), wanted);
-}
-
 /// The key that a request names; nothing if it names none.
 std::optional<std::string> key_of(inputs& in) {
-  std::optional<std::string> key = in.text("key");
+  std::optional<std::string> key = in.part_of_name("key", jobs::longest_key);
   if (key && key->empty()) in.refuse("key", "`key` must not be empty: a job without a key has none at all");
   return key;
 }
 
 /// Sets the content type and the headers of a job; and with them the trace context of its request, if they have none
 /// and there is room for it.
-std::expected<void, std::string> set_all_headers(jobs::job_fields& of, std::string_view type,
-                                                 const job_headers& headers, const request& from) {
+std::expected<void, header_problem> set_all_headers(jobs::job_fields& of, std::string_view type,
+                                                    const job_headers& headers, const request& from) {
   const job_headers trace = trace_context_of(from);
   const auto has = [&headers](const auto& each) { return headers.contains(each.first); };
   if (!trace.empty() && std::ranges::none_of(trace, has)) {
@@ -73,9 +73,13 @@ void read_raw_body(request& from, jobs::put& into) {
     }
   }
   std::string_view type = from.find("content-type").value_or("");
-  if (is_type(type, form_type)) type = "";
+  if (is_media_type(type, form_type)) type = "";
   const auto set = set_all_headers(into.fields, type, headers, from);
-  if (!set) throw wrong_input(problem{400, set.error(), where::header, std::string(field_of_header)});
+  if (!set) {
+    const header_problem& wrong = set.error();
+    throw wrong_input(problem{400, wrong.detail, where::header,
+                              wrong.is_of_type ? "content-type" : std::string(field_of_header) + wrong.name});
+  }
 }
 
 /// The body of a job in the members `body`, `text` or `base64` of a request in JSON. Returns its content type.
@@ -116,19 +120,23 @@ void read_json_body(inputs& in, const request& from, jobs::put& into) {
     }
   }
   const auto set = set_all_headers(into.fields, asked ? std::string_view(*asked) : type, headers, from);
-  if (!set) throw wrong_input(problem{400, set.error(), where::body, "/headers"});
+  if (set) return;
+  const header_problem& wrong = set.error();
+  if (wrong.is_of_type) in.refuse("content_type", wrong.detail);
+  if (wrong.name.empty()) in.refuse("headers", wrong.detail);
+  throw wrong_input(problem{400, wrong.detail, where::body, "/headers/" + pointer_name(wrong.name)});
 }
 
 /// What a put does where its key is taken: as the request says, else `otherwise`.
 jobs::on_existing existing_of(inputs& in, const request& head, jobs::on_existing otherwise, bool has_key) {
   using enum jobs::on_existing;
   const std::optional<std::size_t> asked = in.choice("existing", {"keep", "replace", "refuse"});
-  const auto only_if_absent = head.find("if-none-match");
+  const auto only_if_absent = head.find(if_none_match);
   if (only_if_absent && *only_if_absent != "*") {
-    throw wrong_input(problem{400, "If-None-Match must be `*`", where::header, "if-none-match"});
+    throw wrong_input(problem{400, "If-None-Match must be `*`", where::header, if_none_match});
   }
   if (only_if_absent && !has_key) {
-    throw wrong_input(problem{400, "If-None-Match needs a job with a key", where::header, "if-none-match"});
+    throw wrong_input(problem{400, "If-None-Match needs a job with a key", where::header, if_none_match});
   }
   if (only_if_absent && asked) in.refuse("existing", "`existing` and If-None-Match exclude each other");
   if (only_if_absent) return refuse;
@@ -138,12 +146,69 @@ jobs::on_existing existing_of(inputs& in, const request& head, jobs::on_existing
 
 std::string etag_of(jobs::job_version version) { return fmt::format("\"{}\"", version); }
 
+/// Versions have 63 bits, so no job has this one.
+constexpr jobs::job_version version_of_no_job = jobs::job_version{1} << 63;
+
+struct entity_tag {
+  std::string_view text;  // without its quotes
+  bool is_weak = false;
+};
+
+/// Takes a tag and the comma behind it off a list of RFC 9110; nothing if the list is malformed.
+std::optional<entity_tag> take_tag(std::string_view& from) noexcept {
+  const auto skip_blanks = [&from] { from.remove_prefix(std::min(from.find_first_not_of(" \t"), from.size())); };
+  entity_tag tag;
+  tag.is_weak = from.starts_with("W/");
+  if (tag.is_weak) from.remove_prefix(2);
+  if (!from.starts_with('"')) return std::nullopt;
+  from.remove_prefix(1);
+  const std::size_t end = from.find('"');
+  if (end == std::string_view::npos) return std::nullopt;
+  tag.text = from.substr(0, end);
+  if (tag.text.find_first_of(" \t") != std::string_view::npos) return std::nullopt;
+  from.remove_prefix(end + 1);
+  skip_blanks();
+  if (from.empty()) return tag;
+  if (!from.starts_with(',')) return std::nullopt;
+  from.remove_prefix(1);
+  skip_blanks();
+  return from.empty() ? std::nullopt : std::optional(tag);
+}
+
+/// The version that a tag names; nothing if no job can have this tag. If-Match compares strongly, so a weak tag is
+/// none.
+std::optional<jobs::job_version> version_of(const entity_tag& tag) noexcept {
+  jobs::job_version version = 0;
+  const char* const end = tag.text.data() + tag.text.size();
+  const auto read = std::from_chars(tag.text.data(), end, version);
+  const bool is_number = read.ec == std::errc() && read.ptr == end && !tag.text.starts_with('0');
+  if (tag.is_weak || !is_number || version >= version_of_no_job) return std::nullopt;
+  return version;
+}
+
+/// Whether a change expects its job to be there, whatever its version is.
+bool expects_any_version(const request& head) noexcept { return head.find(if_match) == "*"; }
+
+/// Puts in the place of the job with the key, whatever its version is. The store compares versions, so each answer has
+/// the one to expect next: another change between two tries takes one more.
+task<jobs::put_answer> replace_any(authorized_client& by, jobs::put what) {
+  constexpr int most_tries = 10;
+  jobs::put_answer done;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    auto putting = by.execute(jobs::put(what));
+    done = co_await putting;
+    if (done.what != jobs::put_answer::kind::other_version || done.version == 0) break;
+    what.expected = done.version;
+  }
+  co_return done;
+}
+
 /// A refusal by If-Match, with the version that the job has; 0: there is none.
 problem problem_of_other_version(jobs::job_version present) {
   return {412,
           present == 0 ? "no job has this key: nothing was put"
                        : "the job has changed: it does not have the version of If-Match",
-          where::header, "if-match", "other_version"};
+          where::header, if_match, "other_version"};
 }
 response respond_to_other_version(jobs::job_version present) {
   response made = respond(problem_of_other_version(present));
@@ -165,12 +230,23 @@ keyed_places::place happen_once(call& by, jobs::put& what) {
 task<response> put_with(call& by, jobs::on_existing otherwise) {
   jobs::put what = read_put(by.state, by.in, by.what, by.is_raw, otherwise);
   const keyed_places::place under_way = happen_once(by, what);
-  auto putting = by.client.execute(std::move(what));
-  const jobs::put_answer done = co_await putting;
+  jobs::put_answer done;
+  if (expects_any_version(by.what)) {
+    auto replacing = replace_any(by.client, std::move(what));
+    done = co_await replacing;
+  } else {
+    auto putting = by.client.execute(std::move(what));
+    done = co_await putting;
+  }
   if (done.what == jobs::put_answer::kind::other_version) co_return respond_to_other_version(done.version);
   if (done.what == jobs::put_answer::kind::other_request) co_return respond(problem_of_other_request());
-  const put_outcome outcome = outcome_of(done, by.what.find("if-none-match").has_value());
-  if (outcome.is_refused()) co_return respond(problem_of(outcome));
+  const bool only_if_absent = by.what.find(if_none_match).has_value();
+  const put_outcome outcome = outcome_of(done, only_if_absent);
+  if (outcome.is_refused()) {
+    problem wrong = problem_of(outcome);
+    if (outcome.status == 412) wrong.place = where::header, wrong.name = if_none_match;
+    co_return respond(wrong);
+  }
   response made = respond_text(outcome.status, "{" + outcome_members(done.id, outcome.word) + "}");
   if (outcome.status == 201) made.fields.push_back({"Location", fmt::format("/v1/jobs/{}", done.id)});
   if (done.is_replayed) mark_replayed(made);
@@ -179,7 +255,7 @@ task<response> put_with(call& by, jobs::on_existing otherwise) {
 
 /// The body in the form that loses nothing and that is easiest to read.
 void show_body(ordered_json& into, const jobs::job& what) {
-  if (is_type(content_type_of(what.fields), "application/json")) {
+  if (is_media_type(content_type_of(what.fields), "application/json")) {
     if (const auto value = parse_json(what.body, {.exact_fractions = true})) {
       into["body"] = ordered(value->root());
       return;
@@ -195,16 +271,21 @@ void show_body(ordered_json& into, const jobs::job& what) {
 }  // namespace
 
 jobs::job_version expected_version(const request& head) {
-  const auto given = head.find("if-match");
-  if (!given) return 0;
-  jobs::job_version version = 0;
-  const std::string_view tag = *given;
-  const bool is_quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
-  const char* const end = tag.data() + tag.size() - 1;
-  const auto read = is_quoted ? std::from_chars(tag.data() + 1, end, version) : std::from_chars_result{};
-  if (!is_quoted || read.ec != std::errc{} || read.ptr != end || version == 0) {
-    throw wrong_input(problem{400, "If-Match must be one ETag of the job, in its quotes", where::header, "if-match"});
-  }
+  const auto given = head.find(if_match);
+  if (!given || expects_any_version(head)) return 0;
+  jobs::job_version version = version_of_no_job;
+  std::string_view left = *given;
+  do {
+    const std::optional<entity_tag> tag = take_tag(left);
+    if (!tag)
+      throw wrong_input(problem{400, "If-Match must be ETags in their quotes, or `*`", where::header, if_match});
+    const std::optional<jobs::job_version> named = version_of(*tag);
+    if (!named || *named == version) continue;
+    if (version != version_of_no_job) {
+      throw wrong_input(problem{400, "If-Match must name one version of the job", where::header, if_match});
+    }
+    version = *named;
+  } while (!left.empty());
   return version;
 }
 
@@ -249,8 +330,9 @@ response respond_to_change(const jobs::change_answer& done, std::string_view out
 
 jobs::job_name job_name_of(inputs& in) {
   const std::optional<std::uint64_t> id = in.number("id", 1, std::numeric_limits<jobs::job_id>::max());
-  std::optional<std::string> tube = in.text("tube");
+  std::optional<std::string> tube = in.part_of_name("tube", jobs::longest_tube_name);
   std::optional<std::string> key = key_of(in);
+  if (tube && tube->empty()) in.refuse("tube", "`tube` must not be empty");
   if (id && (tube || key)) in.refuse("id", "name a job by its `id`, or by its `tube` and `key`, not by both");
   if (id) return *id;
   if (!tube || !key) {
@@ -279,15 +361,15 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   if (what.key.empty() && (otherwise == replace || what.existing == replace)) {
     in.refuse("key", "`key` is missing: a put that replaces needs it");
   }
-  what.expected = expected_version(from);
+  what.expected = expects_any_version(from) ? version_of_no_job : expected_version(from);
   if (what.expected != 0 && (what.key.empty() || what.existing != jobs::on_existing::replace)) {
-    throw wrong_input(
-        problem{400, "If-Match needs a put that replaces the job with its key", where::header, "if-match"});
+    throw wrong_input(problem{400, "If-Match needs a put that replaces the job with its key", where::header, if_match});
   }
   what.due = due_of(in).value_or(jobs::milliseconds(0));
   constexpr std::uint64_t lowest = std::numeric_limits<jobs::priority>::max();
   what.priority = static_cast<jobs::priority>(in.number("priority", 0, lowest).value_or(0));
   if (const std::optional<jobs::milliseconds> ttr = in.length("ttr")) what.ttr = *ttr;
+  if (what.ttr == jobs::milliseconds(0)) in.refuse("ttr", "`ttr` must be more than 0s: a worker needs some time");
   if (is_raw) {
     in.accept_fields(field_of_header);
     read_raw_body(from, what);
@@ -296,9 +378,10 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   }
   in.expect_no_others();
   if (what.body.size() > state.max_job_size) {
-    throw wrong_input(problem{413, fmt::format("the body of a job has at most {} bytes", state.max_job_size)});
+    std::string detail = fmt::format("the body of a job has at most {} bytes", state.max_job_size);
+    if (is_raw) throw wrong_input(problem{413, std::move(detail), where::body, ""});
+    in.refuse(in.has("text") ? "text" : in.has("base64") ? "base64" : "body", std::move(detail), 413);
   }
-  if (const auto wrong = jobs::validate(what, {state.max_job_size})) throw wrong_input(problem{400, *wrong});
   return what;
 }
 

@@ -50,7 +50,8 @@ struct put_outcome {
 /// Precondition: it is refused.
 [[nodiscard]] problem problem_of(const put_outcome& refused);
 
-/// The version that a change expects of its job, by If-Match; 0: the request has no such condition. Throws wrong_input.
+/// The version that a change expects of its job, by If-Match, perhaps one that no job can have; 0: the request has no
+/// such condition, or `*`. Throws wrong_input.
 [[nodiscard]] jobs::job_version expected_version(const request& head);
 /// What is wrong with a request about a job that is not there.
 [[nodiscard]] problem problem_of_missing();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
 
 #include "inputs.hpp"
@@ -47,8 +48,8 @@ std::string cursor_of(const jobs::job_place& place) { return fmt::format("{}-{}"
 
 jobs::list_jobs page_of(inputs& in) {
   jobs::list_jobs page;
-  std::optional<std::string> tube = in.text("tube");
-  std::optional<std::string> prefix = in.text("prefix");
+  std::optional<std::string> tube = in.part_of_name("tube", jobs::longest_tube_name);
+  std::optional<std::string> prefix = in.part_of_name("prefix", jobs::longest_tube_name);
   if (tube && prefix) in.refuse("prefix", "`tube` and `prefix` exclude each other");
   if (tube && tube->empty()) in.refuse("tube", "`tube` must not be empty: leave it out for all tubes");
   if (tube) page.tube = std::move(*tube);

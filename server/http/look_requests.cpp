@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
@@ -103,6 +104,7 @@ jobs::list_due page_behind(inputs& in) {
                         of_id.ptr == id.data() + id.size() && time >= 0;
   if (!is_right) in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
   page.from = jobs::utc_time(jobs::milliseconds(time));
+  if (page.from > jobs::latest_due()) in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
   return page;
 }
 
@@ -125,8 +127,8 @@ void add_connections(ordered_json& all, const api_state& state) {
 }  // namespace
 
 task<response> show_tubes(call& by) {
-  const std::string after = by.in.text("cursor").value_or("");
-  const std::string prefix = by.in.text("prefix").value_or("");
+  const std::string after = by.in.part_of_name("cursor", jobs::longest_tube_name).value_or("");
+  const std::string prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
   const std::uint64_t count = page_size(by.in);
   by.in.expect_no_others();
   const bool has_room = co_await by.side.take_room(count * memory_of_entry);
@@ -147,7 +149,8 @@ task<response> show_tubes(call& by) {
 }
 
 task<response> show_tube(call& by) {
-  const std::string tube = by.in.required_text("tube");
+  const std::string tube = by.in.part_of_name("tube", jobs::longest_tube_name).value_or("");
+  if (tube.empty()) by.in.refuse("tube", "`tube` is missing: send it in the query or in the body");
   by.in.expect_no_others();
   auto counting = by.client.execute(jobs::count_tube{tube});
   const jobs::count_answer counted = co_await counting;
@@ -178,7 +181,7 @@ task<response> explain_job(call& by) {
 
 task<response> show_due(call& by) {
   jobs::list_due page = page_behind(by.in);
-  page.prefix = by.in.text("prefix").value_or("");
+  page.prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
   page.count = static_cast<std::uint32_t>(page_size(by.in));
   by.in.expect_no_others();
   const std::uint32_t count = page.count;

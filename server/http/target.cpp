@@ -17,8 +17,10 @@ std::string_view take_part(std::string_view& from, char end) {
   return part;
 }
 
-const problem malformed_escape{
-    400, "the target has a percent sign that is not followed by two hexadecimal digits other than 00"};
+problem malformed_escape(where place, std::string_view name) {
+  return {400, "the target has a percent sign that is not followed by two hexadecimal digits other than 00", place,
+          std::string(name)};
+}
 
 }  // namespace
 
@@ -43,25 +45,29 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_b
 std::expected<target, problem> parse_target(std::string_view text) {
   target read;
   if (text == "*") return read;
-  if (text.contains('#')) return std::unexpected(problem{400, "the target must have no fragment (#)"});
+  if (text.contains('#')) {
+    return std::unexpected(problem{400, "the target must have no fragment (#)", where::path, "path"});
+  }
   std::string_view path = take_part(text, '?');
   path.remove_prefix(std::min<std::size_t>(1, path.size()));  // its first slash
   for (bool has_more = !path.empty(); has_more;) {
     has_more = path.contains('/');
     std::optional<std::string> segment = percent_decoded(take_part(path, '/'));
-    if (!segment) return std::unexpected(malformed_escape);
+    if (!segment) return std::unexpected(malformed_escape(where::path, "path"));
     if (*segment == "." || *segment == "..") {
       return std::unexpected(
-          problem{400, "a part of a path must not be `.` or `..`: send such a name in the query or in the body"});
+          problem{400, "a part of a path must not be `.` or `..`: send such a name in the query or in the body",
+                  where::path, "path"});
     }
     read.path.push_back(std::move(*segment));
   }
   while (!text.empty()) {
     std::string_view part = take_part(text, '&');
     if (part.empty()) continue;
-    std::optional<std::string> name = percent_decoded(take_part(part, '='), true);
+    const std::string_view sent = take_part(part, '=');
+    std::optional<std::string> name = percent_decoded(sent, true);
     std::optional<std::string> value = percent_decoded(part, true);
-    if (!name || !value) return std::unexpected(malformed_escape);
+    if (!name || !value) return std::unexpected(malformed_escape(where::query, name ? *name : sent));
     if (std::ranges::find(read.query, *name, &parameter::name) != read.query.end()) {
       return std::unexpected(problem{400, "the parameter comes twice", where::query, *name});
     }

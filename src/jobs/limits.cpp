@@ -48,7 +48,7 @@ problem bad_length(std::string_view what, milliseconds length, milliseconds shor
 
 problem bad_due(const due_at& due) {
   if (const auto* delay = std::get_if<milliseconds>(&due)) return bad_length("delay", *delay, milliseconds(0));
-  const utc_time latest = std::chrono::floor<milliseconds>(wall_clock::to_sys(instant::latest()));
+  const utc_time latest = latest_due();
   const utc_time when = std::get<utc_time>(due);
   if (when >= utc_time{} && when <= latest) return std::nullopt;
   return "due time must be from 0 ms to " + std::to_string(latest.time_since_epoch().count()) + " ms after 1970, got " +
@@ -191,6 +191,8 @@ problem bad_puts(const std::vector<put>& all, const job_limits& limits) {
 }
 
 }  // namespace
+
+utc_time latest_due() noexcept { return std::chrono::floor<milliseconds>(wall_clock::to_sys(instant::latest())); }
 
 std::optional<std::string> validate(const operation& what, const job_limits& limits) {
   return std::visit([&](const auto& each) { return first_problem(each, limits); }, what);

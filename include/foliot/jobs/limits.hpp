@@ -21,6 +21,9 @@ inline constexpr std::size_t longest_key = 200;
 /// The longest delay and TTR, which is what 32 bits of seconds hold: some 136 years.
 inline constexpr milliseconds longest_time{4'294'967'295'000};
 
+/// The latest due time, in 2262, where the wall clock ends.
+[[nodiscard]] FOLIOT_EXPORT utc_time latest_due() noexcept;
+
 /// The limits that the user of a store chooses.
 struct job_limits {
   /// The largest body, in bytes; at most largest_body.
