@@ -184,6 +184,9 @@ class talk final : public conversation {
     std::expected<admission, response> come = state_.access.admit(head, from);
     if (!come) return std::move(come.error());
     if (std::optional<response> made = state_.limits.refuse_token(come->given->id(), from.from, held)) return made;
+    if (head.expects_continue) {  // its body need not come for an answer that the head alone decides
+      if (std::optional<response> made = refuse_unknown(head)) return made;
+    }
     held_ = std::move(held);
     act_by(std::move(*come), [this] { peer_.end_reading(); });  // wakes the task that waits, for bytes or for a job
     return std::nullopt;
@@ -282,6 +285,15 @@ class talk final : public conversation {
     inputs in(std::move(found.names), into.query, into.body.root(), what);
     into.by.emplace(state_, client_, what, std::move(in), is_raw, side, reserved_);
     return true;
+  }
+
+  /// The response to a request for which there is no route; nothing if there is one.
+  static std::optional<response> refuse_unknown(const request& head) {
+    const std::expected<target, problem> named = parse_target(head.target);
+    if (!named) return respond(named.error());
+    const auto found = find_route<handler>(std::span(routes), head.method, named->path);
+    if (found.which != nullptr) return std::nullopt;
+    return respond_to_unknown(head, found.allowed);
   }
 
   static response respond_to_unknown(const request& what, const std::string& allowed) {

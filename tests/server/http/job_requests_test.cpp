@@ -404,6 +404,26 @@ TEST(JobRequests, ACodedBodyIsRefused) {
   });
 }
 
+/// A client that waits for 100 Continue learns by the head alone that there is nothing for its body.
+TEST(JobRequests, NoBodyIsAskedForWhereThereIsNoRoute) {
+  with_server([](http_server& in) -> task<> {
+    const std::string waiting = "Expect: 100-continue\r\nContent-Length: 3\r\n";
+    for (const auto& [request, status] : std::vector<std::pair<std::string, int>>{{"POST /v1/nothing", 404},
+                                                                                  {"PUT /v1/jobs", 405},
+                                                                                  {"POST /v1/jobs/%zz/fire", 400},
+                                                                                  {"POST /v1/jobs?tube=t", 100}}) {
+      http_client client(in);
+      const std::size_t blank = request.find(' ');
+      const received got = co_await client.ask(request.substr(0, blank), request.substr(blank + 1), extras(waiting));
+      EXPECT_EQ(got.status, status) << request;
+      if (status == 405) {
+        EXPECT_TRUE(got.head.contains("Allow: ")) << got.head;
+      }
+      co_await client.leave();
+    }
+  });
+}
+
 TEST(JobRequests, WrongConditionsAreNamed) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
