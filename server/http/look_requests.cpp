@@ -69,6 +69,16 @@ void explain_ready(ordered_json& to, const jobs::job& what, const jobs::count_an
   if (of_tube.what == jobs::count_answer::kind::done && counted > 0) to["ahead_at_most"] = counted - 1;
 }
 
+/// The name of the node that has reserved the job; empty if the job has just left its worker, or if nodes have no
+/// names. A list of reserved jobs has it: the page that begins with the job.
+task<std::string> node_of(call& by, const jobs::job& reserved) {
+  if (!by.state.has_other_nodes()) co_return "";
+  auto listing = by.client.execute(jobs::list_jobs{
+      .tube = reserved.tube, .which = jobs::job_state::reserved, .after = {0, reserved.id - 1}, .count = 1});
+  const jobs::jobs_answer listed = co_await listing;
+  co_return !listed.jobs.empty() && listed.jobs.front().job.id == reserved.id ? listed.jobs.front().node : "";
+}
+
 /// Adds why no worker has the job, or until when one has it.
 void explain(ordered_json& to, const jobs::peek_answer& seen, const jobs::count_answer& of_tube,
              const jobs::tube_clients& here) {
@@ -175,6 +185,11 @@ task<response> explain_job(call& by) {
   all["id"] = std::to_string(seen.job->id);
   all["tube"] = seen.job->tube;
   all["state"] = text_of(seen.job->state);
+  if (seen.job->state == jobs::job_state::reserved) {
+    auto finding = node_of(by, *seen.job);
+    const std::string node = co_await finding;
+    if (!node.empty()) all["node"] = node;
+  }
   explain(all, seen, counted, by.state.clients_of(seen.job->tube));
   co_return respond_json(200, all);
 }

@@ -558,7 +558,7 @@ class Nodes(NodesCase, HttpCase):
         job = answer["jobs"][0]
         self.assertEqual((job["body"], job["headers"], job["key"]), ({"to": "a"}, {"trace": "b"}, "k"))
         status, seen = self.ask("GET", "/v1/jobs/%s/why" % job["id"], client=shop)
-        self.assertEqual((status, seen["waits"]), (200, "reserved"))
+        self.assertEqual((status, seen["waits"], seen["node"]), (200, "reserved", "n1"))
         path = f"/v1/reservations/{job['reservation']}"
         self.assertEqual(self.ask("POST", f"{path}/touch", client=shop)[1]["outcome"], "touched")
         self.assertEqual(self.ask("POST", f"{path}/finish", client=shop)[1]["outcome"], "finished")
