@@ -564,6 +564,23 @@ class Nodes(NodesCase, HttpCase):
         self.assertEqual(self.ask("POST", f"{path}/finish", client=shop)[1]["outcome"], "finished")
         self.assertEqual(self.ask("POST", f"{path}/finish", client=worker)[0], 409)
 
+    def test_conditions_of_changes(self):
+        client, target = self.begin_node("n0"), "/v1/tubes/mail/jobs/k"
+
+        def change(method, tag):
+            return self.ask(method, target, headers={"If-Match": tag}, client=client)[0]
+
+        self.assertEqual(change("PUT", "*"), 412)
+        self.assertEqual(self.ask("GET", target, client=client)[0], 404, "nothing was put")
+        self.assertEqual(self.ask("PUT", target, {"delay": "1h"}, client)[0], 201)
+        tag = '"%s"' % self.ask("GET", target, client=client)[1]["version"]
+        for other in [f"W/{tag}", '"x"', '"9223372036854775808"', '"18446744073709551615"', '"18446744073709551616"']:
+            self.assertEqual((change("PUT", other), change("DELETE", other)), (412, 412), other)
+        self.assertEqual(change("PUT", "*"), 200)
+        self.assertEqual(change("DELETE", tag), 412)
+        tag = '"%s"' % self.ask("GET", target, client=client)[1]["version"]
+        self.assertEqual(change("DELETE", f'"x", {tag}'), 200)
+
     def test_a_reservation_outlives_its_node(self):
         shop, worker = self.begin_node("n0"), self.begin_node("n1")
         self.ask("POST", "/v1/batch", {"jobs": [{"tube": "mail", "body": i, "ttr": "1h"} for i in range(10)]}, shop)
