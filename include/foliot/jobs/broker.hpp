@@ -27,7 +27,8 @@
 //
 // Reservations belong to clients. When a client is destroyed, its reservations are given back, and so is a job that was
 // reserved for it and that it has not received: in the next batch, or in pieces if they are many, so that the other
-// clients are served in between. Until then their jobs count as reserved, and no other client gets them.
+// clients are served in between. Until then their jobs count as reserved, and no other client gets them. A client may
+// part with reservations (client::part_with()), which then belong to their tokens.
 //
 // Shared stores. If the store has other nodes (other_nodes.hpp), run() alone executes batches, on a thread that may
 // block, so that no processor waits for the store: operations wait until a task is in run(). A client that waits hears
@@ -346,7 +347,9 @@ class FOLIOT_EXPORT client {
   /// job.
   [[nodiscard]] task<reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
   /// The same, with the job at the end of a vector, which must outlive the task: it takes less memory while it waits.
-  [[nodiscard]] task<> reserve_into(std::vector<claimed_job>& into, std::optional<duration> timeout = std::nullopt);
+  /// `lasting`: as claim::lasting, for a client that parts with the reservation.
+  [[nodiscard]] task<> reserve_into(std::vector<claimed_job>& into, std::optional<duration> timeout = std::nullopt,
+                                    bool lasting = false);
   /// As reserve(), but with a claim of the client's own, which may be for many jobs and may have a `once`: no other
   /// client shares it. It is from the watched tubes, which replace `what.tubes`; it brings about 16 MiB at most. Ends
   /// as soon as the answer has a job, is replayed, or tells that the claim was refused (`other_request`, `no_space`).
@@ -385,7 +388,8 @@ class FOLIOT_EXPORT client {
   /// The reservation of a job that this client holds, if it does. O(1).
   [[nodiscard]] std::optional<reservation> held(job_id id) const;
   /// Parts with a reservation: from now on any client, or broker::execute(), may end it by its token, and it lasts
-  /// until its TTR ends, whatever becomes of this client. Returns false if the client does not hold it.
+  /// until its TTR ends, whatever becomes of this client; and of this node of a shared store, if it was claimed so
+  /// (claim::lasting). Returns false if the client does not hold it.
   bool part_with(const reservation& token) noexcept;
   /// How many jobs the client holds.
   [[nodiscard]] std::size_t reservations() const noexcept;

@@ -94,6 +94,10 @@ struct claim {
   /// all have. One that got no job is not remembered. A store whose reservations end with it forgets the claim with
   /// them.
   jobs::once once = {};
+  /// Whether the reservations last: they end with their TTR, or by an operation with their token, and not with the node
+  /// that has made them. Only a store that other nodes share tells the difference: every reservation of another one
+  /// ends with the store.
+  bool lasting = false;
 
   friend bool operator==(const claim&, const claim&) = default;
 };

@@ -10,7 +10,9 @@
 // Nodes. Each has a name of its own. The reservations and pauses that it has made are its own; they end when a node of
 // the same name is opened, when close() is called, and when the node has not been heard of for `node_timeout`. A node
 // that was stopped for longer than that changes nothing by its old reservations: each change names the reservation that
-// it belongs to, and the database knows whether it is alive.
+// it belongs to, and the database knows whether it is alive. Reservations of claims with claim::lasting are nobody's:
+// they end with their TTR, or by an operation with their token at any node. Once their node has gone, the others end
+// them up to a quarter of `node_timeout` after their TTR.
 //
 // Time is the database's: due times, reservations and pauses go by its clock.
 //
@@ -61,8 +63,8 @@ struct postgresql_options {
   std::string database;
   /// The name of this node, 1 to 200 bytes without a zero: unique among the nodes of the database at any time.
   std::string node;
-  /// A node that was not heard of for so long is taken for dead by the others: its reservations end. From one second to
-  /// one day.
+  /// A node that was not heard of for so long is taken for dead by the others: its reservations end, except those that
+  /// last. From one second to one day.
   milliseconds node_timeout = std::chrono::seconds(10);
   /// How long execute() tries to reach the database. Positive.
   milliseconds give_up_after = std::chrono::seconds(5);
@@ -97,7 +99,7 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   /// Reads the whole database, in one snapshot; where there are several, one after the other. Throws store_unavailable,
   /// which names it, if one of them does not answer.
   [[nodiscard]] check_result check() override;
-  /// Gives back what the node has reserved, and ends its pauses. Throws store_failure if the database could not be
+  /// Gives back what the node has reserved, except what lasts, and ends its pauses. Throws store_failure if the database could not be
   /// reached: then they end after `node_timeout`.
   void close() override;
   [[nodiscard]] other_nodes* others() noexcept override;

@@ -23,9 +23,9 @@ using waits_for_event = runtime::detail::operation_awaiter<detail::event_wait>;
 /// Ends a client's wait, also when an exception ends the task that waits.
 class wait_scope {
  public:
-  wait_scope(detail::broker_core& core, detail::client_state& client, const claim* own = nullptr)
+  wait_scope(detail::broker_core& core, detail::client_state& client, const claim* own, bool lasting)
       : core_(core), client_(client) {
-    core_.begin_waiting(client_, own);
+    core_.begin_waiting(client_, own, lasting);
   }
   ~wait_scope() { core_.cancel_waiting(client_); }
   wait_scope(const wait_scope&) = delete;
@@ -78,9 +78,9 @@ auto end_waiting(detail::broker_core& core, detail::client_state& self, const wa
 /// so the task has no room for a job while it waits.
 template <class Result, class Conclude>
 task<Result> wait_for_job(detail::broker_core& core, detail::client_state& self, std::optional<duration> timeout,
-                          Conclude conclude) {
+                          bool lasting, Conclude conclude) {
   const instant until = timeout ? runtime::now() + *timeout : instant::never();
-  const wait_scope scope(core, self);
+  const wait_scope scope(core, self, nullptr, lasting);
   wait_step next;
   for (;;) {
     next = wait_step_of(core, self, until);
@@ -154,14 +154,14 @@ task<reserve_answer> client::reserve(std::optional<duration> timeout) {
   const auto conclude = [](reserve_answer::kind what, std::optional<claimed_job> job) {
     return reserve_answer{what, std::move(job)};
   };
-  return wait_for_job<reserve_answer>(*core_, *state_, timeout, conclude);
+  return wait_for_job<reserve_answer>(*core_, *state_, timeout, false, conclude);
 }
 
-task<> client::reserve_into(std::vector<claimed_job>& into, std::optional<duration> timeout) {
+task<> client::reserve_into(std::vector<claimed_job>& into, std::optional<duration> timeout, bool lasting) {
   const auto append = [&into](reserve_answer::kind, std::optional<claimed_job> job) {
     if (job) into.push_back(std::move(*job));
   };
-  return wait_for_job<void>(*core_, *state_, timeout, append);
+  return wait_for_job<void>(*core_, *state_, timeout, lasting, append);
 }
 
 task<claim_answer> client::reserve(jobs::claim what, std::optional<duration> timeout) {
@@ -169,7 +169,7 @@ task<claim_answer> client::reserve(jobs::claim what, std::optional<duration> tim
   detail::broker_core& core = *core_;
   detail::client_state& self = *state_;
   what.tubes = watched();
-  const wait_scope scope(core, self, &what);
+  const wait_scope scope(core, self, &what, what.lasting);
   wait_step next;
   for (;;) {
     next = wait_step_of(core, self, until);

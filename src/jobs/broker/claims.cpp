@@ -15,7 +15,7 @@ constexpr std::size_t most_named_tubes = 4096;    // by the claims; the last one
 
 /// Whether one claim can be for both.
 bool may_share(const client_state& one, const client_state& other) {
-  return one.own == nullptr && other.own == nullptr && one.tubes == other.tubes;
+  return one.own == nullptr && other.own == nullptr && one.lasting == other.lasting && one.tubes == other.tubes;
 }
 
 }  // namespace
@@ -62,6 +62,7 @@ void claims::add_grant(std::size_t first, std::size_t count, std::vector<operati
   claim what;
   what.count = static_cast<std::uint32_t>(made.jobs);
   what.bytes = most_claimed_bytes;
+  what.lasting = recipients_[first]->lasting;
   if (own != nullptr) {
     what.bytes = std::min(own->bytes, most_claimed_bytes);
     what.once = own->once;

@@ -44,6 +44,8 @@ struct client_state {
   std::optional<claimed_job> job;
   /// The claim for which it waits, of the task that does; null: for one job, which it may claim with others.
   const claim* own = nullptr;
+  /// Whether the reservations for which it waits last: see claim::lasting.
+  bool lasting = false;
   /// What that claim has brought, once the client is served.
   claim_answer claimed;
   list_links<client_state> waiting_links;

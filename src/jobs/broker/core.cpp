@@ -649,7 +649,7 @@ void broker_core::forget_if_unused(tube_record& tube) noexcept {
 
 // Clients that wait for a job.
 
-void broker_core::begin_waiting(client_state& client, const claim* own) {
+void broker_core::begin_waiting(client_state& client, const claim* own, bool lasting) {
   if (const std::optional<std::string> wrong = own != nullptr ? validate(*own, limits_.job) : std::nullopt) {
     throw std::invalid_argument("foliot: " + *wrong);
   }
@@ -667,6 +667,7 @@ void broker_core::begin_waiting(client_state& client, const claim* own) {
                       " clients wait for a job, which is the broker's limit: try again later");
   }
   client.own = own;
+  client.lasting = lasting;
   waiting_.add(client, tubes_);
   lead_if_free();
 }

@@ -101,9 +101,9 @@ class broker_core {
 
   // Waiting for a job.
 
-  /// Adds the client to the lists of its tubes, and leads a batch if no task leads. `own`: see client_state; it must
-  /// live until the wait has ended.
-  void begin_waiting(client_state& client, const claim* own = nullptr) FOLIOT_EXCLUDES(lock_);
+  /// Adds the client to the lists of its tubes, and leads a batch if no task leads. `own` and `lasting`: see
+  /// client_state; `own` must live until the wait has ended.
+  void begin_waiting(client_state& client, const claim* own = nullptr, bool lasting = false) FOLIOT_EXCLUDES(lock_);
   /// The state of a wait.
   struct outlook {
     bool is_served = false;

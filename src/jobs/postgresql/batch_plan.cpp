@@ -11,6 +11,7 @@
 #include "database_connection.hpp"
 #include "database_integers.hpp"
 #include "jobs/operation_parts.hpp"
+#include "lasting.hpp"
 #include "sql_constants.hpp"
 #include "statements.hpp"
 
@@ -415,7 +416,7 @@ void batch_plan::builder::operator()(const claim& what) {
   const sql_statement& best = frame_.lacks_room ? statements::claim_best_or_pass : statements::claim_best;
   const sql_statement& best_once = frame_.passes_over ? statements::claim_once_or_pass : statements::claim_once;
   call made(happens_once ? best_once : best);
-  made.add(frame_.registration).add(frame_.opening).add(frame_.time);
+  made.add(frame_.registration).add(opening_of(what, frame_.opening)).add(frame_.time);
   made.add(sql_texts(what.tubes.begin(), what.tubes.end())).add(std::int64_t{what.count});
   if (is_bounded(what)) {
     made.add(to_database(what.bytes));
@@ -730,7 +731,7 @@ class answer_reader {
     return all;
   }
   answer operator()(const claim& what) {
-    if (what.once.empty()) return read_claim(*from_, opening_, time_);
+    if (what.once.empty()) return read_claim(*from_, opening_of(what, opening_), time_);
     return read_claim_once(*from_, registration_, time_, of_others_);
   }
   answer operator()(const claim_job&) {

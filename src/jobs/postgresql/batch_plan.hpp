@@ -28,6 +28,7 @@ namespace foliot::jobs::detail {
 struct batch_frame {
   /// The number of the node's registration in the database (the column `session` of foliot.node).
   std::int64_t registration = 0;
+  /// Of the tokens that this batch gives: see lasting.hpp.
   std::int64_t opening = 0;
   std::int64_t number = 0;
   /// The time that foliot.time_of() takes; none: the server's.

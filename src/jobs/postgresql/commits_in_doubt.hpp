@@ -20,6 +20,8 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/job.hpp>
 
+#include "lasting.hpp"
+
 namespace foliot::jobs::detail {
 
 class commits_in_doubt {
@@ -77,10 +79,13 @@ class commits_in_doubt {
 
   /// When begins_to_settle() is true next; never(): not without another doubt.
   [[nodiscard]] instant next() const noexcept { return has_work() ? asks_at_ : instant::never(); }
-  /// The registration has ended, and all its reservations with it.
-  void clear() noexcept {
+  /// The registration has ended, with all its reservations but those that last, and none of its batches will be
+  /// committed any more. So the lasting ones of batches in doubt are unwanted: to give back one that does not exist
+  /// changes nothing.
+  void end_registration() {
+    for (const doubt& each : all_) unwanted_.insert(unwanted_.end(), each.claimed.begin(), each.claimed.end());
     all_.clear();
-    unwanted_.clear();
+    std::erase_if(unwanted_, [](const reservation& each) { return !is_lasting(each); });
   }
 
  private:

@@ -1,5 +1,6 @@
 // The reservations that this node has made, with their ends by its own clock. The database ends no reservation by
-// itself: each node ends its own reservations, and those of dead nodes.
+// itself: each node ends its own reservations, and those of dead nodes. So those that last (lasting.hpp) stay here when
+// the registration ends that has made them.
 //
 // O(log n) for n reservations.
 #pragma once
@@ -15,6 +16,8 @@
 
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/job.hpp>
+
+#include "lasting.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -67,12 +70,18 @@ class deadlines {
   [[nodiscard]] instant next() const noexcept {
     return by_end_.empty() ? instant::never() : std::get<instant>(*by_end_.begin()) + duration::nanoseconds(1);
   }
-  /// Forgets all; returns them.
-  [[nodiscard]] std::vector<reservation> take_all() {
+  /// Forgets those that have ended with their registration, which are all but those that last; returns them. O(n).
+  [[nodiscard]] std::vector<reservation> take_those_of_registration() {
     std::vector<reservation> all;
-    for (const auto& [id, it] : by_job_) all.push_back(it.token);
-    by_job_.clear();
-    by_end_.clear();
+    for (auto each = by_job_.begin(); each != by_job_.end();) {
+      if (is_lasting(each->second.token)) {
+        ++each;
+        continue;
+      }
+      all.push_back(each->second.token);
+      by_end_.erase(key_of(each->second));
+      each = by_job_.erase(each);
+    }
     return all;
   }
 

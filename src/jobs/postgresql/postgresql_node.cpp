@@ -20,6 +20,7 @@
 
 #include "jobs/execution_news.hpp"
 #include "jobs/operation_parts.hpp"
+#include "lasting.hpp"
 #include "sleep_for.hpp"
 #include "sql_connection.hpp"
 #include "sql_constants.hpp"
@@ -165,7 +166,7 @@ void postgresql_node::connect() {
   }
   has_moved_ = has_moved_ || (!is_first && origin_ != about.origin);
   origin_ = about.origin;
-  opening_ = random_number();
+  opening_ = opening_from(random_number());
   backend_ = about.process;
   connection_ = std::move(made);
   place_ = connection_->place();
@@ -211,8 +212,8 @@ void postgresql_node::adopt_reservations() {
 
 void postgresql_node::note_registration_ended() noexcept {
   registration_.end();
-  in_doubt_.clear();
-  const auto all = own_.take_all();
+  in_doubt_.end_registration();
+  const auto all = own_.take_those_of_registration();
   lost_.insert(lost_.end(), all.begin(), all.end());
 }
 

@@ -20,8 +20,8 @@
 //     for a while. Operations that only delete are executed. Due jobs and jobs of ended reservations become ready as
 //     far as there is room. If there is no room for the number of the batch either, its commit cannot be looked up, and
 //     stays in doubt if its answer is lost;
-//   - the registration has ended, because the other nodes took this one for dead: its reservations have ended as well.
-//     The node announces itself again.
+//   - the registration has ended, because the other nodes took this one for dead: its reservations have ended as well,
+//     except those that last (lasting.hpp), which this node goes on to end in time. The node announces itself again.
 //
 // A server that was replaced by another one has a lower timeline. Once a store of the process has seen a timeline of
 // the database, all stores of the process refuse and leave servers with lower timelines (primary.hpp).
@@ -200,7 +200,7 @@ class postgresql_node {
   std::string committing_;    // that of a commit that was not answered
   std::string origin_;        // of the last connection
   bool has_moved_ = false;    // it was another one before, and the reservations were not adopted since
-  std::int64_t opening_ = 0;  // of the tokens that this connection gives: a random number, which no other one has
+  std::int64_t opening_ = 0;  // of the tokens that this connection gives (lasting.hpp): no other one has it
   node_registration registration_;
   deadlines own_;
   std::vector<reservation> lost_;  // with a registration that has ended, not yet reported

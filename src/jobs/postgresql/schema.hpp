@@ -21,6 +21,8 @@ class database_connection;
 [[nodiscard]] std::string_view schema_step_2() noexcept;
 /// The step to version 5. Versions 3 and 4 have the tables of version 2.
 [[nodiscard]] std::string_view schema_step_5() noexcept;
+/// The step to version 6.
+[[nodiscard]] std::string_view schema_step_6() noexcept;
 /// The functions, which every migration makes anew, file by file: a compiler need not take a literal of them all.
 [[nodiscard]] std::span<const std::string_view> schema_functions() noexcept;
 /// The query for the rights that the role of a node lacks: one text, empty if none.

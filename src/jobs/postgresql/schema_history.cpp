@@ -5,10 +5,10 @@
 namespace foliot::jobs::detail {
 
 schema_history history_of_schema() noexcept {
-  static const schema_step steps[] = {{2, schema_step_2()}, {5, schema_step_5()}};
+  static const schema_step steps[] = {{2, schema_step_2()}, {5, schema_step_5()}, {6, schema_step_6()}};
   // Version 3 has functions that version 2 does not have (sql/versions.sql), and version 4 those of sql/lists.sql; the
   // tables are the same.
-  return {.version = 5, .oldest_program = 1, .steps = steps};
+  return {.version = 6, .oldest_program = 1, .steps = steps};
 }
 
 }  // namespace foliot::jobs::detail

@@ -39,6 +39,8 @@ inline constexpr std::int64_t rotation_locked = 0;
 inline constexpr std::int64_t rotation_done = 1;
 inline constexpr std::int64_t rotation_more = 2;
 inline constexpr std::int64_t rotation_early = 3;
+// The bits that an opening has set if its reservations last.
+inline constexpr std::int64_t lasting_bits = 255;
 // How many reservations end in one batch.
 inline constexpr std::int64_t most_at_once = 2048;
 

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -141,6 +143,67 @@ TEST(BrokerWaiting, TheClientThatHasWaitedLongestIsServedFirst) {
     for (int i = 0; i < 10; ++i) puts.emplace_back(world.jobs, mail("x"));
     for (auto& each : puts) co_await each;
     co_await expect_in_order(all);
+  });
+}
+
+/// As take_one(); the reservation may last.
+task<received> take_by_token(broker& from, bool lasting) {
+  client worker(from);
+  worker.watch("mail");
+  std::vector<claimed_job> got;
+  auto reserving = worker.reserve_into(got, std::nullopt, lasting);
+  co_await reserving;
+  const reservation token = got.at(0).token;
+  EXPECT_TRUE(worker.part_with(token));
+  const holder_answer done = co_await from.execute(finish{token});
+  EXPECT_EQ(done.what, holder_answer::kind::done);
+  co_return received{token.id, now()};
+}
+
+/// A claim is of one kind, and the clients are served in their order all the same.
+TEST(BrokerWaiting, ClientsWhoseReservationsLastShareNoClaimWithTheOthers) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    std::vector<runtime::join_handle<received>> all;
+    for (const bool lasting : {true, true, false, false, false, true}) {
+      all.push_back(spawn(take_by_token(world.jobs, lasting), "worker"));
+      co_await sleep(1ms);
+    }
+    std::vector<std::pair<bool, std::uint32_t>> claims;
+    world.store.before = [&](std::span<operation> batch) {
+      std::vector<std::pair<bool, std::uint32_t>> its;
+      for (const operation& each : batch) {
+        if (const auto* const one = std::get_if<claim>(&each)) its.emplace_back(one->lasting, one->count);
+      }
+      if (its.size() > claims.size()) claims = std::move(its);
+    };
+    put_all many;
+    for (int i = 0; i < 6; ++i) many.puts.push_back(mail("x"));
+    co_await world.jobs.execute(std::move(many));
+    co_await expect_in_order(all);
+    EXPECT_EQ(claims, (std::vector<std::pair<bool, std::uint32_t>>{{true, 2}, {false, 3}, {true, 1}}));
+  });
+}
+
+/// A client may wait in another way the next time.
+TEST(BrokerWaiting, EachWaitSaysWhetherItsReservationLasts) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    std::vector<bool> claims;
+    world.store.before = [&](std::span<operation> batch) {
+      for (const operation& each : batch) {
+        if (const auto* const one = std::get_if<claim>(&each)) claims.push_back(one->lasting);
+      }
+    };
+    client worker(world.jobs);
+    worker.watch("mail");
+    std::vector<claimed_job> got;
+    for (const bool lasting : {true, false}) {
+      auto reserving = worker.reserve_into(got, duration::zero(), lasting);
+      co_await reserving;
+      auto claiming = worker.reserve(claim{.tubes = {}, .lasting = lasting}, duration::zero());
+      static_cast<void>(co_await claiming);
+    }
+    static_cast<void>(co_await worker.reserve(duration::zero()));
+    EXPECT_EQ(claims, (std::vector<bool>{true, true, false, false, false}));
   });
 }
 

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "jobs/postgresql/lasting.hpp"
+
 namespace foliot::jobs::conformance {
 namespace {
 
@@ -40,6 +42,7 @@ execution oracle::execute_for(std::uint64_t opening, std::span<const reservation
                               instant now) {
   begin(wall, now);
   opening_ = opening;
+  is_shared_ = true;
   std::vector<entry*> ended;
   for (const reservation& each : over) {
     entry* it = find(each.id);
@@ -241,11 +244,11 @@ void oracle::erase(job_id id) {
   std::erase_if(jobs_, [id](const entry& it) { return it.job.id == id; });
 }
 
-claimed_job oracle::take(entry& it, job_event event) {
+claimed_job oracle::take(entry& it, job_event event, std::uint64_t opening) {
   move(it, event);
   it.job.counters.reserves += 1;
   it.attempts += 1;
-  it.opening = opening_;
+  it.opening = opening;
   it.job.expires = now_ + it.job.ttr;
   return {token_of(it), it.job};
 }
@@ -350,6 +353,8 @@ answer oracle::perform(const claim& what) {
 }
 
 claim_answer oracle::claim_some(const claim& what) {
+  const std::uint64_t opening =
+      is_shared_ ? detail::from_database(detail::opening_of(what, detail::to_database(opening_))) : opening_;
   claim_answer result;
   while (result.jobs.size() < what.count) {
     entry* best = nullptr;
@@ -361,7 +366,7 @@ claim_answer oracle::claim_some(const claim& what) {
       }
     }
     if (best == nullptr) break;
-    result.jobs.push_back(take(*best, job_event::claim));
+    result.jobs.push_back(take(*best, job_event::claim, opening));
   }
   return result;
 }
@@ -369,7 +374,8 @@ claim_answer oracle::claim_some(const claim& what) {
 answer oracle::perform(const claim_job& what) {
   claim_answer result;
   entry* it = find(what.id);
-  if (it != nullptr && it->job.state != job_state::reserved) result.jobs.push_back(take(*it, job_event::claim_job));
+  if (it != nullptr && it->job.state != job_state::reserved)
+    result.jobs.push_back(take(*it, job_event::claim_job, opening_));
   return result;
 }
 

@@ -130,7 +130,7 @@ class oracle {
   /// Moves a job by the table. False: refused.
   bool move(entry& it, job_event event);
   void erase(job_id id);
-  claimed_job take(entry& it, job_event event);
+  claimed_job take(entry& it, job_event event, std::uint64_t opening);
   void set_due(entry& it, const due_at& due) const;
   [[nodiscard]] bool paused(const std::string& tube) const;
 
@@ -140,6 +140,7 @@ class oracle {
   job_id last_id_ = 0;
   job_id id_step_ = 1;
   std::uint64_t opening_ = 1;
+  bool is_shared_ = false;  // so that openings say which reservations last (claim::lasting)
   std::uint64_t burials_ = 0;
   // Of the batch that is being executed:
   utc_time utc_{};     // rounded down

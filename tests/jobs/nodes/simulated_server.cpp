@@ -8,6 +8,7 @@
 
 #include "foliot_simulation/world.hpp"
 #include "jobs/operation_parts.hpp"
+#include "jobs/postgresql/lasting.hpp"
 
 namespace foliot::jobs::nodes {
 
@@ -280,12 +281,33 @@ operation simulated_server::alter(operation what, content& data) const {
   return what;
 }
 
-void simulated_server::close_registration(backend::transaction& in, std::int64_t registration) {
+void simulated_server::close_registration(backend::transaction& in, std::int64_t registration) const {
+  const auto row = in.after.registrations.find(registration);
+  if (row == in.after.registrations.end()) return;
   in.changes = true;
   std::vector<operation> ends;
-  for (const reservation& each : reservations_of(in.after, registration)) ends.emplace_back(abandon{each});
+  bool is_left = false;
+  for (const reservation& each : reservations_of(in.after, registration)) {
+    if (detail::is_lasting(each) && wrong_ != flaw::ends_lasting) {
+      is_left = true;
+    } else {
+      ends.emplace_back(abandon{each});
+    }
+  }
   if (wrong_ != flaw::keeps_reservations) static_cast<void>(abandon_all(in, ends));
-  in.after.registrations.erase(registration);
+  if (is_left) {
+    row->second.name.clear();
+  } else {
+    in.after.registrations.erase(row);
+  }
+}
+
+bool simulated_server::end_lasting(backend::transaction& in, std::int64_t registration, instant now) {
+  const std::vector<reservation> all = reservations_of(in.after, registration);
+  execution done = in.after.jobs.execute_for(0, all, {}, {}, now);
+  in.ready.insert(done.ready_tubes.begin(), done.ready_tubes.end());
+  if (done.expired.size() == all.size()) in.after.registrations.erase(registration);
+  return !done.expired.empty() || all.empty();
 }
 
 bool simulated_server::has_happened(backend::transaction& in, std::int64_t registration, std::int64_t number) const {
@@ -310,6 +332,10 @@ bool simulated_server::heartbeat(backend::transaction& in, const detail::batch_f
     return registration == frame.registration && number >= frame.forget_from && number < frame.forget_below;
   });
   for (const auto& [registration, other] : data.registrations) {
+    if (other.name.empty()) {
+      if (end_lasting(in, registration, time)) return true;
+      continue;
+    }
     if (row.since >= time - other.timeout || other.seen >= time - other.timeout) continue;
     close_registration(in, registration);
     return true;
@@ -407,7 +433,9 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
                                                       const detail::batch_frame& frame, detail::batch_time& time) {
   const instant clock = in.now();
   content& data = in.after;
-  if (!data.registrations.contains(frame.registration) && wrong_ != flaw::ignores_registrations) {
+  const auto its = data.registrations.find(frame.registration);
+  const bool is_over = its == data.registrations.end() || its->second.name.empty();
+  if (is_over && wrong_ != flaw::ignores_registrations) {
     throw database_failure("FL001", "simulated: the registration of the node is over");
   }
   if (std::ranges::any_of(batch, is_poison)) throw database_failure("P0001", "simulated: a trigger refuses this");

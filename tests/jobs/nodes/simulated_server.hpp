@@ -38,6 +38,7 @@ enum class flaw : std::uint8_t {
   repeats_batches,          ///< a batch whose answer was lost is executed again, without asking for its number
   ignores_registrations,    ///< a batch is executed for a registration that is over
   keeps_reservations,       ///< a registration ends, and its reservations do not
+  ends_lasting,             ///< a registration ends, and those of its reservations that last do as well
   repeats_tokens,           ///< the attempts of a job begin again with each reservation
   is_early,                 ///< a delayed job is ready after half of its delay
   is_early_after_release,   ///< the same for a job that was released with a delay
@@ -67,7 +68,7 @@ struct effect {
 };
 
 struct node_row {
-  std::string name;
+  std::string name;  ///< empty: the registration has ended, and some of its reservations last
   std::int64_t process = 0;
   duration timeout;
   instant seen;
@@ -148,7 +149,7 @@ class simulated_server {
                                       const detail::batch_frame& frame, detail::batch_time& time);
   bool has_happened(backend::transaction& in, std::int64_t registration, std::int64_t number) const;
   [[nodiscard]] static std::vector<reservation> reservations_of(const content& stored, std::int64_t registration);
-  void close_registration(backend::transaction& in, std::int64_t registration);
+  void close_registration(backend::transaction& in, std::int64_t registration) const;
 
   /// As committed.
   [[nodiscard]] content& stored() noexcept { return stored_; }
@@ -169,6 +170,9 @@ class simulated_server {
   static std::vector<answer> abandon_all(backend::transaction& in, std::span<const operation> which);
   void give_back(backend::transaction& in, std::span<const operation> batch, const detail::batch_frame& frame) const;
   operation alter(operation what, content& data) const;
+  /// Ends the reservations that are over of a registration that has ended, and its row with the last one. Returns
+  /// whether there were any.
+  static bool end_lasting(backend::transaction& in, std::int64_t registration, instant now);
   bool heartbeat(backend::transaction& in, const detail::batch_frame& frame, instant now);
   /// A batch: what is executed, the answers to what is not, by place, and of each put_all that puts some jobs although
   /// it is not done the place and how many of its puts come to that.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include <foliot/jobs/job.hpp>
@@ -10,6 +11,7 @@
 
 #include "database.hpp"
 #include "jobs/postgresql/batch_plan.hpp"
+#include "jobs/postgresql/lasting.hpp"
 #include "jobs/postgresql/sql_constants.hpp"
 
 namespace foliot::jobs {
@@ -69,6 +71,18 @@ TEST_F(PostgresqlConstants, AreThoseOfTheProgram) {
   expect("rotation_more", names::rotation_more);
   expect("rotation_early", names::rotation_early);
   expect("most_at_once", names::most_at_once);
+  expect("lasting_bits", names::lasting_bits);
+}
+
+TEST_F(PostgresqlConstants, SayWhichOpeningsAreOfReservationsThatLast) {
+  for (const std::int64_t random : {std::int64_t{0}, std::int64_t{255}, std::numeric_limits<std::int64_t>::max()}) {
+    const std::int64_t opening = detail::opening_from(random);
+    for (const bool lasting : {false, true}) {
+      const std::int64_t its = detail::opening_of(claim{.tubes = {}, .lasting = lasting}, opening);
+      EXPECT_EQ(sql("SELECT foliot.is_lasting(" + std::to_string(its) + ")"), lasting ? "t" : "f");
+      EXPECT_EQ(detail::is_lasting({1, static_cast<std::uint64_t>(its), 1}), lasting);
+    }
+  }
 }
 
 // Numbers that functions alone know are none of those that the program reads as an enumerator.

@@ -8,6 +8,7 @@
 #include <foliot/jobs/job.hpp>
 
 #include "jobs/postgresql/commits_in_doubt.hpp"
+#include "jobs/postgresql/deadlines.hpp"
 #include "jobs/postgresql/execution_modes.hpp"
 #include "jobs/postgresql/node_registration.hpp"
 
@@ -67,9 +68,34 @@ TEST(CommitsInDoubt, BatchesAreSettledInTheirOrder) {
   EXPECT_EQ(all.next(), start + commits_in_doubt::asks_again_after);
   static_cast<void>(all.settle_oldest(false));
   EXPECT_EQ(all.oldest()->number, 9);
-  all.clear();
+  all.end_registration();
   EXPECT_EQ(all.oldest(), nullptr);
   EXPECT_TRUE(all.next().is_never());
+}
+
+constexpr reservation of_registration{1, 256, 1};
+constexpr reservation lasting{2, 256 + 255, 1};
+constexpr reservation other_lasting{3, 256 + 255, 1};
+
+TEST(CommitsInDoubt, WhatLastsIsGivenBackAfterTheEndOfTheRegistration) {
+  commits_in_doubt all;
+  all.add({7, 0, {of_registration, lasting}, {}}, start);
+  static_cast<void>(all.settle_oldest(true));
+  all.add({8, 0, {of_registration, other_lasting}, all.unwanted(9)}, start);
+  all.end_registration();
+  EXPECT_EQ(all.oldest(), nullptr) << "nobody can ask for its number any more";
+  EXPECT_EQ(all.unwanted(9), (tokens{lasting, other_lasting}));
+  EXPECT_FALSE(all.next().is_never());
+}
+
+TEST(Deadlines, OfReservationsThatLastStayAfterTheEndOfTheRegistration) {
+  deadlines all;
+  all.set(lasting, start + briefly);
+  all.set(of_registration, start);
+  EXPECT_EQ(all.take_those_of_registration(), tokens{of_registration});
+  EXPECT_EQ(all.over(instant::never(), 9), tokens{lasting});
+  EXPECT_GT(all.next(), start + briefly);
+  EXPECT_EQ(all.take_those_of_registration(), tokens{});
 }
 
 constexpr auto if_taken = execution_modes::turn_taking::if_taken;

@@ -371,7 +371,11 @@ operation routed_operation::share(int database, const tube_map& map) {
   reduce();
   if (const auto* const claiming = std::get_if<claim>(what_);
       claiming != nullptr && !has_all_tubes_of(*claiming, database, map)) {
-    claim some{.tubes = {}, .count = claiming->count, .bytes = claiming->bytes, .once = claiming->once};
+    claim some{.tubes = {},
+               .count = claiming->count,
+               .bytes = claiming->bytes,
+               .once = claiming->once,
+               .lasting = claiming->lasting};
     std::ranges::copy_if(claiming->tubes, std::back_inserter(some.tubes),
                          [&](const std::string& tube) { return has_jobs_of(tube, database, map); });
     return some;

@@ -1,8 +1,13 @@
 -- Registrations of nodes, and what happens before and after the operations of a batch.
 --
 -- A node announces itself: its registration is a row of `node`, whose number is in the columns `session` of all tables.
--- Reservations and pauses belong to a registration, and end with it. A node that is closed ends its registration; nodes
--- end the registrations of others that have been silent for their timeout (beat()).
+-- Reservations and pauses belong to a registration, and end with it, except the reservations that last (is_lasting()). A node
+-- that is closed ends its registration; nodes end the registrations of others that have been silent for their timeout
+-- (beat()).
+--
+-- Reservations that last keep the row of a registration that has ended. It has no name from then on. The heartbeats of all nodes
+-- end those whose TTR is over: a pass goes through all reservations, so the row says when the next one is due (`looks_at`),
+-- and not more than once in a second. The next pass looks anew when the others end, because a touch at any node moves that.
 --
 -- A batch of a node is one transaction: begin_batch(), beat() if it is time for a heartbeat, the operations
 -- (put_and_claim.sql, changes.sql, tubes.sql, counts.sql), end_batch(). The node sends all of them at once and then reads
@@ -82,33 +87,45 @@ CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGU
     OR EXISTS (SELECT FROM foliot.buried WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.reserved WHERE tube = of_tube)
 $$;
 
--- Ends a registration: its pauses, and a piece of its reservations, because it may have many. Returns whether more are left.
--- In that case the row of the registration stays, and the heartbeats of all nodes end the next pieces. The numbers of its
--- batches stay, because its node may still ask for the last one. Precondition: the lock of the registration is held.
-CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Ends a registration: its pauses, and a piece of its reservations, because it may have many. Those that last end if they are
+-- over at `now_ns`; none are if that is null. Returns whether more are to end now: then the heartbeats of all nodes end the next
+-- pieces. The row of the registration stays while it has reservations. The numbers of its batches stay, because its node may
+-- still ask for the last one. Precondition: the lock of the registration is held.
+CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint, now_ns bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   after bigint;
   ids bigint[];
   tubes integer[];
+  next_over bigint;
 BEGIN
   UPDATE foliot.node n SET name = NULL WHERE n.session = ended RETURNING n.ended_until INTO after;
   WITH over AS (DELETE FROM foliot.pause p WHERE p.session = ended RETURNING p.tube)
   SELECT array_agg(over.tube) INTO tubes FROM over;
   PERFORM foliot.note_ready(tubes);
-  ids := ARRAY(SELECT r.id FROM foliot.reserved r WHERE r.session = ended AND r.id > after ORDER BY r.id
-               LIMIT foliot.most_at_once());
+  ids := ARRAY(SELECT r.id FROM foliot.reserved r
+               WHERE r.session = ended AND r.id > after
+                 AND (r.expires < now_ns OR NOT foliot.is_lasting(r.opening)) ORDER BY r.id LIMIT foliot.most_at_once());
   PERFORM foliot.lock_jobs(ids);
-  WITH gone AS (DELETE FROM foliot.reserved r WHERE r.id = ANY (ids) AND r.session = ended RETURNING r.*),
+  -- While it waited for the locks, a reservation may have been touched.
+  WITH gone AS (DELETE FROM foliot.reserved r
+                WHERE r.id = ANY (ids) AND r.session = ended
+                  AND (r.expires < now_ns OR NOT foliot.is_lasting(r.opening)) RETURNING r.*),
     made AS (INSERT INTO foliot.ready
-             SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
+             SELECT id, tube, pri, due, delay, reserves, timeouts + foliot.is_lasting(opening)::integer, releases, buries, kicks
+             FROM gone RETURNING tube)
   SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
   PERFORM foliot.note_ready(tubes);
   IF cardinality(ids) = foliot.most_at_once() THEN
-    UPDATE foliot.node n SET ended_until = ids[cardinality(ids)] WHERE n.session = ended;
+    UPDATE foliot.node n SET ended_until = ids[cardinality(ids)], looks_at = NULL WHERE n.session = ended;
     RETURN true;
   END IF;
   DELETE FROM foliot.heard h WHERE h.session = ended;
-  DELETE FROM foliot.node n WHERE n.session = ended;
+  next_over := (SELECT min(r.expires) FROM foliot.reserved r WHERE r.session = ended);
+  IF next_over IS NULL THEN
+    DELETE FROM foliot.node n WHERE n.session = ended;
+  ELSE
+    UPDATE foliot.node n SET ended_until = 0, looks_at = greatest(next_over, now_ns + 1000000000) WHERE n.session = ended;
+  END IF;
   RETURN false;
 END $$;
 
@@ -117,7 +134,7 @@ END $$;
 CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(foliot.lock_of(ended));
-  RETURN foliot.end_locked_session(ended);
+  RETURN foliot.end_locked_session(ended, NULL);  -- a heartbeat ends what is over of those that last
 END $$;
 
 -- The same for a registration whose node closes it, and will ask for none of its batches any more.
@@ -141,7 +158,7 @@ BEGIN
   IF older.session IS NOT NULL THEN
     PERFORM pg_advisory_xact_lock(foliot.lock_of(older.session));
     BEGIN
-      PERFORM foliot.end_locked_session(older.session);
+      PERFORM foliot.end_locked_session(older.session, now_ns);
     EXCEPTION WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
                 OR program_limit_exceeded THEN
       -- It has met a damaged row or the like. The registration is over, and the heartbeats of all nodes try to end it.
@@ -178,11 +195,18 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Whether this registration is to be ended, because its node has been silent for its timeout; or, if it has ended, whether it is
+-- time to end more of its reservations.
+CREATE OR REPLACE FUNCTION foliot.is_to_end(it foliot.node, now_ns bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN it.name IS NULL THEN coalesce(it.looks_at < now_ns, true)
+              ELSE NOT EXISTS (SELECT FROM foliot.heard h WHERE h.session = it.session AND h.seen >= now_ns - it.timeout) END
+$$;
+
 -- A heartbeat (nodes of every version call it by this name): stores that the node is alive, and ends the registrations of
 -- nodes that have been silent for their timeout. A node looks for silent ones only if it has been heard of for that time
 -- itself, because after an outage of the database all nodes have been silent. Deletes the numbers of the node's batches
 -- from `before` on and below `number`: nobody asks for them any more, and those below `before` were deleted earlier. Returns
--- whether it has ended a registration or a piece of one: then the next heartbeat should follow at once.
+-- whether it has ended a registration, or has looked for a piece of one: then the next heartbeat should follow at once.
 CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, before bigint, given bigint[])
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -196,16 +220,13 @@ BEGIN
   heard_since := foliot.hear(of_session, now_ns);
   DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number >= before AND b.number < beat.number;
   FOR dead IN SELECT n.session FROM foliot.node n
-              WHERE n.name IS NULL OR (heard_since < now_ns - n.timeout
-                AND NOT EXISTS (SELECT FROM foliot.heard h WHERE h.session = n.session AND h.seen >= now_ns - n.timeout))
+              WHERE foliot.is_to_end(n, now_ns) AND (n.name IS NULL OR heard_since < now_ns - n.timeout)
               ORDER BY n.session LOOP
     -- A node that executes a batch at this moment is alive, and so is one that has done so since the query above.
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(foliot.lock_of(dead));
-    IF EXISTS (
-         SELECT FROM foliot.node n WHERE n.session = dead AND (n.name IS NULL OR NOT EXISTS (
-           SELECT FROM foliot.heard h WHERE h.session = dead AND h.seen >= now_ns - n.timeout))) THEN
+    IF EXISTS (SELECT FROM foliot.node n WHERE n.session = dead AND foliot.is_to_end(n, now_ns)) THEN
       BEGIN
-        PERFORM foliot.end_locked_session(dead);
+        PERFORM foliot.end_locked_session(dead, now_ns);
         RETURN true;
       EXCEPTION WHEN insufficient_resources THEN
         RETURN false;  -- a later heartbeat tries again; this one must still say that its node is alive

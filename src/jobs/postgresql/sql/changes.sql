@@ -7,7 +7,8 @@
 -- Locks: the row of each job in `job`, then the job's row of its state, until the batch ends. finish() locks the row in
 -- `reserved` first: nothing else waits for a job with its row in `reserved` locked.
 
--- Whether a registration goes on. Reservations of one that is being ended are over, also if their rows are still there.
+-- Whether a registration goes on. Reservations of one that is being ended are over, also if their rows are still there, except
+-- those that last (is_lasting()).
 CREATE OR REPLACE FUNCTION foliot.goes_on(of_session bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM foliot.node n WHERE n.session = of_session AND n.name IS NOT NULL);
@@ -31,7 +32,8 @@ BEGIN
     WITH gone AS (
         DELETE FROM foliot.reserved r
         WHERE r.part = each_part AND r.id = ANY (ids) AND r.expires >= now_ns
-          AND (r.session IN (SELECT n.session FROM foliot.node n WHERE n.name IS NOT NULL)) IS TRUE
+          AND ((r.session IN (SELECT n.session FROM foliot.node n WHERE n.name IS NOT NULL)) IS TRUE
+               OR foliot.is_lasting(r.opening))
           AND ((r.id, r.opening, r.reserves) IN (SELECT * FROM unnest(ids, openings, attempts))) IS TRUE
         RETURNING r.id, r.tube)
     SELECT array_agg(g.id), array_agg(DISTINCT g.tube) INTO part_ids, part_tubes FROM gone g;
@@ -55,7 +57,7 @@ RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM FROM foliot.job j WHERE j.id = job_id FOR UPDATE;
   RETURN EXISTS (SELECT FROM foliot.reserved r WHERE r.id = job_id AND r.opening = of_opening AND r.reserves = attempt
-                   AND r.expires >= now_ns AND foliot.goes_on(r.session));
+                   AND r.expires >= now_ns AND (foliot.is_lasting(r.opening) OR foliot.goes_on(r.session)));
 END $$;
 
 -- Abandons, releases, buries or touches reserved jobs; `whats` has to_abandon() and the others. A priority of null leaves

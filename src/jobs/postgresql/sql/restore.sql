@@ -60,8 +60,8 @@ BEGIN
 END $$;
 
 -- For the operator, after a restore that recognize() cannot see: of a copy of the server's files that went on without
--- recovery to a point. All nodes announce themselves again, and what they have reserved is ready again. Stable, as the
--- functions for applications are.
+-- recovery to a point. All nodes announce themselves again, and what they have reserved is ready again, except what lasts
+-- (is_lasting()): its tokens are those of the time of the backup. Stable, as the functions for applications are.
 CREATE OR REPLACE FUNCTION foliot.restored() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM foliot.recognize();

@@ -215,11 +215,12 @@ BEGIN
   RETURN false;
 END $$;
 
--- Deletes the numbers of batches of registrations that have ended: after an hour no node asks for them.
+-- Deletes the numbers of batches of registrations that have ended: after an hour no node asks for them. Such a registration may
+-- still have reservations that last.
 CREATE OR REPLACE FUNCTION foliot.forget_old_batches() RETURNS void LANGUAGE sql AS $$
   DELETE FROM foliot.batch b
   WHERE b.part <> foliot.current_part('batch') AND b.made < 1000000000 * (extract(epoch FROM now())::bigint - 3600)
-    AND NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = b.session)
+    AND NOT EXISTS (SELECT FROM foliot.node n WHERE n.session = b.session AND n.name IS NOT NULL)
 $$;
 
 -- Whether a partition of this table was truncated since the transaction's snapshot: to the snapshot the partition seems
