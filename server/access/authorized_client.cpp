@@ -121,9 +121,10 @@ void authorized_client::expect_watched() const {
   }
 }
 
-task<> authorized_client::reserve_into(std::vector<jobs::claimed_job>& into, std::optional<duration> timeout) {
+task<> authorized_client::reserve_into(std::vector<jobs::claimed_job>& into, std::optional<duration> timeout,
+                                       bool lasting) {
   expect_watched();
-  return client_.reserve_into(into, timeout);
+  return client_.reserve_into(into, timeout, lasting);
 }
 
 void authorized_client::check_events(const event_filter& which) const {

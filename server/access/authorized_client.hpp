@@ -302,7 +302,7 @@ class authorized_client {
   [[nodiscard]] task<jobs::reserve_answer> reserve(std::optional<duration> timeout = std::nullopt);
   [[nodiscard]] task<jobs::claim_answer> reserve(jobs::claim what, std::optional<duration> timeout = std::nullopt);
   [[nodiscard]] task<> reserve_into(std::vector<jobs::claimed_job>& into,
-                                    std::optional<duration> timeout = std::nullopt);
+                                    std::optional<duration> timeout = std::nullopt, bool lasting = false);
 
   // For jobs that the client holds. Each throws access_refused.
 

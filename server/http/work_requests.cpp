@@ -76,6 +76,11 @@ wanted_jobs read_wanted(inputs& in) {
   return read;
 }
 
+/// A claim for the client of a request. What it reserves is held by tokens, so it lasts longer than this node.
+jobs::claim claim_of(std::vector<std::string> tubes, std::uint32_t count, std::uint64_t bytes) {
+  return {.tubes = std::move(tubes), .count = count, .bytes = bytes, .lasting = true};
+}
+
 /// Jobs that are ready now, as many as are wanted besides those that are there. If one of those comes again, its
 /// reservation was over meanwhile: the new one takes its place.
 task<> claim_ready(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
@@ -83,7 +88,7 @@ task<> claim_ready(authorized_client& by, const wanted_jobs& wanted, std::vector
   for (const jobs::claimed_job& each : into) bytes += jobs::content_bytes(each.job);
   if (into.size() >= wanted.count || bytes >= most_bytes) co_return;
   const auto count = static_cast<std::uint32_t>(wanted.count - into.size());
-  auto claiming = by.execute(jobs::claim{wanted.tubes, count, most_bytes - bytes});
+  auto claiming = by.execute(claim_of(wanted.tubes, count, most_bytes - bytes));
   jobs::claim_answer got = co_await claiming;
   std::erase_if(into, [&got](const jobs::claimed_job& held) {
     const auto is_same = [&held](const jobs::claimed_job& each) { return each.token.id == held.token.id; };
@@ -129,7 +134,7 @@ class watching {
 /// Waits for the first job.
 task<> wait_for_job(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
   const watching while_it_waits(by, wanted.tubes);
-  auto reserving = by.reserve_into(into, duration(wanted.wait));
+  auto reserving = by.reserve_into(into, duration(wanted.wait), true);
   co_await reserving;
 }
 
@@ -225,7 +230,7 @@ std::optional<problem> problem_of_once(const jobs::claim_answer& done) {
 
 /// Reserves by the key of the request.
 task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
-  jobs::claim what{wanted.tubes, wanted.count, most_bytes};
+  jobs::claim what = claim_of(wanted.tubes, wanted.count, most_bytes);
   by.client.check(what);  // what is out of scope is answered as if nothing had ever been reserved
   const keyed_places::place under_way = enter(by.state.keys_under_way, key);
   what.once = jobs::once(key.digest(), request_digest_of_reserve(wanted), lifetime_of_reserve);

@@ -25,7 +25,7 @@ class Event:
     client: int
     # put, reserve, touch, delete, release, bury, cancel, reschedule, fire, gone (the client); killed (the only server). Of several
     # servers over a database: disturbed (the server at `node` ends: its reservations may end from then on. Without a
-    # `node` the database fails, or is replaced, which ends none), silent (the database hears nothing of the server at
+    # `node` the database fails, or is replaced, which ends none; nor does it end those over HTTP), silent (the database hears nothing of the server at
     # `node` from then on, and would take it for dead after the `timeout`), heard (it does again)
     kind: str
     begin: float
@@ -76,6 +76,8 @@ class History:
         """The connection of a client has ended, while its last request was under way."""
         with self.lock:
             mine = [event for event in self.events if event.client == client]
+            if not mine:  # it has only repeated what others had asked
+                return
             last = max(mine, key=lambda each: each.begin)
             begin = last.begin
             if self.closes_idle:
@@ -288,7 +290,8 @@ class Faults:
             self.silences.setdefault(event.node, []).append((latest, end))
 
     def first_after(self, begin, node):
-        """The first one that may end a reservation that was made at this node after this time."""
+        """The first one that may end a reservation that was made at this node after this time; or, without a node, one that
+        belongs to no node."""
         ends = [times[place] for times in (self.kills, self.of_node.get(node, []))
                 if (place := bisect.bisect_left(times, begin)) < len(times)]
         return min([*ends, *(first for first, end in self.silences.get(node, []) if begin < end)], default=float("inf"))
@@ -303,7 +306,7 @@ def holds(events):
     for event in sorted(events, key=lambda each: each.begin):
         if event.kind == "reserve" and event.answer == "RESERVED":
             # It may have been reserved as early as `begin`, so that it may end a TTR after that.
-            latest = faults.first_after(event.begin, event.node)
+            latest = faults.first_after(event.begin, None if event.token else event.node)
             hold = Hold(event.client, event.begin, event.end, min(event.begin + ttrs.get(event.job, 0), latest), latest)
             open_holds[event.token or (event.client, event.job)] = hold
             of_job.setdefault(event.job, []).append(hold)

@@ -98,6 +98,18 @@ class Checker(unittest.TestCase):
         killed = event("killed", 3.5, 3.5, None)
         self.assertEqual(check(by_token("1-1-1", killed, again), {1: b"a"}), [])
 
+    def test_a_token_outlives_its_node(self):
+        for faults in [[fault("disturbed", 3, node=ONE)], [fault("silent", 2.5, node=ONE, timeout=1)]]:
+            for token in [None, "1-1-1"]:
+                mine = [put(0, 1, ttr=60), reserved(1, 2, node=ONE, token=token), *faults]
+                given = [*mine, reserved(7, 8, client=3, node=OTHER)]
+                refused = [*mine, event("touch", 7, 8, "NOT_FOUND", client=2, token=token)]
+                if token:
+                    self.expect("same time", given, {1: b"a"})
+                    self.expect("refused to its holder", refused, {1: b"a"})
+                else:
+                    self.assertEqual(check(given, {1: b"a"}) + check(refused, {1: b"a"}), [], "over beanstalk it ends")
+
     def test_a_token_that_is_given_twice(self):
         times = [put(0, 1, ttr=1), reserved(1, 2, token="1-1-1"), reserved(5, 6, client=3, token="1-1-1")]
         self.expect("same token", times, {1: b"a"})

@@ -581,16 +581,6 @@ class Nodes(NodesCase, HttpCase):
         tag = '"%s"' % self.ask("GET", target, client=client)[1]["version"]
         self.assertEqual(change("DELETE", f'"x", {tag}'), 200)
 
-    def test_a_reservation_outlives_its_node(self):
-        shop, worker = self.begin_node("n0"), self.begin_node("n1")
-        self.ask("POST", "/v1/batch", {"jobs": [{"tube": "mail", "body": i, "ttr": "1h"} for i in range(10)]}, shop)
-        jobs = self.ask("POST", "/v1/reserve", {"tube": "mail", "count": 10}, worker)[1]["jobs"]
-        self.assertEqual([each["body"] for each in jobs], list(range(10)))
-        self.kill_node("n1")
-        for job in jobs:
-            status, answer = self.ask("POST", f"/v1/reservations/{job['reservation']}/finish", client=shop)
-            self.assertEqual((status, answer["outcome"]), (200, "finished"))
-
     def wait_for_ready(self, client, status):
         until = time.monotonic() + PATIENCE
         while (seen := self.ask("GET", "/ready", client=client))[0] != status:
@@ -640,6 +630,69 @@ class Nodes(NodesCase, HttpCase):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.05)
         self.assertEqual(self.ask("GET", "/health", client=client)[0], 200)
+
+
+
+class EndedNodes(NodesCase, HttpCase):
+    """Two servers over one database, of which one ends. The other one may lose its registration, too: nothing depends on it."""
+    node_timeout = 2
+
+    def begin_node(self, name):
+        return self.connect_http(self.start_node(name).http)
+
+    # A reserve that waits gets its job by another way than one that does not, and so does one with a key.
+    def reserve_in_each_way(self, shop, worker):
+        for body in range(10):
+            self.ask("POST", "/v1/jobs", {"tube": "mail", "body": body, "ttr": "1h"}, shop)
+        jobs = self.ask("POST", "/v1/reserve", {"tube": "mail", "count": 8}, worker)[1]["jobs"]
+        jobs += self.ask("POST", "/v1/reserve", {"tube": "mail", "count": 2}, worker, {"Idempotency-Key": "k"})[1]["jobs"]
+        worker.request("POST", "/v1/reserve?tube=mail&timeout=1h")
+        until = time.monotonic() + PATIENCE
+        while self.ask("GET", "/v1/tubes/mail", client=shop)[1]["reserved"] != 10 or not self.waits_at("n1"):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.02)
+        self.ask("POST", "/v1/jobs", {"tube": "mail", "body": 10, "ttr": "1h"}, shop)
+        jobs += self.answer(worker, "POST", "/v1/reserve")[1]["jobs"]
+        self.assertEqual([each["body"] for each in jobs], list(range(11)))
+        return jobs
+
+    def waits_at(self, name):
+        client = self.connect_http(self.nodes[name].http)
+        return self.ask("GET", "/v1/tubes/mail", client=client)[1]["waiting"] > 0
+
+    # The others have noticed that the node has ended, so a connection of beanstalk has lost its job.
+    def expect_outlived(self, end_node):
+        shop, worker = self.begin_node("n0"), self.begin_node("n1")
+        jobs = self.reserve_in_each_way(shop, worker)
+        other = self.connect(self.nodes["n1"])
+        other.ask(put(b"other"))
+        self.expect_reserved(other, b"other")
+        end_node("n1")
+        status, answer = self.ask("POST", "/v1/reserve?tube=default&timeout=1m", client=shop)
+        self.assertEqual((status, answer["jobs"][0]["text"]), (200, "other"))
+        listed = self.ask("GET", "/v1/reservations?tube=mail", client=shop)[1]["jobs"]
+        self.assertEqual([each["id"] for each in listed], [each["id"] for each in jobs])
+        self.assertNotIn("node", listed[0])
+        self.assertEqual(self.ask("POST", "/v1/reserve?tube=mail&timeout=0s", client=shop)[1]["jobs"], [])
+        outcomes = {"touch": "touched", "release": "released", "bury": "buried", "finish": "finished"}
+        for number, job in enumerate(jobs):
+            what = [*outcomes][number % 4]
+            status, answer = self.ask("POST", f"/v1/reservations/{job['reservation']}/{what}", client=shop)
+            self.assertEqual((status, answer["outcome"]), (200, outcomes[what]))
+            if what == "touch":
+                status, answer = self.ask("POST", f"/v1/reservations/{job['reservation']}/finish", client=shop)
+                self.assertEqual((status, answer["outcome"]), (200, "finished"))
+            self.assertEqual(self.ask("POST", f"/v1/reservations/{job['reservation']}/finish", client=shop)[0], 409)
+
+    def test_a_reservation_outlives_its_node_that_is_killed(self):
+        self.expect_outlived(self.kill_node)
+
+    def test_a_reservation_outlives_its_node_that_is_stopped(self):
+        def stop(name):
+            code, log = self.nodes[name].stop()
+            self.assertEqual(code, 0, log)
+
+        self.expect_outlived(stop)
 
 
 if __name__ == "__main__":

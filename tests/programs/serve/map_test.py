@@ -43,6 +43,9 @@ class TwoDatabases(NodesCase):
     def map(self, *arguments):
         return self.expect_done("map", self.database.database, *arguments)
 
+    def primaries(self):
+        return [*super().primaries(), self.other.database]
+
     def test_the_map_is_shown_and_changed(self):
         node = self.connect(self.start_node("n0"))
         node.ask(b"use mails\r\n")

@@ -29,6 +29,7 @@ UNDER_LOAD = 3000  # allocations, among which those that fail under load are dra
 @unittest.skipUnless(LIBRARY, "FOLIOT_FAILING_MEMORY_LIBRARY does not name the library failing_memory")
 class MemoryCase(unittest.TestCase):
     keeps_jobs = True  # beyond the end of the process
+    has_nodes = False
 
     def setUp(self):
         self.here = Path(tempfile.mkdtemp())
@@ -38,7 +39,7 @@ class MemoryCase(unittest.TestCase):
         self.addCleanup(lambda: print(self.end_servers(), end=""))
         print(f"FOLIOT_MEMORY_SEED={SEED}")
         self.random = random.Random(SEED)
-        self.work = Workload(self.random, closes_idle=True)  # for want of memory
+        self.work = Workload(self.random, closes_idle=True, of_nodes=self.has_nodes)  # idle ones for want of memory
         self.set_up_store()
 
     def set_up_store(self):
@@ -123,6 +124,9 @@ class MemoryCase(unittest.TestCase):
         if code != 0:
             self.expect_sentence((code, text))
 
+    def end_reservations(self):
+        """Those that outlive the server. It has ended."""
+
     def breaches(self):
         """Those of the whole history, by what is there at the end. The server has ended."""
         self.work.server_has_ended()
@@ -131,6 +135,7 @@ class MemoryCase(unittest.TestCase):
             self.work = Workload(self.random, closes_idle=True)
             return [*history.check_early(events), *history.check_two_holders(events), *history.check_refused(events),
                     *history.check_contradictions(events), *history.check_truth(events)]
+        self.end_reservations()
         server = self.start()
         left = drain(server)  # of the tube of the clients
         self.assertEqual(server.stop()[0], 0)
@@ -286,6 +291,8 @@ class OnDisk(MemoryCase):
 
 
 class InDatabase(MemoryCase):
+    has_nodes = True
+
     def set_up_store(self):
         if not postgresql_server.is_installed():
             self.skipTest("PostgreSQL's server is not installed (Debian: postgresql)")
@@ -295,6 +302,9 @@ class InDatabase(MemoryCase):
 
     def store(self):
         return ["--store", self.database.database, "--node", "one", "--node-timeout", "60s"]
+
+    def end_reservations(self):
+        self.database.end_reservations(self.database.database)
 
 
 del MemoryCase  # it has no store

@@ -252,10 +252,12 @@ class HttpClient(Client):
 
 
 class Workload:
-    """Clients of one server after the other, with one history. Every second client of a server with HTTP speaks that."""
+    """Clients of one server after the other, with one history. Every second client of a server with HTTP speaks that.
+    `of_nodes`: the servers are nodes of a database, so what was reserved over HTTP outlives them."""
 
-    def __init__(self, draw: random.Random, clients=6, closes_idle=False):
+    def __init__(self, draw: random.Random, clients=6, closes_idle=False, of_nodes=False):
         self.history = History(closes_idle)
+        self.of_nodes = of_nodes
         self.random = draw
         self.at_once = clients
         self.started = 0
@@ -298,7 +300,11 @@ class Workload:
 
     def server_has_ended(self):
         """Waits for the clients. What they began before this may still be answered: the answers are on their way."""
-        self.history.begin(0, "killed")
+        if self.of_nodes:
+            for node in {client.address for client in self.clients}:
+                self.history.begin(0, "disturbed", node=node)
+        else:
+            self.history.begin(0, "killed")
         for client in self.clients:
             client.join(beanstalk_client.PATIENCE)
             if client.is_alive():

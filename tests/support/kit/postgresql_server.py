@@ -118,6 +118,12 @@ class PostgresqlServer:
         """What the database with this connection string answers."""
         return cls._run("sql", database, statement)
 
+    @classmethod
+    def end_reservations(cls, database):
+        """All nodes have ended. What is left are reservations over HTTP, which last for a minute: the next node finds them over."""
+        cls.ask(database, "WITH over AS (UPDATE foliot.reserved SET expires = 0) "
+                          "UPDATE foliot.node SET looks_at = NULL WHERE name IS NULL")
+
     def remove(self):
         if self.standby:
             self._run("remove", self.standby)
