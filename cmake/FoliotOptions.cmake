@@ -66,6 +66,20 @@ function(foliot_unity target)
   target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endfunction()
 
+# Links the programs of this directory and those below it with gold, which takes half as long as binutils' other linker.
+# For foliot's own development, for what is not shipped, and without sanitizers: gold complains of what clang exports for
+# AddressSanitizer.
+function(foliot_link_quickly)
+  if(NOT FOLIOT_WERROR OR FOLIOT_SANITIZE)
+    return()
+  endif()
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=gold FOLIOT_HAS_GOLD)
+  if(FOLIOT_HAS_GOLD)
+    add_link_options(-fuse-ld=gold)
+  endif()
+endfunction()
+
 # The compile options of C programs (examples and tests): strict C11.
 function(foliot_c_options target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -pedantic>
