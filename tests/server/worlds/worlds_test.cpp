@@ -22,7 +22,7 @@ using jobs::conformance::journal_under_test;
 #if defined(FOLIOT_SANITIZED)
 constexpr std::uint64_t worlds_here = 75;
 #else
-constexpr std::uint64_t worlds_here = 1000;
+constexpr std::uint64_t worlds_here = 300;
 #endif
 /// Each flaw shows in one of the first few dozen worlds.
 constexpr std::uint64_t worlds_of_a_canary = 1000;
