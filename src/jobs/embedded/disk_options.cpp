@@ -29,6 +29,23 @@ class no_log final : public rocksdb::Logger {
   void Logv(const char* /*format*/, va_list /*values*/) override {}
 };
 
+/// All keys whose ids, at this place in the key, differ in their two lowest bytes only.
+class chunk_of_ids final : public rocksdb::SliceTransform {
+ public:
+  explicit chunk_of_ids(std::size_t place) noexcept : place_(place) {}
+
+  [[nodiscard]] const char* Name() const override { return "foliot.chunk_of_ids"; }
+  [[nodiscard]] rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
+    return {key.data() + place_, size};
+  }
+  [[nodiscard]] bool InDomain(const rocksdb::Slice& key) const override { return key.size() >= place_ + size; }
+
+ private:
+  static constexpr std::size_t size = sizeof(job_id) - 2;
+
+  const std::size_t place_;
+};
+
 rocksdb::CompressionType fast_compression() {
   const auto supported = rocksdb::GetSupportedCompressions();
   const bool found = std::ranges::find(supported, rocksdb::kLZ4Compression) != supported.end();
@@ -85,17 +102,21 @@ std::vector<rocksdb::ColumnFamilyDescriptor> family_options() {
   options.compression = fast_compression();
   options.level_compaction_dynamic_level_bytes = true;
   options.write_buffer_size = 16 * mebibyte;
-  // Ids ascend, and jobs end near the job that ended last: an insertion begins its search at the last one.
+  // Ids ascend, and jobs end near the job that ended last: an insertion begins its search at the last one. Where more
+  // than 65,536 jobs stay, as with keys that are replaced again and again, those that end and those that come are in
+  // different chunks of ids, and each chunk has a last one of its own.
   rocksdb::ColumnFamilyOptions large = options;
   large.write_buffer_size = 32 * mebibyte;
-  large.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));
+  large.memtable_insert_with_hint_prefix_extractor = std::make_shared<chunk_of_ids>(0);
+  rocksdb::ColumnFamilyOptions due = options;
+  due.memtable_insert_with_hint_prefix_extractor = std::make_shared<chunk_of_ids>(due_entry::key_size - sizeof(job_id));
   rocksdb::ColumnFamilyOptions ready = options;
   ready.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(sizeof(tube_number)));
 
   return {{rocksdb::kDefaultColumnFamilyName, options},
           {"jobs", large},
           {"bodies", large},
-          {"due", options},
+          {"due", due},
           {"ready", ready},
           {"buried", options},
           {"keys", options}};
