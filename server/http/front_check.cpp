@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -26,11 +28,26 @@ constexpr std::size_t most_chunk_digits = 16;
 constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) noexcept { return lower(c) >= 'a' && lower(c) <= 'z'; }
-constexpr bool is_token_char(char c) noexcept {
-  return is_letter(c) || is_digit(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
-}
+constexpr auto are_token_characters = [] {
+  std::array<bool, 256> all{};
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const char each = static_cast<char>(c);
+    all[c] = is_letter(each) || is_digit(each) || std::string_view("!#$%&'*+-.^_`|~").contains(each);
+  }
+  return all;
+}();
+bool is_token_char(char c) noexcept { return are_token_characters[static_cast<unsigned char>(c)]; }
 constexpr bool is_visible(char c) noexcept { return c > ' ' && c < '\x7f'; }
 constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
+
+/// Whether one of eight bytes is below ' ' or is 0x7f (S. Anderson, "Bit Twiddling Hacks": hasless, haszero).
+constexpr bool has_low_byte(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  constexpr std::uint64_t highest_bits = 0x80 * each;
+  const std::uint64_t deletes = bytes ^ (0x7f * each);  // 0 where a byte is 0x7f
+  const std::uint64_t below_blank = (bytes - 0x20 * each) & ~bytes;
+  return (((deletes - each) & ~deletes) | below_blank) & highest_bits;
+}
 
 std::string_view trimmed(std::string_view text) noexcept {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -131,10 +148,18 @@ checked check_together(const body_fields& all, bool is_http_1_0) noexcept {
 bool is_token(std::string_view text) noexcept { return !text.empty() && std::ranges::all_of(text, is_token_char); }
 
 bool is_field_value(std::string_view text) noexcept {
-  return std::ranges::none_of(text, [](char c) { return (c >= '\0' && c < ' ' && c != '\t') || c == '\x7f'; });
+  const auto is_control = [](char c) { return (c >= '\0' && c < ' ' && c != '\t') || c == '\x7f'; };
+  // Eight bytes at once, but where they have a tabulator: most of a request's head are values.
+  std::uint64_t bytes = 0;
+  while (text.size() >= sizeof bytes) {
+    std::memcpy(&bytes, text.data(), sizeof bytes);
+    if (has_low_byte(bytes) && std::ranges::any_of(text.substr(0, sizeof bytes), is_control)) return false;
+    text.remove_prefix(sizeof bytes);
+  }
+  return std::ranges::none_of(text, is_control);
 }
 
-bool equal_in_any_case(std::string_view one, std::string_view other) noexcept {
+bool are_same_letters(std::string_view one, std::string_view other) noexcept {
   return std::ranges::equal(one, other, {}, lower, lower);
 }
 

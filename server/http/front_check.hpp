@@ -31,8 +31,12 @@ struct body_framing {
 [[nodiscard]] bool is_token(std::string_view text) noexcept;
 /// Whether the text may be the value of a field: no control character but the tabulator.
 [[nodiscard]] bool is_field_value(std::string_view text) noexcept;
-/// Whether they are equal but for the case of ASCII letters.
-[[nodiscard]] bool equal_in_any_case(std::string_view one, std::string_view other) noexcept;
+/// The same of two texts with one length.
+[[nodiscard]] bool are_same_letters(std::string_view one, std::string_view other) noexcept;
+/// Whether they are equal but for the case of ASCII letters. Most names that are compared have other lengths.
+[[nodiscard]] inline bool equal_in_any_case(std::string_view one, std::string_view other) noexcept {
+  return one.size() == other.size() && are_same_letters(one, other);
+}
 
 /// Checks a head, from its request line to the CR LF of the empty line at its end. Precondition: each CR in it is
 /// followed by LF, and each LF preceded by CR.

@@ -25,6 +25,8 @@ problem malformed_escape(where place, std::string_view name) {
 }  // namespace
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_blank) {
+  const bool is_plain = !text.contains('%') && !(plus_is_blank && text.contains('+'));
+  if (is_plain) return std::string(text);
   std::string plain;
   plain.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

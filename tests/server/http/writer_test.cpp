@@ -1,11 +1,13 @@
 // Responses as bytes: what they have, and what no value can bring into them.
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "server/http/front_check.hpp"
 #include "server/http/problem.hpp"
 #include "server/http/writer.hpp"
 
@@ -79,6 +81,21 @@ TEST(HttpProblem, EachStatusHasAPhrase) {
   for (const int status : {100, 200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 412,
                            413, 414, 415, 417, 421, 422, 431, 500, 501, 503, 505, 507}) {
     EXPECT_NE(phrase_of(status), "Unknown") << status;
+  }
+}
+
+TEST(HttpWriter, EachControlCharacterIsFoundWhereverItStands) {
+  for (std::size_t size = 1; size <= 25; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (int c = 0; c < 256; ++c) {
+        for (const char other : {' ', '\t', '~', '\x80', '\xff'}) {
+          std::string value(size, other);
+          value[at] = static_cast<char>(c);
+          const bool is_control = (c < 0x20 && c != '\t') || c == 0x7f;
+          ASSERT_EQ(is_field_value(value), !is_control) << size << " bytes, " << c << " at " << at;
+        }
+      }
+    }
   }
 }
 
