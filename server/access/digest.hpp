@@ -3,7 +3,7 @@
 // Access tokens are 256 random bits, so nobody can try them all, and a plain digest is enough: a slow one, as passwords
 // need it, would cost each request milliseconds.
 //
-// Thread safety: pure functions.
+// Thread safety: any thread. What OpenSSL needs for a digest is kept for the next one, and nothing of a text.
 #pragma once
 
 #include <array>

@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -97,6 +99,27 @@ TEST(AccessToken, AnotherTextIsNoToken) {
 TEST(Digest, IsThatOfFips180) {
   EXPECT_EQ(hexadecimal(sha256_of("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(hexadecimal(sha256_of("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Digest, IsTheSameOnEachThreadWhateverCameBefore) {
+  const auto text = [](std::size_t size) { return std::string(size, static_cast<char>('a' + size % 26)); };
+  std::vector<sha256_digest> expected;
+  std::string all;
+  for (std::size_t size = 0; size < 200; ++size) {
+    expected.push_back(sha256_of(text(size)));
+    all += hexadecimal(expected.back());
+  }
+  // Computed apart from this code: Python's hashlib.
+  EXPECT_EQ(hexadecimal(sha256_of(all)), "d85f3ab7682c0ec6e7bd412e8350455c2cdcf0df7213e7aeecabe97c048834dc");
+  const auto digest_all = [&](std::size_t step) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const std::size_t size = i * step % expected.size();
+      EXPECT_EQ(sha256_of(text(size)), expected[size]) << size;
+    }
+  };
+  const std::jthread one(digest_all, 1);
+  const std::jthread other(digest_all, 199);
+  digest_all(7);
 }
 
 TEST(Digest, IsReadAsPeopleAndOpensslWriteIt) {

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <fstream>
 #include <functional>
 #include <initializer_list>
@@ -51,6 +53,13 @@ class RequestAccess : public testing::Test {
     access_entry made;
     made.given = std::make_shared<const rights>(std::string(access_token::parse(token)->id()), "a test", scopes,
                                                 std::move(prefixes), instant::never(), sha256_of(token));
+    return made;
+  }
+  /// That of a token whose time is over.
+  [[nodiscard]] static access_entry ended(const std::string& token) {
+    access_entry made = entry(token, scope_set::all(), {""});
+    made.given = std::make_shared<const rights>(made.given->id(), "a test", scope_set::all(), words{""},
+                                                instant::from_nanoseconds(1), made.given->proof());
     return made;
   }
   [[nodiscard]] static std::string entry_of(const std::string& token, scope_set scopes = scope_set::all(),
@@ -116,6 +125,50 @@ TEST_F(RequestAccess, EachRequestShowsAToken) {
     co_await client.leave();
   });
   EXPECT_EQ(times_logged(token_), 0u);
+}
+
+TEST_F(RequestAccess, AConnectionIsOnlyWhatItsRequestShows) {
+  const std::string other = access_token::make();
+  std::string mistyped = token_;
+  mistyped.back() = mistyped.back() == 'a' ? 'b' : 'a';
+  const std::array<std::byte, access_token::secret_bytes> secret{};
+  const std::string another_secret = access_token::make(access_token::parse(token_)->id(), secret);
+  write(entry_of(token_) + entry_of(other, scopes_of({scope::put}), {"mail"}));
+  with_tokens([&](http_server& in, watched_tokens& tokens) -> task<> {
+    http_client client(in);
+    const auto put = [&](const std::string& token, std::string tube) {
+      return outcome(client, "POST", "/v1/jobs?tube=" + std::move(tube), shows(token));
+    };
+    const auto expect_unknown = [&](const std::string& token) -> task<> {
+      const std::string got = co_await put(token, "mail");
+      EXPECT_EQ(got, "401 Bearer error=\"invalid_token\"") << token;
+    };
+    const auto expect = [&](const std::string& token, std::string tube, std::string status) -> task<> {
+      const std::string got = co_await put(token, std::move(tube));
+      EXPECT_TRUE(got.starts_with(status)) << got;
+    };
+    for (int i = 0; i < 2; ++i) {
+      co_await expect(token_, "paper", "201");
+      co_await expect_unknown(mistyped);
+      co_await expect(token_, "paper", "201");
+      co_await expect_unknown(another_secret);
+      co_await expect(other, "paper", "403");
+      co_await expect(other, "mail", "201");
+      co_await expect(token_, "paper", "201");
+    }
+    const auto read_again = [&](std::vector<access_entry> entries) { return tokens.who().replace(std::move(entries)); };
+    EXPECT_EQ(read_again({entry(token_, scope_set::all(), {"mail"}), entry(other, scope_set::all(), {""})}), 0u);
+    co_await expect(token_, "paper", "403");  // narrowed
+    co_await expect(token_, "mail", "201");
+    co_await expect(other, "paper", "201");  // widened
+    EXPECT_EQ(read_again({ended(token_), entry(other, scope_set::all(), {""})}), 0u);
+    co_await expect_unknown(token_);
+    co_await expect(other, "paper", "201");
+    EXPECT_EQ(read_again({entry(token_, scope_set::all(), {""})}), 0u);
+    co_await expect(token_, "paper", "201");
+    co_await expect_unknown(other);
+    co_await client.leave();
+  });
 }
 
 TEST_F(RequestAccess, WhatIsShownWronglyIsToldAndCounted) {
