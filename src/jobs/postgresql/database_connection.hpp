@@ -29,10 +29,18 @@
 
 namespace foliot::jobs::detail {
 
-/// The SQLSTATE of an error because the role lacks a right.
+// The SQLSTATEs by which nodes decide, in the words of PostgreSQL's appendix of error codes where it has one.
+inline constexpr std::string_view read_only_transaction = "25006";
+inline constexpr std::string_view serialization_failure = "40001";
+inline constexpr std::string_view deadlock_detected = "40P01";
 inline constexpr std::string_view lacks_rights = "42501";
-/// The SQLSTATE of an error because a row is damaged.
+inline constexpr std::string_view undefined_function = "42883";
+inline constexpr std::string_view lock_not_available = "55P03";
 inline constexpr std::string_view damaged_data = "XX001";
+// Those that the schema's functions raise (sql/constants.sql).
+inline constexpr std::string_view registration_ended = "FL001";
+inline constexpr std::string_view not_admitted = "FL003";
+inline constexpr std::string_view turn_did_not_come = "FL005";
 
 /// A statement has failed, or the connection.
 class database_failure : public std::runtime_error {
@@ -43,12 +51,13 @@ class database_failure : public std::runtime_error {
   [[nodiscard]] bool is_state(std::string_view state) const noexcept { return state_ == state; }
   /// Another transaction was in conflict with this one, so this one may succeed at once.
   [[nodiscard]] bool is_conflict() const noexcept {
-    return is_state("40001") || is_state("40P01") || is_state("55P03") || is_state("FL005");
+    return is_state(serialization_failure) || is_state(deadlock_detected) || is_state(lock_not_available) ||
+           is_state(turn_did_not_come);
   }
   /// The role has no right to do it.
   [[nodiscard]] bool is_lack_of_rights() const noexcept { return is_state(lacks_rights); }
   /// The schema lacks a function: an earlier program has made it, or an earlier build of the same version.
-  [[nodiscard]] bool is_lack_of_a_function() const noexcept { return is_state("42883"); }
+  [[nodiscard]] bool is_lack_of_a_function() const noexcept { return is_state(undefined_function); }
   /// The server has no room for what the statement needs, as on a full disk. Statements that need no space may
   /// still succeed.
   [[nodiscard]] bool is_lack_of_room() const noexcept { return state_.starts_with("53"); }

@@ -46,11 +46,11 @@ class execution_modes {
   /// gives up at `until`.
   [[nodiscard]] turn_taking turns_after(const database_failure& error, turn_taking turns, bool has_keys, instant now,
                                         instant until) noexcept {
-    if (error.is_state("FL005")) {
+    if (error.is_state(turn_did_not_come)) {
       ignores_turns_until_ = now + lasts;
       return turn_taking::ignore;
     }
-    if (!error.is_state("55P03")) return turns;
+    if (!error.is_state(lock_not_available)) return turns;
     if (has_keys && turns == turn_taking::if_taken && now + two_waits < until) return turn_taking::begin;
     note_lock(now);
     return turns == turn_taking::begin ? turn_taking::end : turns;

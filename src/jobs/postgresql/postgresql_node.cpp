@@ -286,7 +286,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
       if (!options_.clocks && next_rotation_ <= monotonic_clock::instance().now()) rotate();
       return std::move(got.done);
     } catch (const database_failure& error) {
-      if (error.is_state("FL001")) note_registration_ended();
+      if (error.is_state(registration_ended)) note_registration_ended();
       turns = modes_.turns_after(error, turns, has_keys, monotonic_clock::instance().now(), until);
       if (error.is_lack_of_room()) note_lack_of_room(error.what());
       // A database that refuses an operation does answer: the batch is divided however long it has been down before.
@@ -298,7 +298,7 @@ execution postgresql_node::execute(std::span<operation> batch, int attempts) {
         return batch.size() == 1 ? refuse_operation(error.what()) : execute_halves(batch);
       }
       recover(error, is_refusal ? instant::never() : until, store_unavailable::kind::not_executed);
-      if (error.is_state("55P03") && connection_ != nullptr) make_tubes_before(batch);
+      if (error.is_state(lock_not_available) && connection_ != nullptr) make_tubes_before(batch);
     }
   }
 }
@@ -624,7 +624,7 @@ void postgresql_node::recover(const database_failure& from, instant until, store
     if (from.is_lack_of_rights()) what = " refuses: ";
     throw store_unavailable(known, "the database " + where + what + from.what());
   }
-  if (from.is_conflict() || from.is_state("FL001"))
+  if (from.is_conflict() || from.is_state(registration_ended))
     return;  // the registration has ended: the next attempt announces the node
   wait_before_next();
 }

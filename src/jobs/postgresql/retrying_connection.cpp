@@ -24,7 +24,7 @@ constexpr duration pause_between_attempts = std::chrono::milliseconds(50);
 /// The connection has failed, or another transaction was in the way.
 bool may_succeed_later(const database_failure& error) {
   return error.state().empty() || error.state().starts_with("08") || error.state().starts_with("57") ||
-         error.is_conflict() || error.is_state("25006");
+         error.is_conflict() || error.is_state(read_only_transaction);
 }
 
 /// A call waits for locks, and must then see what the transactions that had them have committed: so each statement
@@ -36,7 +36,7 @@ constexpr const char* settings =
     "client_connection_check_interval = '1s'";
 
 std::string reason_of(const database_failure& error) {
-  if (!error.is_state("55P03")) return error.what();
+  if (!error.is_state(lock_not_available)) return error.what();
   return "a transaction is open there that this step waits for, such as one of an application that has put jobs: the "
          "step has changed nothing. End the transactions that have been open for long (pg_stat_activity), and try "
          "again";
@@ -70,7 +70,7 @@ reply retrying_connection::run(call what) {
       connection_->commit(time.now() + patience_);
       return std::move(replies.back());
     } catch (const database_failure& error) {
-      const bool is_refused = error.is_state("FL003");  // by the schema: the next connection says why
+      const bool is_refused = error.is_state(not_admitted);  // the next connection says why
       if (is_refused || (connection_ != nullptr && !connection_->goes_on_after(error, time.now() + patience_))) {
         connection_.reset();
       }

@@ -117,8 +117,8 @@ postgresql_store::migration migrate_schema(const std::string& database) {
     try {
       return migrate_once(where, begin + patience);
     } catch (const database_failure& error) {
-      const bool is_locked = error.is_state("55P03");
-      const bool is_busy = is_locked || error.is_state("40P01");
+      const bool is_locked = error.is_state(lock_not_available);
+      const bool is_busy = is_locked || error.is_state(deadlock_detected);
       if (!is_busy || begin + attempts_for < monotonic_clock::instance().now()) {
         throw store_failure("cannot make the schema in " + where.to_string() + ": " + error.what() +
                             (is_locked ? "; nothing has changed. End the transactions that have been open for long "
