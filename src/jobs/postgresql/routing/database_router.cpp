@@ -26,6 +26,9 @@ constexpr duration unplaced_patience = std::chrono::milliseconds(250);
 /// How often a batch that waits for one database checks the others.
 constexpr duration looks_every = std::chrono::milliseconds(50);
 
+/// The name of this database in messages.
+std::string name_of(int number) { return "the database " + std::to_string(number) + " of the map"; }
+
 /// The reason in the answers of routed_operation::take_doubt().
 constexpr const char* old_map =
     "the map of databases has changed, and cannot be read, because the database 0 does not answer";
@@ -72,16 +75,20 @@ bool database_router::is_any_up() const {
   return std::ranges::any_of(members_, [](const auto& each) { return each.second.is_up; });
 }
 
+void database_router::await_attempt(const member& one) {
+  if (one.is_tried) static_cast<void>(one.worker->wait());
+}
+
 std::string database_router::place() const {
   const member& one = members_.at(0);
-  if (one.is_tried) static_cast<void>(one.worker->wait());
+  await_attempt(one);
   return one.worker->node()->place();
 }
 
 std::vector<std::string> database_router::places() const {
   std::vector<std::string> all;
   for (const auto& [number, one] : members_) {
-    if (one.is_tried) static_cast<void>(one.worker->wait());
+    await_attempt(one);
     if (const postgresql_node* const node = one.worker->node()) all.push_back(node->place());
   }
   return all;
@@ -124,7 +131,7 @@ void database_router::execute_rounds(routed_batch& batch, batch_state& state) {
   add_due(batch.is_empty(), shares, state);
   int attempts = attempts_to_place;
   const instant until = monotonic_clock::instance().now() + unplaced_patience;
-  do {
+  for (;;) {
     for (; !shares.empty(); shares = batch.next_round()) {
       execute_round(batch, shares, state);
       read_map_if_changed(batch, state);
@@ -133,7 +140,7 @@ void database_router::execute_rounds(routed_batch& batch, batch_state& state) {
     }
     if (attempts-- == 0 || monotonic_clock::instance().now() >= until || !retry_unplaced(batch)) return;
     shares = batch.next_round();
-  } while (true);
+  }
 }
 
 void database_router::throw_refusal(const batch_state& state) const {
@@ -254,6 +261,7 @@ database_router::round_outcome database_router::wait_for(database_set awaited) {
       }
     }
     if (awaited.empty() && with_heartbeat.empty()) return got;
+    // Until one of these has ended, or it is time to look for heartbeats that are due.
     members_.at(awaited.empty() ? *with_heartbeat.begin() : *awaited.begin())
         .worker->wait_until(monotonic_clock::instance().now() + looks_every);
   }
@@ -296,11 +304,10 @@ void database_router::report_outages() {
   for (auto& [number, one] : members_) {
     if (one.is_up != one.is_reported_down) continue;
     one.is_reported_down = !one.is_up;
-    const std::string name = "the database " + std::to_string(number) + " of the map ";
     if (one.is_up) {
-      options_.warn(name + "answers again");
+      options_.warn(name_of(number) + " answers again");
     } else {
-      options_.warn(name + "does not answer, its tubes are not available: " + text_of(one.failure));
+      options_.warn(name_of(number) + " does not answer, its tubes are not available: " + text_of(one.failure));
     }
   }
 }
@@ -341,22 +348,22 @@ postgresql_node& database_router::reach(member& one) {
 }
 
 check_result database_router::check_member(int number, member& one) {
-  const std::string name = "the database " + std::to_string(number) + " of the map";
+  if (number == 0) return reach(one).check();  // place() names the first database, so its sentences need no number
+  const auto not_checked = [number](const std::exception& error) {
+    return store_unavailable(store_unavailable::kind::not_executed,
+                             name_of(number) + " was not checked: " + error.what());
+  };
   try {
     postgresql_node& node = reach(one);
     const check_result found = node.check();
-    // The first database is the one that place() names.
-    if (!found && number == 0) return found;
-    if (!found) return std::unexpected("in " + name + ", " + node.place() + ": " + found.error());
-    return {};
+    if (found) return {};
+    return std::unexpected("in " + name_of(number) + ", " + node.place() + ": " + found.error());
   } catch (const node_name_taken&) {
     throw;
   } catch (const store_unavailable& error) {
-    if (members_.size() == 1) throw;
-    throw store_unavailable(store_unavailable::kind::not_executed, name + " was not checked: " + error.what());
+    throw not_checked(error);
   } catch (const store_failure& error) {  // a database that has failed is down as well
-    if (members_.size() == 1) throw;
-    throw store_unavailable(store_unavailable::kind::not_executed, name + " was not checked: " + error.what());
+    throw not_checked(error);
   }
 }
 
@@ -409,9 +416,9 @@ bool database_router::try_to_read_map() {
 tube_map database_router::map_now() {
   members_.at(0).worker->begin_to_read_map();
   round_outcome got = wait_for({0});
-  batch_state none;
-  conclude_heartbeats(got, none);
-  add_news(aside_, none.done);
+  batch_state between_batches;
+  conclude_heartbeats(got, between_batches);
+  add_news(aside_, between_batches.done);
   share_outcome& read = got.shares.at(0);
   if (read.failure != nullptr) std::rethrow_exception(read.failure);
   return *std::move(read.map_read);
@@ -431,13 +438,12 @@ void database_router::read_map() {
 }
 
 void database_router::reach_by(int number, member& one, const std::string& connection) {
-  if (one.is_tried) static_cast<void>(one.worker->wait());
+  await_attempt(one);
   try {
     one.worker->connect_to(connection);
   } catch (const store_failure& error) {
     if (options_.warn) {
-      options_.warn("the new connection string of the database " + std::to_string(number) +
-                    " of the map is of no use: " + error.what());
+      options_.warn("the new connection string of " + name_of(number) + " is of no use: " + error.what());
     }
   }
 }
@@ -469,10 +475,10 @@ void database_router::open_members() {
   choose_threads();
   for (const int number : opened) members_.at(number).worker->begin({});
   round_outcome got = wait_for(opened);
-  batch_state none;
-  for (auto& [number, outcome] : got.shares) static_cast<void>(take(number, outcome, none));
-  conclude_heartbeats(got, none);
-  add_news(aside_, none.done);
+  batch_state between_batches;
+  for (auto& [number, outcome] : got.shares) static_cast<void>(take(number, outcome, between_batches));
+  conclude_heartbeats(got, between_batches);
+  add_news(aside_, between_batches.done);
 }
 
 void database_router::choose_threads() {

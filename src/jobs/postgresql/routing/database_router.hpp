@@ -107,16 +107,20 @@ class database_router {
   void retain_releases(const routed_batch& batch, std::vector<answer>& answers);
   /// Repeats the retained releases, if it is time.
   void repeat_releases();
+  /// Begins attempts to reach databases that are down, and takes the outcomes of those that have ended.
   void try_those_that_are_down(batch_state& state);
   void conclude_attempt(int number, member& one, share_outcome&& got, batch_state& state);
+  /// Waits for the attempt to reach the database, if there is one: its node is not to be used meanwhile.
+  static void await_attempt(const member& one);
   /// Gives shares to the databases that have something to do by themselves, also if the batch has nothing for them.
   void add_due(bool is_empty_batch, routed_batch::round& to, const batch_state& state) const;
+  /// Has the databases execute these shares in parallel, and gives the batch what has become of each.
   void execute_round(routed_batch& batch, routed_batch::round& shares, batch_state& state);
   /// Waits for the shares that these databases execute, and keeps the other databases going meanwhile.
   [[nodiscard]] round_outcome wait_for(database_set awaited);
   void conclude_heartbeats(round_outcome& of, batch_state& state);
-  /// Whether the database has executed its share: else it is down. Takes all that the share has brought, but for the
-  /// answers. Throws node_name_taken.
+  /// Takes all that the share has brought, except the answers. Returns whether the database has executed it: else the
+  /// database is down. Throws node_name_taken.
   bool take(int number, share_outcome& got, batch_state& state);
   void note_down(member& one, std::exception_ptr failure);
   /// Tells an operator which databases do not answer, or answer again, while others do. Of an outage of all databases
@@ -141,7 +145,8 @@ class database_router {
   /// The node of a database, which has just been reached, or was when it was last used. Throws store_unavailable or
   /// store_failure.
   [[nodiscard]] static postgresql_node& reach(member& one);
-  /// Throws store_unavailable, which names the database.
+  /// What the check of this database finds, with the database's number, unless that is the first one. Throws
+  /// store_unavailable, or for the first one store_failure.
   [[nodiscard]] check_result check_member(int number, member& one);
   /// Lets the unplaced puts begin again. Returns false if there are none, or if that is not possible.
   bool retry_unplaced(routed_batch& batch);
