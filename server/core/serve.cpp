@@ -307,6 +307,7 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates) 
     if (options_.beanstalk) begin_accepting(gate, clients, "beanstalk");
     for (const listener& each : http_gates)
       begin_accepting(each, http_clients_.emplace_back(http_, *access_, log_), "HTTP");
+    if (options_.http_is_default && options_.http.empty()) log_.info("HTTP is off: --http names an address for it");
     if (certificates_ != nullptr) {
       static_cast<void>(runtime::spawn(certificates_->watch(), "watches the certificates"));
     }

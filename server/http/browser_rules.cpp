@@ -59,8 +59,10 @@ std::optional<problem> browser_rules::check(const request& head, const std::opti
                    where::header, "x-forwarded-host"};
   }
   if (host && !knows(*host)) {
-    return problem{421, "this server does not know that name: connect by an IP address or as localhost", where::header,
-                   "host"};
+    return problem{421,
+                   "this server does not know that name: connect by an IP address or as localhost, or give the "
+                   "server the name by --host",
+                   where::header, "host"};
   }
   if (is_safe(head.method)) return std::nullopt;
   const problem stranger{403, "a page of another site must not change anything here"};

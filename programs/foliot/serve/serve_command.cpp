@@ -251,6 +251,20 @@ void add_limits(CLI::App& line, serve_arguments& all) {
       ->group("Limits");
 }
 
+constexpr const char* footer =
+    "A job is put with a delay and handed to one worker when it is due. What the\n"
+    "server has acknowledged survives a crash.\n"
+    "\n"
+    "  foliot serve                              jobs in ./foliot-data\n"
+    "  curl -d hi 'localhost:11380/v1/jobs?tube=mail&delay=5s'\n"
+    "  curl -X POST 'localhost:11380/v1/reserve?tube=mail'\n"
+    "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\nquit\\r\\n' | nc 127.0.0.1 11300\n"
+    "\n"
+    "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
+    "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups; SIGHUP\n"
+    "has it read the access tokens and the files of TLS again, which it does as well\n"
+    "when they change.";
+
 }  // namespace
 
 void add_serve(CLI::App& program, command& chosen) {
@@ -274,19 +288,8 @@ void add_serve(CLI::App& program, command& chosen) {
                        "Show the server's jobs, tasks, timers and workers at this\npath, for `foliot top`")
           ->type_name("PATH")
           ->group("Other");
-  line->add_flag("--quiet", all->options.quiet, "Log only warnings and failures")->group("Other");
-  line->footer(
-      "A job is put with a delay and handed to one worker when it is due. What the\n"
-      "server has acknowledged survives a crash.\n"
-      "\n"
-      "  foliot serve                              jobs in ./foliot-data, clients at port 11300\n"
-      "  curl -d hi 'localhost:11380/v1/jobs?tube=mail&delay=5s'\n"
-      "  printf 'put 0 5 60 2\\r\\nhi\\r\\nreserve\\r\\nquit\\r\\n' | nc 127.0.0.1 11300\n"
-      "\n"
-      "Signals: SIGTERM and SIGINT end it in order; SIGUSR1 drains it (it takes no more\n"
-      "jobs, until it is started again); SIGUSR2 makes a backup in DIR/backups; SIGHUP\n"
-      "has it read the access tokens and the files of TLS again, which it does as well\n"
-      "when they change.");
+  line->add_flag("--quiet", all->options.quiet, "Log only warnings, failures and changes by operators")->group("Other");
+  line->footer(footer);
   const CLI::Option* const tokens = line->get_option("--tokens");
   line->callback([all, checking, database, statistics, tokens, &chosen] {
     const bool has_database = database->count() > 0;

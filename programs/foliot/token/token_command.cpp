@@ -45,6 +45,16 @@ void add_make(CLI::App& token, const std::shared_ptr<token_arguments>& all, comm
       ->check([](const std::string& given) {  // as where openssl has failed: nobody is to get a token instead
         return given.empty() ? std::string("the fingerprint is empty") : std::string();
       });
+  line->footer(
+      "--name, --scopes and --ends are needed. The scopes:\n"
+      "  put         put jobs\n"
+      "  reserve     reserve jobs; finish, release, bury and touch them\n"
+      "  look        see, count and list jobs and tubes\n"
+      "  change      cancel, reschedule, fire and kick jobs\n"
+      "  administer  pause and clear tubes\n"
+      "\n"
+      "A client of HTTP shows the token as 'Authorization: Bearer TOKEN', a client of\n"
+      "beanstalkd by the line 'x-auth TOKEN' before all others.");
   line->callback([all, &chosen] { chosen = [all] { make_token(all->options); }; });
 }
 
@@ -69,7 +79,8 @@ void add_token(CLI::App& program, command& chosen) {
       "  foliot token list tokens\n"
       "  foliot token revoke tokens 4f7k2m9q\n"
       "\n"
-      "The file has the rights of each token and its SHA-256, not the token itself.\n"
+      "The server reads the file by 'foliot serve --tokens tokens', and again when it\n"
+      "changes. It has the rights of each token and its SHA-256, not the token itself.\n"
       "People may edit it.");
 }
 

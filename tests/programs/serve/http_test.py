@@ -503,6 +503,17 @@ class DefaultPort(HttpCase):
             self.assertRegex(log, r"warning no client of HTTP is served: .*127\.0\.0\.1:11380.*--http off")
             self.assertNotIn("HTTP clients connect", log)
 
+    def test_none_where_beanstalk_is_no_port_of_loopback(self):
+        server = self.start("serve", "--memory", "--beanstalk", f"unix:{self.here / 'beanstalk'}")
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        while (line := server.stderr.readline()) and b"clients connect to" not in line:
+            pass
+        server.terminate()
+        self.assertIn(b"info HTTP is off: --http names an address for it\n", server.stderr.read())
+
     def test_a_port_that_is_free(self):
         until = time.monotonic() + PATIENCE
         while True:

@@ -154,7 +154,7 @@ class Supervisor(ServeCase):
         self.end()
         with open(reader, "rb", closefd=False) as rest:
             text = rest.read().decode().lstrip(".")
-        self.assertRegex(text, r"\Afoliot: [34] lines of the log found no reader in time\n")  # that of the drain may be late
+        self.assertRegex(text, r"\Afoliot: [45] lines of the log found no reader in time\n")  # that of the drain may be late
         self.assertRegex(text, r"\n\S+ info SIGHUP: [^\n]+\n\S+ info end, because of SIGTERM\n\Z")
 
 
