@@ -30,7 +30,7 @@
 
 namespace foliot::jobs::detail {
 
-/// Rises with each new tube of an opening.
+/// By which keys name a tube, in place of its name. While the store is open, each new tube has a higher number.
 using tube_number = std::uint64_t;
 inline constexpr std::size_t tube_size = sizeof(tube_number);
 

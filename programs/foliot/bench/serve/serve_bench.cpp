@@ -76,8 +76,11 @@ std::uint64_t body_of(const serve_workload& workload) noexcept {
   return 0;
 }
 
+/// One run of the benchmark: chooses the servers and the workloads that take part, measures each workload of each
+/// server in every round, the servers in another order each time, and makes the records of what was measured.
 class serve_run {
  public:
+  /// Throws failure if nothing can be measured.
   explicit serve_run(const serve_bench_options& options) : options_(options), random_(options.seed) {
     choose_contenders();
     for (serve_workload& each : all_serve_workloads(options.scale)) {
@@ -89,9 +92,10 @@ class serve_run {
     }
   }
 
-  /// The contestants, and those that are left out.
+  /// The contestants, and those that are left out; before measure().
   [[nodiscard]] const serve_results& so_far() const noexcept { return all_; }
 
+  /// Precondition: the first call. Throws failure, with the names of workload and server, or interrupted.
   serve_results measure() {
     all_.machine = describe_machine();
     all_.repetitions = options_.repetitions;
