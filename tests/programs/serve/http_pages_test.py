@@ -102,6 +102,9 @@ class Pages(PageCase):
     def test_http(self):
         self.run_page("http.md", 10)
 
+    def test_conditional_requests(self):
+        self.run_page("conditions.md", 1)
+
     def test_requests_that_happen_once(self):
         self.run_page("idempotency.md", 3)
 
