@@ -102,6 +102,9 @@ class Pages(PageCase):
     def test_http(self):
         self.run_page("http.md", 10)
 
+    def test_events(self):
+        self.run_page("events.md", 1)
+
     def test_conditional_requests(self):
         self.run_page("conditions.md", 1)
 
