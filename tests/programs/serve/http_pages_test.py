@@ -100,7 +100,10 @@ class Pages(PageCase):
         self.assertGreaterEqual(count, least)
 
     def test_http(self):
-        self.run_page("http.md", 10)
+        self.run_page("http.md", 9)
+
+    def test_looking_at_jobs(self):
+        self.run_page("looking.md", 5)
 
     def test_events(self):
         self.run_page("events.md", 1)
