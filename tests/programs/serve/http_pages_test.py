@@ -100,7 +100,10 @@ class Pages(PageCase):
         self.assertGreaterEqual(count, least)
 
     def test_http(self):
-        self.run_page("http.md", 9)
+        self.run_page("http.md", 8)
+
+    def test_workers(self):
+        self.run_page("workers.md", 4)
 
     def test_looking_at_jobs(self):
         self.run_page("looking.md", 5)
