@@ -100,7 +100,10 @@ class Pages(PageCase):
         self.assertGreaterEqual(count, least)
 
     def test_http(self):
-        self.run_page("http.md", 8)
+        self.run_page("http.md", 6)
+
+    def test_batches(self):
+        self.run_page("batches.md", 3)
 
     def test_workers(self):
         self.run_page("workers.md", 4)
