@@ -1,4 +1,5 @@
-"""The examples with curl in the pages about the server: each is run, in its order, and answers as the page says.
+"""The examples with curl in the pages about the server: each is run, in its order, and answers as the page says. Each page
+has a new server.
 
 A block of `sh` with curl is followed by a block that has what it prints. There `…` stands for any text, a time for any
 time, and a token for the one that the server has given, which the later examples use. In the pages about TLS and access
