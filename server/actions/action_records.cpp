@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <exception>
 #include <utility>
 #include <variant>
 
@@ -58,25 +59,58 @@ task<std::vector<action>> action_records::all() {
   co_return found;
 }
 
+task<action_records::result> action_records::find_excess(std::size_t more) {
+  auto looking = all();
+  const std::vector<action> known = co_await looking;
+  if (known.size() + more > most_actions) co_return result::too_many;
+  const auto own =
+      std::ranges::count_if(known, [&](const action& each) { return is_owner(client_.allowed(), each.plan); });
+  co_return static_cast<std::size_t>(own) + more > most_of_owner ? result::too_many_own : result::done;
+}
+
 task<action_records::answer> action_records::make(action_plan plan) {
   plan.owner = client_.allowed().id();
   plan.proof = client_.allowed().proof();
-  auto looking = all();
-  const std::vector<action> known = co_await looking;
-  if (known.size() >= most_actions) co_return answer{result::too_many};
-  const auto own =
-      std::ranges::count_if(known, [&](const action& each) { return is_owner(client_.allowed(), each.plan); });
-  if (static_cast<std::size_t>(own) >= most_of_owner) co_return answer{result::too_many_own};
+  auto looking = find_excess(1);
+  const result before = co_await looking;
+  if (before != result::done) co_return answer{before};
   std::optional<jobs::job_fields> fields = plan.fields();
   if (!fields) co_return answer{result::too_long};
   jobs::put record;
   record.tube = std::string(tube_of_actions);
+  record.due = longest_turn;  // no turn of it begins before it is known whether it may stay
   record.ttr = longest_turn;
   record.fields = std::move(*fields);
   auto putting = client_.execute_for_server(std::move(record));
   const jobs::put_answer put = co_await putting;
   if (put.what == jobs::put_answer::kind::no_space) co_return answer{result::no_space};
-  auto finding = find(put.id);
+  answer made;
+  std::exception_ptr failure;
+  try {
+    auto admitting = admit(put.id);
+    made = co_await admitting;
+  } catch (const jobs::store_unavailable&) {
+    failure = std::current_exception();
+  } catch (const jobs::broker_full&) {
+    failure = std::current_exception();
+  }
+  if (failure == nullptr && made.what == result::done) co_return made;
+  // Also after a failure: the client learns that there is no action, and does not know its id.
+  auto cancelling = client_.execute_for_server(jobs::cancel{put.id});
+  static_cast<void>(co_await cancelling);
+  if (failure != nullptr) std::rethrow_exception(failure);
+  co_return made;
+}
+
+task<action_records::answer> action_records::admit(jobs::job_id id) {
+  // Other requests, also of other nodes, may have looked and put meanwhile. Of those that are too many the last one
+  // sees it, whichever that is; the others may see it, too.
+  auto looking = find_excess(0);
+  const result excess = co_await looking;
+  if (excess != result::done) co_return answer{excess};
+  auto firing = client_.execute_for_server(jobs::fire_now{id});
+  static_cast<void>(co_await firing);
+  auto finding = find(id);
   answer made = co_await finding;
   co_return made;
 }

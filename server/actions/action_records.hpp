@@ -51,7 +51,9 @@ class action_records {
     jobs::job_version version = 0;    ///< of its record, where find() has seen it
   };
 
-  /// Makes an action by the client's rights, which must include what it needs. Looks at each action.
+  /// Makes an action by the client's rights, which must include what it needs. Looks at each action, twice. Requests
+  /// that are made together while there is room for some of them may all be told that there are too many. If the store
+  /// or the broker fails behind the put, the action is taken back.
   [[nodiscard]] task<answer> make(action_plan plan);
   [[nodiscard]] task<answer> find(jobs::job_id id);
   /// All actions that exist for the client, the oldest first. Looks at each.
@@ -74,6 +76,10 @@ class action_records {
   [[nodiscard]] bool may_see(const action& what) const;
   /// All actions of the store.
   task<std::vector<action>> all();
+  /// Whether there would be too many actions with so many more: `too_many`, `too_many_own`, or `done`.
+  task<result> find_excess(std::size_t more);
+  /// Lets the turns of an action that was just put begin, unless there are too many now: then nothing has changed.
+  task<answer> admit(jobs::job_id id);
   /// Reserves the record; nothing if a turn, or another request, has it.
   task<std::optional<held_record>> hold(jobs::job_id id);
   task<answer> give_back(held_record record, jobs::due_at due);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 
 #include "server/access/server_tubes.hpp"
@@ -99,13 +100,14 @@ struct action_turn::change {
 action_turn::action_turn(const surroundings& on, jobs::claimed_job record, jobs::priority latest)
     : on_(on),
       record_(std::move(record)),
+      held_until_(record_.job.expires),
       urgency_(std::min(std::max(record_.job.priority, latest), most_urgency) + 1),
       action_(action::in(record_.job)) {}
 
 task<> action_turn::take() {
-  if (!action_) {  // of a later version of this program: nothing here may end it
-    auto burying = on_.by.execute(jobs::bury{record_.token});
-    static_cast<void>(co_await burying);
+  if (!action_) {  // of a later version of this program, whose nodes go on with it
+    auto releasing = on_.by.execute(jobs::release{.token = record_.token, .due = record_of_others_waits});
+    static_cast<void>(co_await releasing);
     co_return;
   }
   if (!action_->progress.is_at_work()) {
@@ -157,6 +159,7 @@ task<bool> action_turn::stop_counted() {
   jobs::claim_answer got = co_await claiming;
   if (got.jobs.empty()) co_return false;  // another request has it, and has seen that it is counted
   record_ = std::move(got.jobs.front());
+  held_until_ = record_.job.expires;
   action_ = action::in(record_.job);
   if (!action_) co_return false;
   const bool is_there = action_->progress.state == action_state::counted;
@@ -302,28 +305,17 @@ task<> action_turn::change_found(authorized_client& client) {
   action_progress& progress = action_->progress;
   std::vector<found_job> left = found_;
   while (!left.empty()) {
-    authorized_client::known_jobs known;
     std::deque<change> under_way;
     bool has_rights = true;
     std::vector<found_job> again;
     try {
-      std::vector<jobs::job_id> ids;
-      for (const found_job& each : left) ids.push_back(each.id);
-      auto looking = client.look_up(std::move(ids));
-      known = co_await looking;
-      for (const found_job& each : left) {
-        change& next = under_way.emplace_back(each);
-        try {
-          next.begin(client, known, action_->plan.what, progress.due.value_or(now_));
-        } catch (const jobs::store_unavailable&) {  // the look at it
-          under_way.pop_back();
-          again.push_back(each);
-        }
-      }
+      auto beginning = begin_changes(client, left, under_way, again);
+      co_await beginning;
     } catch (const access_refused&) {
       under_way.pop_back();
       has_rights = false;
     }
+    if (is_lost_) co_return;
     for (change& each : under_way) {
       std::optional<action_outcome> came;
       try {
@@ -369,6 +361,26 @@ task<> action_turn::change_found(authorized_client& client) {
   }
 }
 
+task<> action_turn::begin_changes(authorized_client& client, const std::vector<found_job>& of,
+                                  std::deque<change>& under_way, std::vector<found_job>& again) {
+  std::vector<jobs::job_id> ids;
+  for (const found_job& each : of) ids.push_back(each.id);
+  auto looking = client.look_up(std::move(ids));
+  const authorized_client::known_jobs known = co_await looking;
+  auto holding = holds_record();
+  const bool is_held = co_await holding;
+  if (!is_held) co_return;
+  for (const found_job& each : of) {
+    change& next = under_way.emplace_back(each);
+    try {
+      next.begin(client, known, action_->plan.what, action_->progress.due.value_or(now_));
+    } catch (const jobs::store_unavailable&) {  // the look at it
+      under_way.pop_back();
+      again.push_back(each);
+    }
+  }
+}
+
 task<std::optional<action_outcome>> action_turn::look_again(authorized_client& client, found_job& what) {
   jobs::peek look{what.id, action_->plan.filter.needs_body()};
   auto looking = on_.by.execute(std::move(look));
@@ -380,6 +392,9 @@ task<std::optional<action_outcome>> action_turn::look_again(authorized_client& c
   what.version = seen.version;
   auto finding = client.look_up({what.id});
   const authorized_client::known_jobs known = co_await finding;
+  auto holding = holds_record();
+  const bool is_held = co_await holding;
+  if (!is_held) co_return std::nullopt;
   change once(what);
   once.begin(client, known, action_->plan.what, action_->progress.due.value_or(now_));
   auto ending = once.end();
@@ -394,14 +409,28 @@ task<bool> action_turn::wait_to_try() {
     is_lost_ = true;
     co_return false;
   }
+  auto touching = touch_record();
+  co_await touching;
+  co_return !is_lost_;
+}
+
+task<bool> action_turn::holds_record() {
+  if (runtime::now() + least_time_left < held_until_) co_return true;
+  auto touching = touch_record();
+  co_await touching;
+  is_lost_ = is_lost_ || runtime::now() >= held_until_;
+  co_return !is_lost_;
+}
+
+task<> action_turn::touch_record() {
   try {
     auto touching = on_.by.execute(jobs::touch{record_.token});
     const jobs::holder_answer held = co_await touching;
     is_lost_ = held.what == jobs::holder_answer::kind::not_held;
+    if (held.what == jobs::holder_answer::kind::done) held_until_ = held.expires;
   } catch (const jobs::store_unavailable&) {
     // The next try tells.
   }
-  co_return !is_lost_;
 }
 
 task<bool> action_turn::release(jobs::due_at due) {
@@ -432,6 +461,7 @@ task<bool> action_turn::save_and_hold() {
     jobs::claim_answer got = co_await claiming;
     if (!got.jobs.empty()) {
       record_.token = got.jobs.front().token;
+      held_until_ = got.jobs.front().job.expires;
       co_return true;
     }
   } catch (const jobs::store_unavailable&) {

@@ -9,7 +9,8 @@
 // these.
 //
 // Where the store does not answer, or has no room, the turn waits and tries again, as long as it holds the record. One
-// that has lost the record changes nothing more and stores nothing: another node has it.
+// that has lost the record changes nothing more and stores nothing: another node has it. A node that was stalled finds
+// that out before it changes anything.
 //
 // The rights that the action needs are held from the beginning of the turn to its end, and looked at before each
 // change. When they end the action is stopped.
@@ -20,6 +21,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,6 +48,11 @@ class action_turn {
   static constexpr std::uint32_t most_of_run_turn = 100;
   /// The time between two tries.
   static constexpr duration between_tries = duration::nanoseconds(500'000'000);
+  /// If the record is held for less than this, it is touched before changes begin.
+  static constexpr duration least_time_left = duration::nanoseconds(10'000'000'000);
+  /// The record of a later version of the program comes again after so long, for a node of that version. At a multiple
+  /// of the time between two looks of this node, this one would come first each time.
+  static constexpr jobs::milliseconds record_of_others_waits{10'500};
 
   /// What all turns share. All must outlive the turns.
   struct surroundings {
@@ -87,10 +94,19 @@ class action_turn {
   [[nodiscard]] bool existed_before(const jobs::job& what) const noexcept;
   /// Changes the jobs that were found.
   task<> change_found(authorized_client& client);
+  /// Queues the changes of these jobs, but for those at which it could not look, which are to be tried `again`. None if
+  /// the record is lost. Throws access_refused.
+  task<> begin_changes(authorized_client& client, const std::vector<found_job>& of, std::deque<change>& under_way,
+                       std::vector<found_job>& again);
   /// The same with one of them, and what has become of it; none if it must be tried again.
   task<std::optional<action_outcome>> look_again(authorized_client& client, found_job& what);
   /// Waits before it is tried again. False: the turn is over, because the record is lost, or the server ends.
   task<bool> wait_to_try();
+  /// Whether the record is held, and for long enough: a node that was stalled has lost it without a word. Touches it if
+  /// little time is left.
+  task<bool> holds_record();
+  /// Holds the record for its TTR from now on, or learns that it is lost, if the store answers.
+  task<> touch_record();
 
   /// Stores the progress in the record, and has it still. False: it is lost.
   task<bool> save_and_hold();
@@ -107,6 +123,7 @@ class action_turn {
 
   const surroundings& on_;
   jobs::claimed_job record_;
+  instant held_until_;            // as far as the store has told
   const jobs::priority urgency_;  // of the record, while the action is at work
   std::optional<action> action_;
   bool is_lost_ = false;  // the record

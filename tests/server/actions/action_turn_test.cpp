@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -148,16 +150,186 @@ TEST(ActionTurn, NodesTakeTheSameActionInTurns) {
   });
 }
 
-/// A record of a later version of the program is no action here, and stays.
-TEST(ActionTurn, ARecordThatCannotBeReadIsSetAside) {
+/// Notes whose turns begin, and lets each batch take 5 ms.
+void note_turns(foliot::test::spy_store& spy, virtual_clock& clock, std::vector<jobs::job_id>& turns) {
+  const auto places = std::make_shared<std::vector<std::size_t>>();
+  spy.before = [&clock, places](std::span<jobs::operation> batch) {
+    clock.stall(5ms);
+    places->clear();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto* const what = std::get_if<jobs::claim>(&batch[i]);
+      if (what != nullptr && what->tubes.front() == tube_of_actions) places->push_back(i);
+    }
+  };
+  spy.after = [&turns, places](jobs::execution& done) {
+    for (const std::size_t place : *places) {
+      for (const jobs::claimed_job& each : std::get<jobs::claim_answer>(done.answers[place]).jobs) {
+        turns.push_back(each.token.id);
+      }
+    }
+  };
+}
+
+/// The newer one begins when the older one has had many turns.
+TEST(ActionTurn, ANewActionHasNoTwoTurnsWhileAnOlderOneWaits) {
+  virtual_clock clock;
+  const jobs::virtual_wall_clock wall(clock);
+  jobs::memory_store store(jobs::store_clocks{&wall, &clock});
+  put_jobs(store, 6000);
+  for (int i = 0; i < 1000; ++i) jobs::execute_one(store, jobs::put{.tube = "bill", .body = "", .due = 1h});
+  live(store, clock, [&](jobs::broker& by, foliot::test::spy_store& spy) -> task<> {
+    std::vector<jobs::job_id> turns;
+    note_turns(spy, clock, turns);
+    acting_client client(by);
+    auto older_going = set_going(client, plan_of(action_kind::cancel));
+    const jobs::job_id older = co_await older_going;
+    while (std::ranges::count(turns, older) < 20) co_await runtime::sleep(1ms);
+    action_plan plan = plan_of(action_kind::cancel);
+    plan.filter.tube = "bill";
+    auto newer_going = set_going(client, std::move(plan));
+    const jobs::job_id newer = co_await newer_going;
+    const std::size_t begin = turns.size();
+    auto leaving = leaves(client, newer, action_state::running);
+    const action done = co_await leaving;
+    EXPECT_EQ(count_of(done.progress, action_outcome::done), 1000u);
+    auto finding = client.records.find(older);
+    const action_records::answer other = co_await finding;
+    EXPECT_EQ(other.seen.value().progress.state, action_state::running) << "it waits for turns all the time";
+    spy.accept();
+    turns.erase(turns.begin(), turns.begin() + static_cast<std::ptrdiff_t>(begin));
+    EXPECT_GE(std::ranges::count(turns, newer), 9);
+    for (std::size_t i = 1; i < turns.size(); ++i) EXPECT_FALSE(turns[i] == newer && turns[i - 1] == newer) << i;
+  });
+}
+
+/// The machine of a node stands still between the store of what it will do and the changes, until the record is free.
+TEST(ActionTurn, ANodeThatStoodStillChangesNothingMore) {
+  virtual_clock clock;
+  foliot::test::two_nodes world(clock);
+  static constexpr std::size_t all = 300;
+  put_jobs(world.memory, all);
+  const auto is_look_at_one_of_them = [](const jobs::operation& each) {
+    const auto* const look = std::get_if<jobs::peek>(&each);
+    return look != nullptr && std::holds_alternative<jobs::job_id>(look->name) &&
+           std::get<jobs::job_id>(look->name) <= all;
+  };
+  bool stood_still = false;
+  world.here_store.before = [&](std::span<jobs::operation> batch) {
+    if (stood_still || std::ranges::none_of(batch, is_look_at_one_of_them)) return;
+    stood_still = true;
+    clock.stall(duration(longest_turn) + 1s);
+  };
+  const auto act = [&stood_still](foliot::test::two_nodes& nodes) -> task<> {
+    action_runner here(nodes.here, nullptr, largest_job);
+    auto acting_here = runtime::spawn(here.keep_on(), "actions here");
+    action_runner there(nodes.there, nullptr, largest_job);
+    {
+      acting_client client(nodes.here);
+      auto going = set_going(client, plan_of(action_kind::cancel));
+      const jobs::job_id id = co_await going;
+      for (int look = 0; look < 1000 && !stood_still; ++look) co_await runtime::sleep(10ms);
+      EXPECT_TRUE(stood_still);
+      auto acting_there = runtime::spawn(there.keep_on(), "actions there");
+      auto leaving = leaves(client, id, action_state::running);
+      const action done = co_await leaving;
+      EXPECT_EQ(count_of(done.progress, action_outcome::done), all) << "the next turn has found all as it was";
+      here.end();
+      there.end();
+      co_await acting_there.join();
+    }
+    co_await acting_here.join();
+  };
+  foliot::test::on_virtual_time(clock, foliot::test::with_running_nodes(world, act));
+}
+
+task<action_records::result> make_one(jobs::broker& by) {
+  acting_client client(by);
+  auto making = client.records.make(plan_of(action_kind::kick));
+  const action_records::answer made = co_await making;
+  co_return made.what;
+}
+
+TEST(ActionRecords, RequestsThatComeTogetherKeepTheBounds) {
+  using result = action_records::result;
+  virtual_clock clock;
+  const jobs::virtual_wall_clock wall(clock);
+  jobs::memory_store store(jobs::store_clocks{&wall, &clock});
+  live(store, clock, [&](jobs::broker& by, foliot::test::spy_store&) -> task<> {
+    constexpr std::size_t most = action_records::most_of_owner;
+    for (std::size_t i = 0; i + 1 < most; ++i) {
+      const result made = co_await make_one(by);
+      EXPECT_EQ(made, result::done);
+    }
+    std::vector<runtime::join_handle<result>> all;
+    for (int i = 0; i < 5; ++i) all.push_back(runtime::spawn(make_one(by), "makes one"));
+    std::size_t made = most - 1;
+    for (runtime::join_handle<result>& each : all) {
+      const result came = co_await each.join();
+      made += came == result::done ? 1U : 0U;
+      EXPECT_TRUE(came == result::done || came == result::too_many_own);
+    }
+    EXPECT_LE(made, most);
+    EXPECT_EQ(jobs::execute_one(store, jobs::count_tube{std::string(tube_of_actions)}).counts.all(), made);
+    if (made == most) co_return;
+    const result last = co_await make_one(by);
+    EXPECT_EQ(last, result::done);
+  });
+}
+
+/// Its client is told that nothing has changed, and does not know its id.
+TEST(ActionRecords, AnActionIsTakenBackIfTheStoreFailsBehindItsPut) {
+  foliot::test::in_node_worlds([](foliot::test::two_nodes& world) -> task<> {
+    const auto is_last_step = [](const jobs::operation& each) { return std::holds_alternative<jobs::fire_now>(each); };
+    world.here_store.refuse(foliot::test::spy_store::unavailable::not_executed, is_last_step);
+    bool has_failed = false;
+    try {
+      auto making = make_one(world.here);
+      static_cast<void>(co_await making);
+    } catch (const jobs::store_unavailable&) {
+      has_failed = true;
+    }
+    EXPECT_TRUE(has_failed);
+    const jobs::count_tube actions{std::string(tube_of_actions)};
+    EXPECT_EQ(jobs::execute_one(world.memory, actions).counts.all(), 0u);
+    world.accept();
+    auto making_another = make_one(world.here);
+    const action_records::result made = co_await making_another;
+    EXPECT_EQ(made, action_records::result::done);
+  });
+}
+
+/// A record of a later version of the program is no action here. Nodes of that version go on with it.
+TEST(ActionTurn, ARecordOfALaterVersionIsLeftToItsNodes) {
   virtual_clock clock;
   const jobs::virtual_wall_clock wall(clock);
   jobs::memory_store store(jobs::store_clocks{&wall, &clock});
   jobs::put strange;
   strange.tube = std::string(tube_of_actions);
-  jobs::execute_one(store, std::move(strange));
-  live(store, clock, [](jobs::broker&, foliot::test::spy_store&) -> task<> { co_await runtime::sleep(1min); });
-  EXPECT_EQ(jobs::execute_one(store, jobs::count_tube{std::string(tube_of_actions)}).counts.buried, 1u);
+  strange.priority = 7;
+  ASSERT_TRUE(strange.fields.set(200, "what is not known yet"));
+  const jobs::job_id id = jobs::execute_one(store, strange).id;
+  live(store, clock, [&](jobs::broker& by, foliot::test::spy_store& spy) -> task<> {
+    std::vector<jobs::job_id> turns;
+    note_turns(spy, clock, turns);
+    co_await runtime::sleep(1min);
+    spy.accept();
+    EXPECT_GE(turns.size(), 2u);
+    EXPECT_LE(turns.size(), 6u) << "it is no work without an end";
+    for (int tries = 0; tries < 300; ++tries) {  // as the other node
+      auto claiming = by.execute(jobs::claim{{std::string(tube_of_actions)}});
+      const jobs::claim_answer got = co_await claiming;
+      if (got.jobs.empty()) {
+        co_await runtime::sleep(100ms);
+        continue;
+      }
+      EXPECT_EQ(got.jobs.at(0).token.id, id);
+      EXPECT_EQ(got.jobs.at(0).job.priority, 7u);
+      EXPECT_EQ(got.jobs.at(0).job.fields, strange.fields);
+      EXPECT_EQ(got.jobs.at(0).job.history, jobs::job_fields());
+      co_return;
+    }
+    ADD_FAILURE() << "another node cannot have it";
+  });
 }
 
 }  // namespace
