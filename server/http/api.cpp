@@ -206,12 +206,15 @@ class talk final : public conversation {
     }
     act_by({state_.access.nothing()}, nullptr);
     held_ = load_limits::places();
+    const bool may_give_back = made.wants_word || made.closes;  // what has been reserved
+    if (!may_give_back) key_place_ = keyed_places::place();
     co_return made;
   }
 
   void note_sent() noexcept override {
     for (const jobs::reservation& each : reserved_) client_.part_with(each);
     reserved_.clear();
+    key_place_ = keyed_places::place();
   }
 
  private:
@@ -283,7 +286,7 @@ class talk final : public conversation {
     into.query = std::move(named->query);
     into.body = json_of(what, is_raw);
     inputs in(std::move(found.names), into.query, into.body.root(), what);
-    into.by.emplace(state_, client_, what, std::move(in), is_raw, side, reserved_);
+    into.by.emplace(state_, client_, what, std::move(in), is_raw, side, reserved_, key_place_);
     return true;
   }
 
@@ -314,6 +317,7 @@ class talk final : public conversation {
   byte_stream& peer_;
   const http_peer who_;
   std::optional<rights_holder> holder_;  // of the request that has come
+  keyed_places::place key_place_;        // freed when the client has given back what it has not sent
   authorized_client client_;
   std::vector<jobs::reservation> reserved_;  // for the answer that is being sent
   load_limits::places held_;                 // of the request that has come

@@ -75,6 +75,7 @@ struct call {
   bool is_raw;  ///< the request's body is the body of a job, and not JSON that describes the request
   answering_side& side;
   std::vector<jobs::reservation>& reserved;  ///< what the answer hands to the client, once it has been sent
+  keyed_places::place& key_place;            ///< of the key of a reserve, until the answer has been sent
 };
 
 /// A response with this text, which is JSON on one line.

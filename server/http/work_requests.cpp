@@ -232,7 +232,8 @@ std::optional<problem> problem_of_once(const jobs::claim_answer& done) {
 task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
   jobs::claim what = claim_of(wanted.tubes, wanted.count, most_bytes);
   by.client.check(what);  // what is out of scope is answered as if nothing had ever been reserved
-  const keyed_places::place under_way = enter(by.state.keys_under_way, key);
+  // A repeat before the answer has left would get reservations that end if this client turns out to have gone.
+  by.key_place = enter(by.state.keys_under_way, key);
   what.once = jobs::once(key.digest(), request_digest_of_reserve(wanted), lifetime_of_reserve);
   auto claiming = by.client.execute(what);
   jobs::claim_answer got = co_await claiming;

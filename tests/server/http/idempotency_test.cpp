@@ -696,6 +696,33 @@ TEST(IdempotencyKey, ReservationsThatWereGivenBackHaveEnded) {
   });
 }
 
+/// Before that nobody knows whether its client takes the jobs.
+TEST(IdempotencyKey, AReserveIsUnderWayUntilItsAnswerHasLeft) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::string target = "/v1/reserve?tube=t";
+    const received put = co_await client.ask("POST", "/v1/jobs?tube=t", extras("", std::string(9000, 'x')));
+    EXPECT_EQ(put.status, 201);
+    http_client slow(in);
+    co_await slow.send("POST", target, keyed("k"));
+    co_await runtime::sleep(1s);  // the answer does not fit into the buffers between
+    const received busy = co_await client.ask("POST", target, keyed("k"));
+    EXPECT_EQ(busy.wrong(), "409 header idempotency-key");
+    EXPECT_EQ(busy.value().value("outcome", ""), "under_way");
+    const received first = co_await slow.read();
+    const std::vector<std::string> tokens = tokens_in(first);
+    const received again = co_await client.ask("POST", target, keyed("k"));
+    EXPECT_TRUE(is_replayed(again));
+    EXPECT_EQ(tokens_in(again), tokens);
+    const received none = co_await client.ask("POST", target + "&timeout=0", keyed("l"));
+    EXPECT_TRUE(tokens_in(none).empty());
+    const received none_again = co_await slow.ask("POST", target + "&timeout=0", keyed("l"));
+    EXPECT_EQ(none_again.status, 200) << "an answer without jobs leaves no request under way";
+    co_await slow.leave();
+    co_await client.leave();
+  });
+}
+
 /// The first one may have had its answer, and work on the job.
 TEST(IdempotencyKey, ARepeatThatIsNotReadGivesNothingBack) {
   with_server([](http_server& in) -> task<> {
