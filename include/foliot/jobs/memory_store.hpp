@@ -46,7 +46,8 @@ struct memory_bounds {
   std::uint64_t jobs = std::numeric_limits<std::uint64_t>::max();
   /// Of bodies, fields, histories, keys and names of tubes, and job_overhead for each job; once_overhead for each
   /// operation that happens once, as long as it is remembered, 32 for each answer of a put_all, and 24 for each
-  /// reservation of a claim. The reservations of the last claim may exceed it.
+  /// reservation of a claim. Claims that happen once may exceed it by a sixteenth and the last one of them, so that a
+  /// full store can be emptied by them.
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 };
 

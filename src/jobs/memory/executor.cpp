@@ -290,7 +290,7 @@ claim_answer memory_store::executor::operator()(claim& what) {
   const auto [before, is_other] = known<tokens>(what.once);
   if (is_other) return {{}, claim_answer::kind::other_request};
   if (before != nullptr) return claim_again(*before, is_bounded(what));
-  if (!has_room_for(tokens{}, content().bytes)) return {{}, claim_answer::kind::no_space};
+  if (!has_room_for_claim()) return {{}, claim_answer::kind::no_space};
   claim_answer result = claim_ready(what);
   tokens claimed;
   for (const claimed_job& each : result.jobs) claimed.push_back(each.token);

@@ -93,6 +93,13 @@ class memory_store::executor {
   [[nodiscard]] bool has_room_for(const detail::once_result& result, std::uint64_t bytes) const noexcept {
     return bytes <= store_.bounds_.bytes && detail::once_table::bytes_of(result) <= store_.bounds_.bytes - bytes;
   }
+  /// Whether there is room to remember another claim. What claims and their ends remove is what a full store gets its
+  /// room from, so their records may exceed the bound by a sixteenth.
+  [[nodiscard]] bool has_room_for_claim() const noexcept {
+    const std::uint64_t bytes = content().bytes;
+    const std::uint64_t bound = store_.bounds_.bytes;
+    return bytes <= bound || bytes - bound < bound / 16;
+  }
   void remember(const once& what, detail::once_result result);
   claim_answer claim_ready(const claim& what);
   /// The reservations of an earlier claim that have not ended, with their jobs.

@@ -110,7 +110,6 @@ TEST(MemoryStore, RefusesWhatItHasNoRoomToRemember) {
   EXPECT_EQ(execute_one(small, what).what, no_space);
   const put_all all{{{.tube = "a", .key = "k", .body = ""}}, once_of(4)};
   EXPECT_EQ(execute_one(small, all).why, (put_answer{no_space}));
-  EXPECT_EQ(execute_one(small, claim{.tubes = {"a"}, .once = once_of(5)}).what, claim_answer::kind::no_space);
   EXPECT_EQ(execute_one(small, count_all{}).counts.ready, 1U);
   what.once = once_of(1);
   EXPECT_EQ(execute_one(small, what), (put_answer{inserted, first, 0, true})) << "none is forgotten early";
@@ -118,6 +117,34 @@ TEST(MemoryStore, RefusesWhatItHasNoRoomToRemember) {
   time.advance(1h);
   EXPECT_TRUE(small.execute({}).has_room);
   EXPECT_EQ(execute_one(small, claim{.tubes = {"a"}, .once = once_of(5)}).jobs.size(), 1U);
+  EXPECT_TRUE(small.check());
+}
+
+TEST(MemoryStore, AFullOneIsEmptiedByClaimsThatHappenOnce) {
+  using kind = claim_answer::kind;
+  virtual_clock time;
+  virtual_wall_clock wall(time);
+  constexpr unsigned all = 100;
+  memory_store small({&wall, &time}, {.bytes = all * (memory_store::job_overhead + 1)});
+  for (unsigned i = 0; i < all; ++i) {
+    EXPECT_EQ(execute_one(small, put{.tube = "a", .body = ""}).what, put_answer::kind::inserted);
+  }
+  EXPECT_EQ(execute_one(small, put{.tube = "a", .body = ""}).what, put_answer::kind::no_space);
+  unsigned key = 0;
+  const auto claim_next = [&] { return execute_one(small, claim{.tubes = {"a"}, .once = once_of(++key)}); };
+  std::vector<reservation> held;
+  claim_answer got = claim_next();
+  for (; got.what == kind::done; got = claim_next()) held.push_back(got.jobs.at(0).token);
+  EXPECT_EQ(got.what, kind::no_space);
+  EXPECT_GE(held.size(), 5U);
+  EXPECT_LT(held.size(), 50U) << "what is remembered has a bound, too";
+  for (const reservation& each : held) EXPECT_EQ(execute_one(small, finish{each}).what, holder_answer::kind::done);
+  for (std::size_t left = all - held.size(); left > 0; --left) {
+    got = claim_next();
+    ASSERT_EQ(got.jobs.size(), 1U);
+    EXPECT_EQ(execute_one(small, finish{got.jobs[0].token}).what, holder_answer::kind::done);
+  }
+  EXPECT_EQ(execute_one(small, count_all{}).counts.all(), 0U);
   EXPECT_TRUE(small.check());
 }
 
