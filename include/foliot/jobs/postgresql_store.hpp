@@ -12,7 +12,7 @@
 // that was stopped for longer than that changes nothing by its old reservations: each change names the reservation that
 // it belongs to, and the database knows whether it is alive. Reservations of claims with claim::lasting are nobody's:
 // they end with their TTR, or by an operation with their token at any node. Once their node has gone, the others end
-// them up to a quarter of `node_timeout` after their TTR.
+// them up to a quarter of `node_timeout` and a second after their TTR.
 //
 // Time is the database's: due times, reservations and pauses go by its clock.
 //
@@ -99,8 +99,8 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   /// Reads the whole database, in one snapshot; where there are several, one after the other. Throws store_unavailable,
   /// which names it, if one of them does not answer.
   [[nodiscard]] check_result check() override;
-  /// Gives back what the node has reserved, except what lasts, and ends its pauses. Throws store_failure if the database could not be
-  /// reached: then they end after `node_timeout`.
+  /// Gives back what the node has reserved, except what lasts, and ends its pauses. Throws store_failure if the
+  /// database could not be reached: then they end after `node_timeout`.
   void close() override;
   [[nodiscard]] other_nodes* others() noexcept override;
 

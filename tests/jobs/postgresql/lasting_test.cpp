@@ -298,6 +298,31 @@ TEST_F(PostgresqlLasting, TheNumbersOfTheBatchesOfTheirRegistrationAreForgotten)
   EXPECT_EQ(count(numbers), "0");
 }
 
+/// A node of version 5 is closed while a migration runs: the end of its registration waits, and goes on with the text
+/// of version 5, which calls a function that version 6 does not call.
+TEST_F(PostgresqlLasting, TheEndOfARegistrationThatHasWaitedForTheMigrationGoesOn) {
+  sql("ALTER TABLE foliot.node DROP COLUMN looks_at");
+  sql("DROP FUNCTION foliot.end_locked_session(bigint, bigint)");
+  sql("CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS boolean LANGUAGE sql AS 'SELECT "
+      "true'");
+  sql("CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM pg_advisory_xact_lock(foliot.lock_of(ended)); RETURN foliot.end_locked_session(ended); END $$");
+  sql("CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 5'");
+  foliot_test::postgresql_connection batch(database_);
+  batch.sql("BEGIN");
+  batch.sql("SELECT pg_advisory_xact_lock(foliot.lock_of(999999))");  // the migration waits for no such registration
+  foliot_test::postgresql_connection closing(database_);
+  closing.send("SELECT foliot.end_session(999999)");
+  foliot_test::until_a_lock_is_awaited(other_);
+  EXPECT_EQ(postgresql_store::migrate(database_).to, 6);
+  batch.sql("COMMIT");
+  EXPECT_EQ(closing.finish(), "f");
+
+  const std::string registered = sql("SELECT session FROM foliot.node WHERE name = 'a'");
+  EXPECT_EQ(sql("SELECT foliot.end_locked_session(" + registered + ")"), "f");
+  EXPECT_EQ(count("node WHERE session = " + registered), "0");
+}
+
 /// A node that lives on, on virtual time.
 class PostgresqlLastingNode : public foliot_test::postgresql_database {
  protected:

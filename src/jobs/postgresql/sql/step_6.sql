@@ -9,5 +9,9 @@
 -- for those that are over, in nanoseconds of the clock of reservations. Null: at once.
 ALTER TABLE foliot.node ADD COLUMN looks_at bigint;
 
--- With its new argument it is another function.
-DROP FUNCTION IF EXISTS foliot.end_locked_session(bigint);
+-- With another argument it is another function. Calls of end_session() and announce() that have begun before this step, and
+-- have waited for it, go on with their old text, which calls the one of version 5. The next step may drop it.
+CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN foliot.end_locked_session(ended, NULL);
+END $$;
