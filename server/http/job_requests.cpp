@@ -190,17 +190,18 @@ std::optional<jobs::job_version> version_of(const entity_tag& tag) noexcept {
 bool expects_any_version(const request& head) noexcept { return head.find(if_match) == "*"; }
 
 /// Puts in the place of the job with the key, whatever its version is. The store compares versions, so each answer has
-/// the one to expect next: another change between two tries takes one more.
+/// the one to expect next: another change between two tries takes one more. Of requests that do this at once, one puts
+/// its job in each turn, so the last of a hundred takes a hundred tries. Throws wrong_input when it gives up.
 task<jobs::put_answer> replace_any(authorized_client& by, jobs::put what) {
-  constexpr int most_tries = 10;
-  jobs::put_answer done;
+  constexpr int most_tries = 200;
   for (int tries = 0; tries < most_tries; ++tries) {
     auto putting = by.execute(jobs::put(what));
-    done = co_await putting;
-    if (done.what != jobs::put_answer::kind::other_version || done.version == 0) break;
+    const jobs::put_answer done = co_await putting;
+    if (done.what != jobs::put_answer::kind::other_version || done.version == 0) co_return done;
     what.expected = done.version;
   }
-  co_return done;
+  throw wrong_input(
+      problem{503, "others change the job all the time: nothing was put, try again", where::header, if_match});
 }
 
 /// A refusal by If-Match, with the version that the job has; 0: there is none.

@@ -384,6 +384,34 @@ TEST(JobRequests, AStarPutsWhateverHappensToTheJobMeanwhile) {
   });
 }
 
+/// The version of a job tells nothing about `*`: no number of other changes is a condition that is not met.
+TEST(JobRequests, AStarIsMetHoweverOftenOthersChangeTheJob) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::string at = "/v1/tubes/mail/jobs/a";
+    static_cast<void>(co_await client.ask("PUT", at + "?delay=1h", extras("", "one")));
+    int others = 0;
+    in.store.before = [&others](std::span<jobs::operation> batch) {
+      for (jobs::operation& each : batch) {
+        auto* const what = std::get_if<jobs::put>(&each);
+        if (what != nullptr && others > 0) --others, ++what->expected;  // somebody was faster
+      }
+    };
+    others = 100;
+    const received replaced = co_await client.ask("PUT", at, if_match("*", "two"));
+    EXPECT_EQ(replaced.value().value("outcome", ""), "replaced") << replaced.body;
+    EXPECT_EQ(others, 0);
+    others = 1'000'000;
+    const received busy = co_await client.ask("PUT", at, if_match("*", "three"));
+    EXPECT_EQ(busy.wrong(), "503 header if-match");
+    EXPECT_TRUE(busy.head.contains("Retry-After: ")) << busy.head;
+    in.store.before = nullptr;
+    const received seen = co_await client.ask("GET", at);
+    EXPECT_EQ(seen.value()["text"], "two");
+    co_await client.leave();
+  });
+}
+
 /// A body that is compressed would come to a worker as bytes that its content type does not tell of.
 TEST(JobRequests, ACodedBodyIsRefused) {
   with_server([](http_server& in) -> task<> {
