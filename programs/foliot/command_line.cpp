@@ -17,6 +17,7 @@
 #include "output_file.hpp"
 #include "report.hpp"
 #include "text/failure.hpp"
+#include "text/passwords.hpp"
 
 namespace foliot::program {
 
@@ -87,6 +88,7 @@ exit_code run(const command_line& what, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw failure(explain(error, program));
   }
+  hide_passwords({argv, argv + std::max(argc, 0)});  // they were copied
   if (!chosen) throw failure(what.no_command);
   chosen();
   return exit_code::success;

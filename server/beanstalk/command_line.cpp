@@ -222,6 +222,9 @@ bool is_tube_name(std::string_view name) noexcept {
          std::ranges::all_of(name, is_name_character);
 }
 
+/// The beginning of a sign-in. Sessions have no such command: it comes before they begin.
+constexpr std::string_view sign_in_word = "x-auth";
+
 event parse_line(std::string_view line, std::uint32_t max_body, jobs::put& announced) {
   if (line.find('\0') != std::string_view::npos) return bad_format();
   if (line.empty()) return unknown_command();
@@ -230,7 +233,7 @@ event parse_line(std::string_view line, std::uint32_t max_body, jobs::put& annou
     if (line.front() == form.prefix.front() && line.starts_with(form.prefix))
       return form.parse(line.substr(form.prefix.size()), context);
   }
-  return unknown_command();
+  return unknown_command{line.starts_with(sign_in_word)};
 }
 
 }  // namespace foliot::program::beanstalk

@@ -31,7 +31,9 @@ class session;
 enum class verb : std::uint8_t {};
 
 /// A line that is no command: it begins as none of them does. The answer is UNKNOWN_COMMAND.
-struct unknown_command {};
+struct unknown_command {
+  bool is_sign_in = false;  ///< it is an `x-auth`, where none is expected; the parser has wiped it from its own memory
+};
 
 /// A line that begins as a command does and goes on wrongly, or is too long, or has a zero. The answer is BAD_FORMAT.
 struct bad_format {

@@ -1,6 +1,7 @@
 #include "parser.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -93,8 +94,10 @@ event parser::end_line() {
   first_cr_ = no_cr;
   http_version_search version = std::exchange(version_, http_version_search());
   event what = std::exchange(line_too_long_, false) ? bad_format() : parse_line(line, max_body_, put_);
-  const bool is_command = !std::holds_alternative<unknown_command>(what) && !std::holds_alternative<bad_format>(what);
+  const auto* const unknown = std::get_if<unknown_command>(&what);
+  const bool is_command = unknown == nullptr && !std::holds_alternative<bad_format>(what);
   if (!is_command && version.finds_end(line_and_cr)) return http_request();
+  if (unknown != nullptr && unknown->is_sign_in) ::explicit_bzero(line_.data(), line_.size());
   if (const auto* begun = std::get_if<put_line>(&what)) {
     body_size_ = begun->size;
     fields_size_ = begun->fields;

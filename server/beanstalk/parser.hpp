@@ -34,6 +34,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,10 @@ class parser {
  public:
   /// Bodies over `max_body` bytes are discarded.
   explicit parser(std::uint32_t max_body = 65'535) noexcept : max_body_(max_body) {}
+  parser(const parser&) = delete;
+  parser& operator=(const parser&) = delete;
+  /// Wipes the line that has not come to its end: it may be an access token in a wrong place.
+  ~parser() { ::explicit_bzero(line_.data(), line_.size()); }
 
   struct step {
     std::size_t used = 0;       ///< how many bytes of the input belong to the event or to its beginning

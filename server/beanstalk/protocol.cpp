@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/core/access.hpp"
+#include "server/core/wiping_allocator.hpp"
 #include "session.hpp"
 #include "sign_in.hpp"
 #include "writer.hpp"
@@ -38,7 +39,7 @@ task<> protocol::serve_signed_in(byte_stream& peer) {
     co_return;
   }
   auto signing_in = sign_in(peer, shown, *tokens_, *log_);
-  const signed_in client = co_await signing_in;
+  signed_in client = co_await signing_in;
   if (client.given == nullptr) co_return;
   const std::string& id = client.given->id();
   if (id != by_certificate && !enter_as(id, mine)) {
@@ -48,6 +49,7 @@ task<> protocol::serve_signed_in(byte_stream& peer) {
   }
   const rights_holder holder(&tokens_->who(), client.given, [&peer] { peer.close(); });
   session with(state_, peer, holder, client.unread);
+  wipe(client.unread);  // the session has a copy, and wipes it
   co_await with.run();
 }
 

@@ -137,6 +137,7 @@ session::session(server_state& server, byte_stream& peer, const rights_holder& b
       commands_(static_cast<std::uint32_t>(server.max_job_size)),
       buffer_(std::max(first_buffer, unread.size())),
       end_(unread.size()),
+      written_(unread.size()),
       used_(server.tubes.hold("default")) {
   watched_.push_back(server.tubes.hold("default"));
   std::ranges::copy(unread, buffer_.begin());
@@ -224,6 +225,11 @@ task<> session::wait_for_turn(duration wait) {
   memory_.waits_for_client(false);
 }
 
+void session::on(const unknown_command& what) {
+  if (what.is_sign_in) forget_read_bytes();
+  out_ += reply::unknown_command;
+}
+
 void session::on(const http_request&) {
   out_ += reply::http;
   drops_ = quits_ = true;
@@ -239,20 +245,31 @@ void session::become_worker() noexcept {
   has_reserved_ = true;
 }
 
+void session::rewind() noexcept {
+  if (begin_ == end_) begin_ = end_ = forgotten_ = 0;
+}
+
 bool session::has_room() noexcept {
-  if (begin_ == end_) begin_ = end_ = 0;
+  rewind();
   return end_ < buffer_.size() || begin_ > 0 || buffer_.size() < largest_waiting_buffer;
+}
+
+void session::forget_read_bytes() noexcept {
+  ::explicit_bzero(buffer_.data() + forgotten_, begin_ - forgotten_);
+  ::explicit_bzero(buffer_.data() + end_, written_ - end_);
+  forgotten_ = begin_;
+  written_ = end_;
 }
 
 task<session::reading> session::read_more(bool trims) {
   if (memory_.is_closed()) client_has_closed_ = true;
   if (client_has_closed_) co_return reading::ended;
-  if (begin_ == end_) begin_ = end_ = 0;
+  rewind();
   if (end_ == buffer_.size()) {
     if (begin_ > 0) {
       std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
       end_ -= begin_;
-      begin_ = 0;
+      begin_ = forgotten_ = 0;
     } else {
       const std::size_t larger = std::min(4 * buffer_.size(), largest_waiting_buffer);
       room got = room::taken;
@@ -287,6 +304,7 @@ task<session::reading> session::read_more(bool trims) {
   if (client_has_closed_) co_return reading::ended;
   silent_since_ = instant::never();
   end_ += *got;
+  written_ = std::max(written_, end_);
   memory_.moved(*got);
   // A client that sends much at once gets a larger buffer.
   if (*got == space.size() && begin_ == 0 && buffer_.size() < largest_buffer && memory_.take(3 * buffer_.size())) {
@@ -353,8 +371,9 @@ task<bool> session::write_text(std::string_view text) {
 void session::trim_buffers() {
   std::string().swap(out_);  // an assignment would keep the memory
   if (begin_ == end_) {
-    begin_ = end_ = 0;
-    buffer_ = std::vector<char>(first_buffer);
+    rewind();
+    buffer_ = std::vector<char, wiping_allocator<char>>(first_buffer);
+    written_ = 0;
   }
   note_memory();
 }

@@ -35,6 +35,9 @@
 // What the rights of the client do not allow is answered with FORBIDDEN; a job in a tube that they do not include is
 // NOT_FOUND. When they end, the owner of the session closes the connection.
 //
+// No access token stays in the memory: an `x-auth` has no place in a session, and is wiped when it has been refused;
+// buffers are wiped when they are given back.
+//
 // When the session ends, however it ends, the jobs that its client holds are ready again.
 #pragma once
 
@@ -61,6 +64,7 @@
 #include "server/access/authorized_client.hpp"
 #include "server/core/byte_stream.hpp"
 #include "server/core/held_memory.hpp"
+#include "server/core/wiping_allocator.hpp"
 #include "server_state.hpp"
 #include "writer.hpp"
 
@@ -115,6 +119,11 @@ class session {
   // The bytes.
   [[nodiscard]] std::string_view unread() const noexcept { return {buffer_.data() + begin_, end_ - begin_}; }
   [[nodiscard]] bool has_room() noexcept;
+  /// Begins anew at the front of the buffer if all bytes in it have been read.
+  void rewind() noexcept;
+  /// Wipes what is no unread byte. Amortized O(bytes that have come since the last call): a client may cause a call by
+  /// each line.
+  void forget_read_bytes() noexcept;
   /// Waits for bytes of the client. With `trims`, gives back large buffers if nothing comes for a second, and returns
   /// `woken`.
   task<reading> read_more(bool trims);
@@ -162,7 +171,7 @@ class session {
   task<> answer_puts();
   /// Precondition: there is a delete that is not answered.
   task<> answer_delete();
-  void on(const unknown_command&) { out_ += reply::unknown_command; }
+  void on(const unknown_command& what);
   void on(const bad_format&) { out_ += reply::bad_format; }
   void on(const http_request&);
   void on(const tls_record&);
@@ -247,9 +256,11 @@ class session {
   authorized_client client_;
   const std::string source_;  // what counts as the client's address; empty: none does
   parser commands_;
-  std::vector<char> buffer_;
+  std::vector<char, wiping_allocator<char>> buffer_;
   std::size_t begin_ = 0;  // of the unread bytes in buffer_
   std::size_t end_ = 0;
+  std::size_t forgotten_ = 0;                // the bytes of buffer_ before this one are wiped; at most begin_
+  std::size_t written_ = 0;                  // those from this one on are wiped, or were never written; at least end_
   instant silent_since_ = instant::never();  // a command has begun, and no byte has come since; never: one has come
   bool client_has_closed_ = false;
   bool quits_ = false;

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include <foliot/runtime/task.hpp>
 
@@ -24,13 +23,14 @@
 #include "server/access/watched_tokens.hpp"
 #include "server/core/byte_stream.hpp"
 #include "server/core/server_log.hpp"
+#include "server/core/wiping_allocator.hpp"
 
 namespace foliot::program::beanstalk {
 
 /// A client that has said who it is.
 struct signed_in {
   std::shared_ptr<const rights> given;  ///< null: it has no access, and the connection is to be closed
-  std::string unread;                   ///< what has come behind the line, or in its place
+  wiped_string unread;                  ///< what has come behind the line, or in its place
 };
 
 /// Finds out who the client is: reads the line and answers it, or knows the certificate. `by_certificate`: see

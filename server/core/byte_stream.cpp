@@ -1,7 +1,10 @@
 #include "byte_stream.hpp"
 
-#include <array>
 #include <chrono>
+#include <span>
+#include <vector>
+
+#include "wiping_allocator.hpp"
 
 namespace foliot::program {
 
@@ -25,7 +28,7 @@ task<> drop_the_rest(byte_stream& of) {
   of.set_read_deadline(most_time_for_dropped);
   of.set_write_deadline(most_time_for_dropped);
   co_await of.close_write();
-  std::array<char, 1024> bytes;
+  std::vector<char, wiping_allocator<char>> bytes(1024);  // it may be a token, in a wrong place
   for (std::size_t dropped = 0; dropped < most_dropped;) {
     const auto got = co_await of.read_some(std::span(bytes));
     if (!got || *got == 0) co_return;

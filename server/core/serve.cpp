@@ -39,6 +39,7 @@
 #include "access.hpp"
 #include "backups.hpp"
 #include "connections.hpp"
+#include "core_dumps.hpp"
 #include "held_memory.hpp"
 #include "listener.hpp"
 #include "machine_memory.hpp"
@@ -464,6 +465,7 @@ void close(opened_stores& stores, const serve_options& options, const server_log
 }  // namespace
 
 void serve(const serve_options& asked) {
+  forbid_core_dumps();  // before there is anything to hide
   const unread_sentence at_the_end;
   end_process_on_terminate();
   const server_log log(asked.quiet);

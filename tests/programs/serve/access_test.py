@@ -1,13 +1,18 @@
 """`foliot serve --tokens`: who comes in, what happens to connections whose rights end, and what the log says and does not."""
+import contextlib
 import os
 import re
+import resource
 import signal
+import socket
+import subprocess
 import threading
 import time
 
 from kit import beanstalk_client
 from kit.beanstalk_client import PATIENCE, Connection
 from kit.certificates import Authority, openssl
+from kit.process_memory import can_read_memory, times_in_memory
 from kit.program_case import FOLIOT, main
 from kit.serve_case import ServeCase, put
 
@@ -196,6 +201,114 @@ class Access(AccessCase):
         self.assertEqual(lines, [f"audit {id}: pause, tube 'default'", f"audit {id}: reschedule, job {kept}",
                                  f"audit {self.id_of(worker)}: kick, tube 'default'", f"audit {id}: cancel, job {kept}"])
         self.assertNotIn("a body", "".join(self.log))
+
+
+class Memory(AccessCase):
+    def test_no_token_of_a_beanstalk_client_stays_in_the_memory(self):
+        """Neither one that lets its client in, nor one in a wrong place."""
+        self.begin()
+        if not can_read_memory(self.server.process.pid):
+            self.skipTest("the memory of a child may not be read here")
+        shows = b"x-auth %s\r\n" % self.admin
+        signed_in = self.sign_in(self.admin)
+        self.assertEqual(signed_in.ask(shows), b"UNKNOWN_COMMAND\r\n")
+        for half in (shows[:40], shows[40:]):
+            signed_in.send(half)
+        self.assertEqual(signed_in.answer(), b"UNKNOWN_COMMAND\r\n")
+        behind = self.connect(self.server)
+        behind.send(shows + shows + put(b"text"))
+        self.assertEqual([behind.answer() for _ in range(2)],
+                         [b"AUTHENTICATED %s\r\n" % self.id_of(self.admin).encode(), b"UNKNOWN_COMMAND\r\n"])
+        self.assertRegex(behind.answer(), rb"\AINSERTED \d+\r\n\Z")
+        for line in (b"list-tubes\r\n" + shows, shows.replace(b" ", b"  "), shows[:-2]):
+            self.expect_refused_at_its_end(line)
+        self.expect_none_in_memory(self.server.process.pid)
+
+    def test_no_token_stays_in_the_memory_while_its_client_waits(self):
+        """Also where buffers have grown, and where lines came in pieces and between others."""
+        self.begin()
+        if not can_read_memory(self.server.process.pid):
+            self.skipTest("the memory of a child may not be read here")
+        client = self.sign_in(self.admin)
+        lines = 500
+        text = lines * (b"x-auth %s\r\nlist-tube-used\r\n" % self.admin) + b"reserve\r\n"
+        for begin in range(0, len(text), 1021):
+            client.send(text[begin:begin + 1021])
+        for _ in range(lines):
+            self.assertEqual([client.answer() for _ in range(2)], [b"UNKNOWN_COMMAND\r\n", b"USING default\r\n"])
+        self.expect_none_in_memory(self.server.process.pid)
+
+    def test_no_token_stays_in_the_memory_of_a_server_that_asks_for_none(self):
+        server = self.serve("--memory")
+        if not can_read_memory(server.process.pid):
+            self.skipTest("the memory of a child may not be read here")
+        shows = b"x-auth %s\r\n" % self.admin
+        client = self.connect(server)
+        self.assertEqual(client.ask(shows), b"UNKNOWN_COMMAND\r\n")
+        gone = self.connect(server)
+        gone.send(shows[:-2] + b"\n")  # no end of a line
+        gone.socket.shutdown(socket.SHUT_WR)
+        self.assertEqual(gone.rest(), b"")
+        self.expect_none_in_memory(server.process.pid)
+
+    def expect_refused_at_its_end(self, text):
+        """A client that sends this and no more is answered and closed."""
+        connection = self.connect(self.server)
+        connection.send(text)
+        connection.socket.shutdown(socket.SHUT_WR)
+        self.assertIn(connection.rest(), (b"NOT_AUTHENTICATED\r\n", b"BAD_TOKEN\r\n", b""))
+
+    def expect_none_in_memory(self, pid):
+        # The parts of the secret that an allocator does not overwrite when it takes back memory.
+        secret = self.admin.split(b"_")[2][8:40]
+        until = time.monotonic() + PATIENCE
+        while count := times_in_memory(pid, secret):  # of connections that are about to end
+            self.assertLess(time.monotonic(), until, count)
+            time.sleep(0.05)
+
+
+class OnTheMachine(ServeCase):
+    """What others may see of a running server, or of one that has crashed."""
+
+    def crash(self, process):
+        """Whether the kernel says that it has dumped the memory of this process."""
+        os.kill(process.pid, signal.SIGABRT)
+        _, status = os.waitpid(process.pid, 0)
+        process.returncode = -signal.SIGABRT
+        self.assertTrue(os.WIFSIGNALED(status))
+        return os.WCOREDUMP(status)
+
+    def test_a_server_that_crashes_leaves_no_core_dump(self):
+        before = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_CORE, before)
+        with subprocess.Popen(["sleep", "60"], cwd=self.here) as other:
+            if not self.crash(other):
+                self.skipTest("the system leaves no core dumps here")
+        with self.start("serve", "--memory", "--beanstalk", "unix:sock") as server:
+            while b"clients connect to" not in (line := server.stderr.readline()):
+                self.assertTrue(line, "it has ended")
+            self.assertFalse(self.crash(server))
+
+    def test_the_list_of_processes_has_no_password_of_a_database(self):
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as database:
+            database.settimeout(PATIENCE)
+            at = f"127.0.0.1:{database.getsockname()[1]}"
+            for store in [f"--store=postgresql://foliot:secret@{at}/jobs", f"postgresql://{at}/jobs?user=foliot&password=secret",
+                          f"host=127.0.0.1 port={database.getsockname()[1]} user=foliot password='secret' dbname=jobs"]:
+                arguments = [store] if store.startswith("--") else ["--store", store]
+                with self.start("serve", "--beanstalk", "unix:sock", "--node", "n", *arguments) as server:
+                    self.addCleanup(server.kill)
+                    try:
+                        connection, _ = database.accept()  # it has the password, and waits for an answer
+                    except TimeoutError:
+                        server.kill()
+                        self.fail(server.stderr.read().decode())
+                    with connection, open(f"/proc/{server.pid}/cmdline", "rb") as line:
+                        said = line.read()
+                    server.kill()
+                self.assertIn(b"foliot", said)
+                self.assertNotIn(b"secret", said)
 
 
 class Certificates(AccessCase):

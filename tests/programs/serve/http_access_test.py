@@ -2,16 +2,15 @@
 import itertools
 import json
 import re
-import resource
 import signal
 import socket
-import struct
 import threading
 import time
 
 from kit.access_case import AccessCase
 from kit.beanstalk_client import PATIENCE
 from kit.certificates import Authority, openssl
+from kit.process_memory import can_read_memory, times_in_memory
 from kit.program_case import main
 
 
@@ -98,35 +97,9 @@ class HttpAccess(AccessCase):
         self.addCleanup(connection.close)
         return connection
 
-    def times_in_memory(self, what):
-        """How often the server's memory has these bytes, in the pages that are there."""
-        page = resource.getpagesize()
-        process = f"/proc/{self.server.pid}"
-        found = 0
-        with open(f"{process}/maps") as maps, open(f"{process}/pagemap", "rb", 0) as pages, open(f"{process}/mem", "rb", 0) as memory:
-            for line in maps:
-                begin, end = (int(each, 16) for each in line.split()[0].split("-"))
-                if "rw" not in line.split()[1] or end - begin > 1 << 30:  # as the shadow of sanitizers
-                    continue
-                pages.seek(begin // page * 8)
-                entries = pages.read((end - begin) // page * 8)
-                is_there = [entry >> 63 for (entry,) in struct.iter_unpack("<Q", entries)]
-                for there, group in itertools.groupby(enumerate(is_there), lambda each: each[1]):
-                    numbers = [number for number, _ in group]
-                    if not there:
-                        continue
-                    try:
-                        memory.seek(begin + numbers[0] * page)
-                        found += memory.read(len(numbers) * page).count(what)
-                    except OSError:
-                        pass  # it is gone
-        return found
-
     def test_no_token_stays_in_the_memory(self):
         self.begin()
-        try:
-            open(f"/proc/{self.server.pid}/mem", "rb").close()
-        except PermissionError:
+        if not can_read_memory(self.server.pid):
             self.skipTest("the memory of a child may not be read here")
         shows = f"Authorization: Bearer {self.admin}\r\n".encode()
         begin = b"GET /v1/tubes HTTP/1.1\r\n"
@@ -152,7 +125,7 @@ class HttpAccess(AccessCase):
         # The parts of the secret that an allocator does not overwrite when it takes back memory.
         secret = self.admin.split("_")[2].encode()[8:40]
         until = time.monotonic() + PATIENCE
-        while count := self.times_in_memory(secret):  # of connections that are about to end
+        while count := times_in_memory(self.server.pid, secret):  # of connections that are about to end
             self.assertLess(time.monotonic(), until, count)
             time.sleep(0.05)
 
@@ -169,6 +142,16 @@ class HttpAccess(AccessCase):
         while length:
             length -= len(connection.recv(length))
         return read
+
+    def test_a_body_is_no_page(self):
+        self.begin()
+        page = {"Content-Type": "text/html", "Accept": "text/html"}
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", self.admin, b"<script>alert(1)</script>", page)[0], 201)
+        for method, target in [("GET", "/v1/jobs/1"), ("GET", "/v1/jobs?tube=mail"), ("POST", "/v1/reserve?tube=mail"),
+                               ("GET", "/<script>alert(1)</script>")]:
+            fields = self.ask(method, target, self.admin, None, {"Accept": "text/html"})[2]
+            self.assertRegex(fields["Content-Type"], r"\Aapplication/(problem\+)?json\Z")
+            self.assertEqual(fields["X-Content-Type-Options"], "nosniff")
 
     def test_the_hosts_that_it_knows(self):
         self.begin("--host", "timers.example")
