@@ -30,6 +30,8 @@ class network {
   [[nodiscard]] static std::optional<network> parse(std::string_view text);
 
   [[nodiscard]] bool has(const runtime::address& one) const;
+  /// Whether it has each address of its family.
+  [[nodiscard]] bool is_everybody() const noexcept { return !bytes_.empty() && bits_ == 0; }
 
  private:
   network(std::string bytes, std::size_t bits) : bytes_(std::move(bytes)), bits_(bits) {}

@@ -68,7 +68,13 @@ std::vector<runtime::address> http_addresses(const std::vector<std::string>& tex
 }
 
 network proxy_network(const std::string& text) {
-  if (auto known = network::parse(text)) return *known;
+  const auto known = network::parse(text);
+  if (known && known->is_everybody()) {
+    throw failure(
+        fmt::format("--proxy '{}' is everybody, so that each client could choose its address: name the proxies alone",
+                    printable(text)));
+  }
+  if (known) return *known;
   throw failure(
       fmt::format("--proxy '{}' is no proxy: write its address such as 192.0.2.7, a network such as 10.1.0.0/16, or "
                   "'unix' for those that connect to a path",

@@ -1,7 +1,9 @@
 #include "request_access.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,11 +21,36 @@ namespace {
 
 constexpr std::string_view how_to_show = "send `Authorization: Bearer` and an access token";
 
+/// The fields by which a proxy, a tunnel or a load balancer says that a request is another's, besides X-Forwarded-….
+constexpr auto fields_of_proxies = std::to_array<std::string_view>({
+    "cdn-loop",
+    "cf-connecting-ip",
+    "cf-ray",
+    "client-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "forwarded",
+    "forwarded-for",
+    "true-client-ip",
+    "via",
+    "x-appengine-user-ip",
+    "x-azure-clientip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-envoy-internal",
+    "x-forwarded",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-real-ip",
+});
+static_assert(std::ranges::is_sorted(fields_of_proxies));
+
 /// Whether a request has come by way of a proxy, which says so.
 bool is_forwarded(const request& head) noexcept {
   return std::ranges::any_of(head.fields, [](const field& each) {
-    return each.name == "forwarded" || each.name == "via" || each.name == "x-real-ip" ||
-           each.name.starts_with("x-forwarded-");
+    return each.name.starts_with("x-forwarded-") ||
+           std::ranges::binary_search(fields_of_proxies, std::string_view(each.name));
   });
 }
 

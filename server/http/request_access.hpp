@@ -7,9 +7,9 @@
 //
 // Without such a file a request has all rights, as every program on the machine has them. But some requests come from
 // elsewhere, and what they need, a token, nobody can have; so they are refused:
-//   - those that a proxy has passed on, and says so: Forwarded, X-Forwarded-…, X-Real-IP, Via. A proxy on the same
-//     machine makes the whole network loopback. The certificate of a connection is that of the proxy then, and does not
-//     count;
+//   - those that a proxy has passed on, and says so: by Forwarded, X-Forwarded-…, X-Real-IP, Via, or by another of the
+//     fields that request_access.cpp lists. A proxy on the same machine makes the whole network loopback. The
+//     certificate of a connection is that of the proxy then, and does not count;
 //   - all that a named proxy sends (named_proxies.hpp), whatever it says;
 //   - those to a name of the server that is not one of loopback (`--host`);
 //   - those that come from this machine, and were sent to an address of another one.

@@ -71,7 +71,8 @@ TEST(HttpAddresses, AreAsManyAsAreNamed) {
 
 TEST(ProxyNetwork, IsAnAddressOrANetwork) {
   EXPECT_TRUE(proxy_network("10.0.0.0/8").has(runtime::address::parse("10.1.1.1:1").value()));
-  for (const char* const text : {"", "localhost", "10.0.0.1/8", "10.0.0.1:80", "unix:/run/http"}) {
+  for (const char* const text :
+       {"", "localhost", "10.0.0.1/8", "10.0.0.1:80", "unix:/run/http", "0.0.0.0/0", "0.0.0.0/00", "::/0"}) {
     EXPECT_THROW(static_cast<void>(proxy_network(text)), failure) << text;
   }
 }

@@ -843,11 +843,16 @@ TEST(RequestAccessWithoutTokens, IsForThisMachine) {
         }
         for (const std::string fields :
              {"Forwarded: for=192.0.2.1\r\n", "X-Forwarded-For: 127.0.0.1\r\n", "x-forwarded-proto: https\r\n",
-              "X-Forwarded-Anything:\r\n", "Via: 1.1 a\r\n", "X-Real-IP: 127.0.0.1\r\n",
+              "X-Forwarded-Anything:\r\n", "Via: 1.1 a\r\n", "X-Real-IP: 127.0.0.1\r\n", "X-Forwarded: a\r\n",
+              "CF-Connecting-IP: 192.0.2.1\r\n", "True-Client-IP: 192.0.2.1\r\n", "X-Client-IP: 192.0.2.1\r\n",
+              "X-Original-Forwarded-For: 192.0.2.1\r\n", "X-Envoy-Internal: true\r\n", "CDN-Loop: a\r\n",
+              "Client-IP: 192.0.2.1\r\n", "X-Cluster-Client-IP: 192.0.2.1\r\n", "Fly-Client-IP: 192.0.2.1\r\n",
               "X-Forwarded-For: 1.2.3.4\r\nAuthorization: Bearer x\r\n"}) {
           const int come = co_await status(local, "localhost", fields);
           EXPECT_EQ(come, 401) << fields;
         }
+        const int other_fields = co_await status(local, "localhost", "X-Client: a\r\nVia-A: b\r\nX-Request-Id: 1\r\n");
+        EXPECT_EQ(other_fields, 200) << "programs have fields of their own";
         const int named = co_await status(local, "timers.example", "");
         EXPECT_EQ(named, 401);
         const int unknown = co_await status(local, "evil.example", "");
