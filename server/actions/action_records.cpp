@@ -222,6 +222,7 @@ task<action_records::answer> action_records::stop(jobs::job_id id) {
     return it.progress.state == action_state::done || it.progress.state == action_state::stopped;
   };
   if (has_ended(*found.seen)) co_return found;
+  client_.tell_of_action(fmt::format("action {}, stop", id));
   auto holding = hold(id);
   std::optional<held_record> record = co_await holding;
   if (!record) {
@@ -249,6 +250,7 @@ task<action_records::answer> action_records::forget(jobs::job_id id) {
     found.what = result::wrong_state;
     co_return found;
   }
+  client_.tell_of_action(fmt::format("action {}, forget", id));
   auto cancelling = client_.execute_for_server(jobs::cancel{id, found.version});
   const jobs::change_answer done = co_await cancelling;
   if (done.what != jobs::change_answer::kind::done) found.what = result::busy;

@@ -236,6 +236,32 @@ TEST(ActionRights, TheStartIsTold) {
   EXPECT_EQ(told, words{"cccccccc: action 4, cancel of 3 jobs of tube 'mail'"});
 }
 
+/// Also where the action is another's; and not of what has ended, where a stop changes nothing.
+TEST(ActionRights, AStopAndTheEndOfARecordAreTold) {
+  words told;
+  with_authority(
+      [](foliot::test::broker_world& in, authority& who) -> task<> {
+        put_into(in.memory, "mail", 3);
+        acting_client mine(in.jobs, &who, owner);
+        auto making = mine.records.make(plan_of(action_kind::cancel));
+        const action_records::answer made = co_await making;
+        const jobs::job_id id = made.seen->id;
+        auto counting = leaves(mine, id, action_state::counting);
+        static_cast<void>(co_await counting);
+        acting_client by(in.jobs, &who, operator_of_mail);
+        auto stopping = by.records.stop(id);
+        const action_records::answer stopped = co_await stopping;
+        EXPECT_EQ(stopped.seen->progress.state, action_state::stopped);
+        auto again = by.records.stop(id);
+        static_cast<void>(co_await again);
+        auto forgetting = by.records.forget(id);
+        const action_records::answer forgotten = co_await forgetting;
+        EXPECT_EQ(forgotten.what, action_records::result::done);
+      },
+      &told);
+  EXPECT_EQ(told, (words{"cccccccc: action 4, stop", "cccccccc: action 4, forget"}));
+}
+
 /// A prefix of which the rights include a part is that part.
 TEST(ActionRights, AFilterIsWithinTheRights) {
   with_authority([](foliot::test::broker_world& in, authority& who) -> task<> {
