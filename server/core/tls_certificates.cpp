@@ -32,6 +32,15 @@ std::string text_of(std::chrono::sys_seconds time) {
 #if defined(FOLIOT_HAS_TLS)
 std::string why_no_pair(const tls_files& files, std::error_code error) {
   if (error == tls::tls_errc::no_certificate) return fmt::format("'{}' has no certificate", files.certificate);
+  if (error == tls::tls_errc::no_private_key) {
+    return fmt::format("'{}' has no private key{}", files.of_key(),
+                       files.key.empty() ? ": name the file of the key by --tls-key" : "");
+  }
+  if (error == tls::tls_errc::wrong_password) {
+    return fmt::format(
+        "the key in '{}' is encrypted with a password: store it without one, as 'openssl pkey -in FILE -out FILE' does",
+        files.of_key());
+  }
   return fmt::format("the certificate in '{}' and the key in '{}' cannot be used: {}", files.certificate,
                      files.of_key(), error.message());
 }
@@ -99,6 +108,12 @@ task<std::unique_ptr<byte_stream>> tls_certificates::open(runtime::stream accept
   auto shaken = co_await accepting;
   if (!shaken) {
     say_failed(shaken.error(), from.value_or(runtime::address()));
+    co_return nullptr;
+  }
+  // OpenSSL looks at a certificate in whole handshakes alone, and not where a session is taken up again.
+  if (const auto shown = shaken->peer_certificate(); shown && shown->not_after < now()) {
+    log_.warning("handshake", fmt::format("close the connection from {}: the client's certificate has expired at {}",
+                                          shown_address(from.value_or(runtime::address())), text_of(shown->not_after)));
     co_return nullptr;
   }
   unless_done.is_none();

@@ -16,7 +16,8 @@
 //      asked for is read at once, unless the files change meanwhile.
 //   4. A connection keeps what it was opened with, until it ends.
 //
-// The certificate of a client is optional: one that is shown must be signed by the authorities. What rights it gives is
+// The certificate of a client is optional: one that is shown must be signed by the authorities, and must not have
+// expired when its connection begins, also where the client takes up an earlier session. What rights it gives is
 // decided elsewhere, by byte_stream::certificate_fingerprint().
 //
 // Thread safety: any thread; but one at a time calls look() and reread(), which read files. Cost: three system calls

@@ -40,6 +40,29 @@ bool is_end_of_pem() noexcept {
   return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }
 
+/// What the reading of a key has as its password.
+struct key_password {
+  std::string text;
+  bool is_asked_for = false;  ///< the key is encrypted
+};
+
+int give_key_password(char* into, int room, int writes, void* password) noexcept {
+  auto& given = *static_cast<key_password*>(password);
+  given.is_asked_for = true;
+  return give_password(into, room, writes, &given.text);
+}
+
+/// Why no key could be read. OpenSSL says of a text without one that it does not support it.
+std::error_code why_no_key(bool is_encrypted) noexcept {
+  const unsigned long last = ERR_peek_last_error();
+  const bool is_unsupported = ERR_GET_LIB(last) == ERR_LIB_OSSL_DECODER && ERR_GET_REASON(last) == ERR_R_UNSUPPORTED;
+  const bool is_none = is_unsupported || is_end_of_pem();
+  const std::error_code error = take_error(bad_argument());
+  if (error == std::errc::not_enough_memory) return error;
+  if (is_encrypted) return tls_errc::wrong_password;
+  return is_none ? make_error_code(tls_errc::no_private_key) : error;
+}
+
 /// All certificates in the text, of which there must be one.
 std::expected<std::vector<x509_ptr>, std::error_code> read_certificates(const pem& source) {
   const auto from = open(source);
@@ -75,10 +98,11 @@ std::error_code use_chain(SSL_CTX& context, const pem& chain) {
 std::error_code use_key(SSL_CTX& context, const pem& key, const std::string& password) {
   const auto from = open(key);
   if (!from) return from.error();
-  std::string given = password;
-  const key_ptr read(PEM_read_bio_PrivateKey(from->get(), nullptr, give_password, &given));
-  OPENSSL_cleanse(given.data(), given.size());
-  if (!read) return take_error(bad_argument());
+  begin_call();
+  key_password given{password};
+  const key_ptr read(PEM_read_bio_PrivateKey(from->get(), nullptr, give_key_password, &given));
+  OPENSSL_cleanse(given.text.data(), given.text.size());
+  if (!read) return why_no_key(given.is_asked_for);
   begin_call();
   // Both calls compare the key with the certificate.
   if (SSL_CTX_use_PrivateKey(&context, read.get()) != 1 || SSL_CTX_check_private_key(&context) != 1) {

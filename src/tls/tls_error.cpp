@@ -21,6 +21,8 @@ const char* own_message(tls_errc what) noexcept {
     case tls_errc::too_many_answers: return "the peer asks for answers that it does not read";
     case tls_errc::no_certificate: return "there is no certificate";
     case tls_errc::no_roots: return "there are no roots to verify clients by";
+    case tls_errc::no_private_key: return "there is no private key";
+    case tls_errc::wrong_password: return "the private key is encrypted, and its password is missing or wrong";
   }
   return "unknown error";
 }

@@ -27,6 +27,10 @@ enum class tls_errc {
   no_certificate,
   /// A server that verifies its clients was given no roots to verify them by.
   no_roots,
+  /// The PEM text has no private key in it, or none of a kind that OpenSSL knows.
+  no_private_key,
+  /// The private key is encrypted, and its password is missing or wrong.
+  wrong_password,
 };
 
 /// The category of all errors of TLS, named "foliot.tls". A value is a tls_errc, or 1000 and OpenSSL's number of what

@@ -11,7 +11,7 @@ import time
 
 from kit import beanstalk_client
 from kit.beanstalk_client import PATIENCE, Connection
-from kit.certificates import Authority
+from kit.certificates import Authority, openssl
 from kit.program_case import FOLIOT, main
 from kit.serve_case import ServeCase, put
 
@@ -271,7 +271,12 @@ class Starts(TlsCase):
         self.refuse("is no regular file", *at, self.here)
         self.refuse(f"'{empty}' has no certificate", *at, empty, "--tls-key", self.key)
         self.refuse("cannot be used: key values mismatch", *at, self.certificate, "--tls-key", other[1])
-        self.refuse("cannot be used: ", *at, self.certificate)  # without any key
+        self.refuse(f"'{self.certificate}' has no private key: name the file of the key by --tls-key", *at, self.certificate)
+        self.refuse(f"'{empty}' has no private key", *at, self.certificate, "--tls-key", empty)
+        encrypted = self.here / "encrypted.key"
+        openssl("pkey", "-in", self.key, "-aes256", "-passout", "pass:secret", "-out", encrypted)
+        self.refuse(f"the key in '{encrypted}' is encrypted with a password: store it without one", *at, self.certificate,
+                    "--tls-key", encrypted)
         self.refuse("has expired at 2", *at, expired[0], "--tls-key", expired[1])
         self.refuse(f"'{empty}' has no certificate", *at, self.certificate, "--tls-key", self.key, "--tls-client-ca", empty)
         for option in ["--tls-certificate", "--tls-key", "--tls-client-ca"]:

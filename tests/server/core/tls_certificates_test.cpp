@@ -176,10 +176,16 @@ TEST_F(TlsCertificates, ABadStartSaysWhatIsWrong) {
   const std::string pair = "the certificate in '" + cert + "' and the key in '" + key + "' cannot be used: ";
   put("key.pem", named("other").key);
   EXPECT_EQ(why_not(files()), pair + "key values mismatch");
-  for (const std::string& wrong : {half(good.key), std::string(), test::encrypted_key(good, "secret")}) {
-    put("key.pem", wrong);
-    EXPECT_TRUE(why_not(files()).starts_with(pair)) << why_not(files());
+  for (const std::string& none : {std::string(), good.certificate}) {
+    put("key.pem", none);
+    EXPECT_EQ(why_not(files()), "'" + key + "' has no private key");
   }
+  EXPECT_EQ(why_not({cert, "", ""}), "'" + cert + "' has no private key: name the file of the key by --tls-key");
+  put("key.pem", half(good.key));
+  EXPECT_NE(why_not(files()), "it is taken");
+  put("key.pem", test::encrypted_key(good, "secret"));
+  EXPECT_TRUE(why_not(files()).starts_with("the key in '" + key + "' is encrypted with a password: "))
+      << why_not(files());
   put("key.pem", good.key);
   put("cert.pem", half(good.certificate));
   EXPECT_TRUE(why_not(files()).starts_with(pair)) << why_not(files());
@@ -452,6 +458,36 @@ TEST_F(TlsCertificates, AClientMayShowACertificateWhereItIsAskedFor) {
     EXPECT_EQ(over(std::move(plain.first))->certificate_fingerprint(), "");
   };
   test::on_virtual_time(live);
+}
+
+/// OpenSSL judges by the clock of the system, and not at all where a session is taken up again.
+TEST_F(TlsCertificates, ACertificateOfAClientThatHasEndedIsRefusedByTheServersClock) {
+  put(named("first"));
+  put("clients.pem", authority().certificate);
+  tls_certificates asks(files_with_clients(), log, wall);
+  tls::tls_options options = test::identified(valid_for_days(-1, 1));
+  options.roots = test::trusting().roots;
+  const tls::tls_context who = tls::tls_context::client(options).value();
+  const auto live = [&]() -> task<> {
+    auto meeting = meet(asks, who);
+    const both_ends shown = co_await meeting;
+    EXPECT_NE(shown.server, nullptr);
+    wall.ahead = 48h;
+    auto meeting_again = meet(asks, who);
+    const both_ends ended = co_await meeting_again;
+    EXPECT_EQ(ended.server, nullptr);
+    auto meeting_none = meet(asks, test::client());
+    const both_ends none = co_await meeting_none;
+    EXPECT_NE(none.server, nullptr);
+  };
+  test::on_virtual_time(live);
+  EXPECT_EQ(asks.figures().failed, 1U);
+  const texts said = warnings();
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(
+      said[0].starts_with("warning close the connection from a local socket: the client's certificate has expired "
+                          "at 2"))
+      << said[0];
 }
 
 /// How a client with this certificate learns that it is refused. With TLS 1.3 it is sending by then.
