@@ -24,12 +24,12 @@ class Token(ProgramCase):
         return stat.S_IMODE((self.here / "tokens").stat().st_mode)
 
     def test_a_token_is_shown_once(self):
-        shown = self.make("--tubes", "mail.,bill.", name="the shop", scopes="put,look", ends="2027-01-01T01:00:00+01:00")
+        shown = self.make("--tubes", "mail.,bill.", name="the shop", scopes="put,look", ends="2127-01-01T01:00:00+01:00")
         self.assertRegex(shown, rf"\A{TOKEN}\n\Z")
         token, id = shown[:-1], re.match(TOKEN, shown)[1]
         digest = hashlib.sha256(token.encode()).hexdigest()
         self.assertEqual(self.text(), f"[token {id}]\nname = the shop\nsha256 = {digest}\nscopes = put look\n"
-                                      "tubes = bill. mail.\nends = 2027-01-01T00:00:00Z\n")
+                                      "tubes = bill. mail.\nends = 2127-01-01T00:00:00Z\n")
         self.assertNotIn(token, self.text())
         self.assertEqual(self.mode(), 0o600)
         self.assertEqual(self.names(), ["tokens"])
@@ -37,7 +37,8 @@ class Token(ProgramCase):
     def test_the_list_has_no_digests(self):
         first = re.match(TOKEN, self.make(name="the shop", scopes="put look"))[1]
         second = self.make("--certificate", FINGERPRINT, "--tubes", "a b", name="cellar", scopes="reserve",
-                           ends="2020-01-01T00:00:00Z")[:-1]
+                           ends="2127-01-01T00:00:00Z")[:-1]
+        self.put("tokens", self.text().replace("2127-01-01", "2020-01-01").encode())  # it ends with the years
         self.assertRegex(second, r"\A[a-z0-9]{8}\Z")
         self.assertEqual(self.expect_done("token", "list", "tokens"),
                          "ID        KIND         NAME      SCOPES    TUBES  ENDS\n"
@@ -121,6 +122,9 @@ class Token(ProgramCase):
                 ("--ends: 'soon' is not a time: write one such as 2027-01-01T00:00:00Z, or never, or a duration from now "
                  "such as 90d", "--ends", "soon"),
                 ("--ends: ", "--ends", "70000d"),
+                ("--ends: 2020-01-01T00:00:00Z has passed: write a time to come, a duration such as 90d, or never", "--ends",
+                 "2020-01-01T00:00:00Z"),
+                ("--ends: 1ns has passed: ", "--ends", "1ns"),  # ends have whole seconds
                 ("--name: no name: say whose this is, and what for", "--name", ""),
                 ("--name: the name has control characters", "--name", "a\nb"),
                 ("--certificate: '3A:12' is not a SHA-256 fingerprint: ", "--certificate", "3A:12"),

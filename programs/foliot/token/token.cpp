@@ -150,6 +150,10 @@ access_entry entry_of(const token_options& options, const std::string& id, const
   std::vector<std::string> prefixes;
   expect_right("--tubes", read_prefixes(options.tubes, prefixes));
   const instant ends = whole_second(end_of(options.ends));
+  if (ends <= wall_clock::instance().now()) {  // nobody wants a token that lets nobody in
+    throw failure(
+        fmt::format("--ends: {} has passed: write a time to come, a duration such as 90d, or never", options.ends));
+  }
   access_entry made;
   made.what = options.fingerprint.empty() ? access_entry::kind::token : access_entry::kind::certificate;
   made.given = std::make_shared<const rights>(id, std::move(name), scopes, std::move(prefixes), ends, proof);
