@@ -24,8 +24,8 @@ namespace foliot::program {
 namespace {
 
 void print_map(jobs::database_map& map) {
-  fmt::print("database 0: {}\n", map.place());
-  for (const auto& each : map.databases()) fmt::print("database {}: {}\n", each.number, each.place);
+  fmt::print("database 0: {}\n", printable(map.place()));
+  for (const auto& each : map.databases()) fmt::print("database {}: {}\n", each.number, printable(each.place));
   for (const auto& each : map.places()) {
     if (each.before) {
       fmt::print("tube {} moves from database {} to {}: to go on, repeat --move\n", printable(each.tube), *each.before,

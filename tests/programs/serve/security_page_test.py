@@ -11,7 +11,7 @@ LINK = re.compile(r"\[`(\w+)(?:\.(\w+))?`\]\(([^)#]+)\)")
 
 def has_test(text, suite, name):
     """Whether the source of tests has this one; without a name, any of the suite."""
-    of_suite = rf"^TEST(?:_F|_P)?\({suite}, {name or ''}" + (r"\)" if name else "")
+    of_suite = rf"^(?:TYPED_)?TEST(?:_F|_P)?\({suite}, {name or ''}" + (r"\)" if name else "")
     if re.search(of_suite, text, re.M):
         return True
     of_class = re.search(rf"^class {suite}\(.*?(?=^class |\Z)", text, re.M | re.S)
@@ -30,8 +30,8 @@ class SecurityPage(unittest.TestCase):
                     self.assertTrue(has_test((PAGE.parent / path).read_text(), suite, name), f"{path} has no such test")
 
     def test_what_is_missing_is_found(self):
-        text = "TEST_F(Suite, Name) {\n}\nclass One(Case):\n    def test_a(self):\nclass Two(Case):\n    def test_b(self):\n"
-        for suite, name in [("Suite", "Name"), ("Suite", ""), ("One", "test_a"), ("Two", "test_b"), ("Two", "")]:
+        text = "TEST_F(Suite, Name) {\n}\nTYPED_TEST(Each, Has) {\n}\nclass One(Case):\n    def test_a(self):\nclass Two(Case):\n    def test_b(self):\n"
+        for suite, name in [("Suite", "Name"), ("Suite", ""), ("Each", "Has"), ("One", "test_a"), ("Two", "test_b"), ("Two", "")]:
             self.assertTrue(has_test(text, suite, name), (suite, name))
         for suite, name in [("Suite", "Nam"), ("Suit", "Name"), ("One", "test_b"), ("One", "test_"), ("Three", ""), ("Suite", "Other")]:
             self.assertFalse(has_test(text, suite, name), (suite, name))
