@@ -6,7 +6,8 @@
 namespace foliot::program {
 
 /// From now on a crash of the process leaves no core dump, neither as a file nor for a program that collects them, such
-/// as that of systemd. An operator who wants one raises the limit of the running process.
+/// as that of systemd. Under a hard limit of 0, which it cannot raise, such a program may still get one. An operator
+/// who wants one raises the limit of the running process.
 void forbid_core_dumps() noexcept;
 
 }  // namespace foliot::program

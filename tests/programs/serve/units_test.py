@@ -49,6 +49,10 @@ class Units(ProgramCase):
             for line in ["CapabilityBoundingSet=", "SystemCallFilter=", "RestrictNamespaces="]:
                 self.assertFalse(self.is_closed(unit, line), (unit, line))
 
+    def test_no_program_gets_a_core_dump_of_them(self):
+        for unit in ["foliot.service", "foliot-node@.service"]:  # with 0 the kernel would start such a program
+            self.assertIn("LimitCORE=1", (UNITS / unit).read_text().splitlines(), unit)
+
     def test_a_wrong_unit_is_found(self):
         for change in [("RestartSec=", "RestartTime="), ("Type=notify", "Type=polite"), ("ExecStart=", "ExecStart=/no")]:
             self.assertNotEqual(self.findings("foliot-node@.service", "foliot-node@11300.service", change), [], change)
