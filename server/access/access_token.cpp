@@ -16,7 +16,7 @@ constexpr std::size_t secret_length = 43;   // 62^43 > 2^256
 constexpr std::size_t checksum_length = 6;  // 62^6 > 2^32
 constexpr std::string_view id_characters = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// What is left of each byte in CRC-32: each request over HTTP has a token to check.
+/// The table of CRC-32, one entry for each byte: the checksum of a token is computed for each request over HTTP.
 constexpr auto checksums_of_bytes = [] {
   std::array<std::uint32_t, 256> all{};
   for (std::uint32_t byte = 0; byte < all.size(); ++byte) {

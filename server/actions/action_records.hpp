@@ -51,9 +51,9 @@ class action_records {
     jobs::job_version version = 0;    ///< of its record, where find() has seen it
   };
 
-  /// Makes an action by the client's rights, which must include what it needs. Looks at each action, twice. Requests
-  /// that are made together while there is room for some of them may all be told that there are too many. If the store
-  /// or the broker fails behind the put, the action is taken back.
+  /// Makes an action by the client's rights, which must include what it needs. Reads the records of all actions before
+  /// its put and again behind it. Requests that are made together while there is room for some of them may all be told
+  /// that there are too many. If the store or the broker fails behind the put, the action is taken back.
   [[nodiscard]] task<answer> make(action_plan plan);
   [[nodiscard]] task<answer> find(jobs::job_id id);
   /// All actions that exist for the client, the oldest first. Looks at each.

@@ -121,8 +121,8 @@ class session {
   [[nodiscard]] bool has_room() noexcept;
   /// Begins anew at the front of the buffer if all bytes in it have been read.
   void rewind() noexcept;
-  /// Wipes what is no unread byte. Amortized O(bytes that have come since the last call): a client may cause a call by
-  /// each line.
+  /// Wipes the bytes of the buffer that have been read. Amortized O(bytes received since the last call): a client may
+  /// cause a call by each line.
   void forget_read_bytes() noexcept;
   /// Waits for bytes of the client. With `trims`, gives back large buffers if nothing comes for a second, and returns
   /// `woken`.

@@ -1,6 +1,6 @@
-// Wipes the passwords of databases out of the arguments of a program. Its user has passed them, and the program has
-// copied them; other users of the machine see what is left in the list of processes, as `ps` shows it, for as long as
-// the program runs.
+// Wipes the passwords of databases out of the arguments of a program. When it has copied
+// them: other users of the machine can read the arguments in the list of processes (`ps`) for as long as the program
+// runs.
 //
 // A password is what libpq takes for one in a connection string: `password=…` or `sslpassword=…`, in the form
 // `keyword = value` and in that of a URI, and what stands between the name of the user and the last `@` of a URI. An

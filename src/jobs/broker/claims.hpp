@@ -1,10 +1,10 @@
 // The claims of a batch: for which waiting clients, and from which tubes.
 //
 // Each batch claims for the clients of the tubes that may have a ready job, in the order of their arrival. Consecutive
-// clients with the same tubes share a claim, except one with a claim of its own; and those whose reservations last
-// share none with the others. A claim that brings fewer jobs than asked, and that is not cut short because of their
-// bodies, shows that none of its tubes has a job left; their clients then wait for news of the store. A client that
-// begins to wait counts as news of its tubes, because a job may have become due since the latest batch.
+// clients with the same tubes share a claim, except a client with a claim of its own. Clients whose reservations last
+// (claim::lasting) share none with the others. A claim that brings fewer jobs than asked, and that is not cut short
+// because of their bodies, shows that none of its tubes has a job left; their clients then wait for news of the store.
+// A client that begins to wait counts as news of its tubes, because a job may have become due since the latest batch.
 //
 // Invariant: the tubes named here are pinned, so that they outlive the batch.
 // Thread safety: the lock of the broker guards everything.

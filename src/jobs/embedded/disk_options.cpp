@@ -29,7 +29,7 @@ class no_log final : public rocksdb::Logger {
   void Logv(const char* /*format*/, va_list /*values*/) override {}
 };
 
-/// All keys whose ids, at this place in the key, differ in their two lowest bytes only.
+/// Takes the upper six bytes of the id that begins at this place in a key: 65,536 ids have them in common, a chunk.
 class chunk_of_ids final : public rocksdb::SliceTransform {
  public:
   explicit chunk_of_ids(std::size_t place) noexcept : place_(place) {}

@@ -1,10 +1,10 @@
 // Reservations that last: they end with their TTR or by their token, and not with the registration of the node that has
 // made them (claim::lasting).
 //
-// The opening of a token says which they are, so that neither the row of a reservation nor the call of a claim has
-// more. A connection has one random number, whose lasting_bits are zero: it is the opening of the reservations that end
-// with the registration. With those bits it is the opening of the others. sql/constants.sql has is_lasting() for the
-// database.
+// The opening of a token says which kind its reservation is, so that neither the row of a reservation nor the call of a
+// claim needs another value. A connection has one random number, whose lasting_bits are zero: it is the opening of the
+// reservations that end with the registration. With those bits it is the opening of the others. sql/constants.sql has
+// is_lasting() for the database.
 //
 // No state. Any thread.
 #pragma once

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 from downloads import need, of_npm, of_pip
-from kit import beanstalk_client
 from kit.beanstalk_client import PATIENCE
 from kit.program_case import main
 from kit.serve_case import ServeCase
@@ -44,18 +43,10 @@ def blocks_of(heading):
 
 
 class PageCase(ServeCase):
-    def begin(self):
-        while True:
-            self.port = beanstalk_client.free_port()
-            try:
-                return self.serve("--memory", "--http", f"127.0.0.1:{self.port}")
-            except RuntimeError as error:  # another process was quicker
-                self.assertIn("in use", str(error))
-
     def run_section(self, heading, program, more="", **environment):
         """Does what a section says: its program goes into a file of this name, and its commands print what is shown behind
         them. Returns what they write to the standard error."""
-        self.begin()
+        self.serve_http()
         complaints = []
         blocks = blocks_of(heading)
         for (language, text), (next_language, shown) in zip(blocks, [*blocks[1:], ("end", "")]):

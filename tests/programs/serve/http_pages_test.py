@@ -82,18 +82,9 @@ class PageCase(ServeCase):
 
 
 class Pages(PageCase):
-    def begin(self):
-        """A server with HTTP at a port that is free."""
-        while True:
-            self.port = beanstalk_client.free_port()
-            try:
-                return self.serve("--memory", "--http", f"127.0.0.1:{self.port}")
-            except RuntimeError as error:  # another process was quicker
-                self.assertIn("in use", str(error))
-
     def run_page(self, page, least):
         self.real = {}
-        self.begin()
+        self.serve_http()
         count = 0
         for commands, shown in examples(page):
             self.compare(commands, shown, self.run_example(commands))

@@ -63,6 +63,16 @@ const std::shared_ptr<const rights> operator_of_mail = given("cccccccc", {scope:
 const std::shared_ptr<const rights> operator_elsewhere =
     given("dddddddd", {scope::change, scope::administer}, {"bill"});
 
+/// The id of an action that cancels the jobs of the tube of `plan_of()`, when it has counted them.
+task<jobs::job_id> makes_counted(acting_client& mine) {
+  auto making = mine.records.make(plan_of(action_kind::cancel));
+  const action_records::answer made = co_await making;
+  const jobs::job_id id = made.seen->id;
+  auto counting = leaves(mine, id, action_state::counting);
+  static_cast<void>(co_await counting);
+  co_return id;
+}
+
 /// Runs `body` in a server with these access tokens.
 void with_authority(const std::function<task<>(foliot::test::broker_world&, authority&)>& body, words* told = nullptr) {
   virtual_clock clock;
@@ -85,11 +95,8 @@ TEST(ActionRights, AnActionIsThereForItsOwnerAndForThoseThatAdministerItsTubes) 
   with_authority([](foliot::test::broker_world& in, authority& who) -> task<> {
     put_into(in.memory, "mail", 1);
     acting_client mine(in.jobs, &who, owner);
-    auto making = mine.records.make(plan_of(action_kind::cancel));
-    const action_records::answer made = co_await making;
-    const jobs::job_id id = made.seen->id;
-    auto counting = leaves(mine, id, action_state::counting);
-    static_cast<void>(co_await counting);
+    auto making = makes_counted(mine);
+    const jobs::job_id id = co_await making;
     for (const auto& [by, sees] : std::vector<std::pair<std::shared_ptr<const rights>, bool>>{
              {owner, true},
              {other, false},
@@ -243,11 +250,8 @@ TEST(ActionRights, AStopAndTheEndOfARecordAreTold) {
       [](foliot::test::broker_world& in, authority& who) -> task<> {
         put_into(in.memory, "mail", 3);
         acting_client mine(in.jobs, &who, owner);
-        auto making = mine.records.make(plan_of(action_kind::cancel));
-        const action_records::answer made = co_await making;
-        const jobs::job_id id = made.seen->id;
-        auto counting = leaves(mine, id, action_state::counting);
-        static_cast<void>(co_await counting);
+        auto making = makes_counted(mine);
+        const jobs::job_id id = co_await making;
         acting_client by(in.jobs, &who, operator_of_mail);
         auto stopping = by.records.stop(id);
         const action_records::answer stopped = co_await stopping;

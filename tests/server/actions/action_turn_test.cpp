@@ -150,7 +150,7 @@ TEST(ActionTurn, NodesTakeTheSameActionInTurns) {
   });
 }
 
-/// Notes whose turns begin, and lets each batch take 5 ms.
+/// Notes the ids of the actions whose turns begin, and makes each batch take 5 ms.
 void note_turns(foliot::test::spy_store& spy, virtual_clock& clock, std::vector<jobs::job_id>& turns) {
   const auto places = std::make_shared<std::vector<std::size_t>>();
   spy.before = [&clock, places](std::span<jobs::operation> batch) {
@@ -202,7 +202,7 @@ TEST(ActionTurn, ANewActionHasNoTwoTurnsWhileAnOlderOneWaits) {
   });
 }
 
-/// The machine of a node stands still between the store of what it will do and the changes, until the record is free.
+/// A node stores what it will do; before it does that, its machine stands still for so long that its record is free.
 TEST(ActionTurn, ANodeThatStoodStillChangesNothingMore) {
   virtual_clock clock;
   foliot::test::two_nodes world(clock);

@@ -55,7 +55,7 @@ class RequestAccess : public testing::Test {
                                                 std::move(prefixes), instant::never(), sha256_of(token));
     return made;
   }
-  /// That of a token whose time is over.
+  /// The entry of a token that has ended.
   [[nodiscard]] static access_entry ended(const std::string& token) {
     access_entry made = entry(token, scope_set::all(), {""});
     made.given = std::make_shared<const rights>(made.given->id(), "a test", scope_set::all(), words{""},

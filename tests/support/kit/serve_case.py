@@ -24,6 +24,15 @@ class ServeCase(ProgramCase):
         self.addCleanup(self.end, server)
         return server
 
+    def serve_http(self):
+        """A server with HTTP at a port that is free, of 127.0.0.1: `self.port`."""
+        while True:
+            self.port = beanstalk_client.free_port()
+            try:
+                return self.serve("--memory", "--http", f"127.0.0.1:{self.port}")
+            except RuntimeError as error:  # another process was quicker
+                self.assertIn("in use", str(error))
+
     def allow(self, connections):
         """So many connections, in this process and in servers that it starts."""
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
