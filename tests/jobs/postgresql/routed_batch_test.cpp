@@ -146,15 +146,20 @@ struct judge {
   }
   /// Whether the jobs of these tubes are those of the table, whatever the ids of new jobs are.
   [[nodiscard]] bool is_as_in(const job_table& table, const std::set<std::string>& its) const {
+    // Both lists have the order of the ids, which is that of the puts for the new jobs of one database.
     const auto list_of = [&](const job_table& of) {
-      std::vector<job> list;
+      std::vector<job> known;
+      std::vector<job> made;
       for (const auto& [id, each] : of) {
         if (!its.contains(each.job.tube)) continue;
-        list.push_back(each.job);
-        if (!before.contains(id)) list.back().id = 0;
+        if (before.contains(id)) {
+          known.push_back(each.job);
+        } else {
+          made.push_back(each.job);
+          made.back().id = 0;
+        }
       }
-      std::ranges::sort(list, {}, &job::id);
-      return list;
+      return std::pair(std::move(known), std::move(made));
     };
     return list_of(table) == list_of(after);
   }
