@@ -50,7 +50,7 @@ std::string authorized_client::who() const { return fmt::format("the access of '
 
 void authorized_client::refuse_scope(scope wanted) const {
   throw access_refused(access_refused::reason::no_scope,
-                       fmt::format("{} has not the scope '{}'", who(), name_of(wanted)));
+                       fmt::format("{} lacks the scope '{}'", who(), name_of(wanted)));
 }
 
 void authorized_client::expect_scope(scope wanted) const {
