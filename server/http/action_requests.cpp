@@ -35,7 +35,7 @@ using action_result = action_records::result;
 constexpr std::size_t memory_of_action = std::size_t{16} << 10;
 
 problem problem_of_missing_action() {
-  return {404, "there is no such action: it was forgotten, or never was", where::nothing, "", "gone"};
+  return {404, "there is no such action: it was forgotten, or never was", where::nothing, "", problem_outcome::gone};
 }
 
 response respond_without_room_for_actions() {
@@ -162,17 +162,17 @@ ordered_json action_json(const action& what) {
 
 /// Why a request came to nothing.
 problem refusal_of(const action_records::answer& what) {
-  const auto refused = [](int status, std::string_view word, std::string detail) {
-    return problem{status, std::move(detail), where::nothing, "", std::string(word)};
+  const auto refused = [](int status, problem_outcome outcome, std::string detail) {
+    return problem{status, std::move(detail), where::nothing, "", outcome};
   };
   switch (what.what) {
     case action_result::done:
     case action_result::none: break;
     case action_result::too_many:
-      return refused(409, "too_many",
+      return refused(409, problem_outcome::too_many,
                      fmt::format("there are {} actions: forget some of them", action_records::most_actions));
     case action_result::too_many_own:
-      return refused(409, "too_many",
+      return refused(409, problem_outcome::too_many,
                      fmt::format("this access has {} actions: forget some of them", action_records::most_of_owner));
     case action_result::too_long:
       return problem{400,
@@ -180,15 +180,17 @@ problem refusal_of(const action_records::answer& what) {
                      "room"};
     case action_result::wrong_state: {
       const std::string_view state = names_of_action_states[static_cast<std::size_t>(what.seen->progress.state)];
-      return refused(409, "wrong_state", fmt::format("this does not apply to an action that is {}", state));
+      return refused(409, problem_outcome::wrong_state,
+                     fmt::format("this does not apply to an action that is {}", state));
     }
     case action_result::wrong_count:
       return problem{
           409, fmt::format("the action has counted {} jobs: repeat this number to run it", what.seen->progress.counted),
-          where::body, "/counted", "other_count"};
-    case action_result::busy: return refused(409, "busy", "another request, or a turn, has the action: try again");
+          where::body, "/counted", problem_outcome::other_count};
+    case action_result::busy:
+      return refused(409, problem_outcome::busy, "another request, or a turn, has the action: try again");
     case action_result::no_space:
-      return refused(507, "no_space", "the store has no room to write that down: nothing has changed");
+      return refused(507, problem_outcome::no_space, "the store has no room to write that down: nothing has changed");
   }
   return problem_of_missing_action();
 }

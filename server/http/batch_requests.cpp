@@ -385,7 +385,7 @@ class runner {
   }
   /// The version that was expected is a value of the entry, and the problem has the one that the job has.
   static void note_version(entry& it, jobs::job_version present) {
-    if (it.wrong->outcome != "other_version") return;
+    if (it.wrong->outcome != problem_outcome::other_version) return;
     it.wrong->detail = "the job does not have the version that the entry expects";
     it.wrong->place = where::body;
     it.wrong->name = it.pointer + "/version";
@@ -533,7 +533,7 @@ response respond_to(const jobs::put_all_answer& done, const json& given) {
   if (done.what == jobs::put_all_answer::kind::several_databases) {
     ordered_json shown =
         value_of(problem{422, "the tubes are in several databases, as `databases` has them: nothing was put",
-                         where::body, "/atomic", "several_databases"});
+                         where::body, "/atomic", problem_outcome::several_databases});
     shown["databases"] = done.tubes;
     response made{422, "application/problem+json"};
     made.body = json_text(shown) + "\n";

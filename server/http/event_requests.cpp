@@ -172,7 +172,8 @@ task<response> show_events(call& by) {
   if (!among_all) co_return respond(problem{503, "the server has as many streams as it may have: try again later"});
   const keyed_places::place of_token = token.empty() ? keyed_places::place() : by.state.streams_of_token.enter(token);
   if (!token.empty() && !of_token) {
-    co_return respond_too_many("this access token has as many streams as it may have", "streams_of_token");
+    co_return respond_too_many("this access token has as many streams as it may have",
+                               problem_outcome::streams_of_token);
   }
   event_stream body(by.client.read_events(std::move(which), after));
   response head{200, "text/event-stream"};

@@ -14,7 +14,7 @@ namespace {
 problem problem_of_store(const jobs::store_unavailable& why) {
   if (!why.is_in_doubt()) return {503, "the store does not answer at present, and nothing has changed: try again"};
   return {500, "the store does not answer, and it is not known whether the request was executed", where::nothing, "",
-          std::string(outcome_unknown)};
+          problem_outcome::unknown};
 }
 
 }  // namespace

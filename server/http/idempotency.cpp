@@ -122,18 +122,18 @@ keyed_places::place enter(keyed_places& under_way, const idempotency_key& key) {
   keyed_places::place mine = under_way.enter(bytes_of(key.digest()));
   if (mine) return mine;
   problem wrong{409, "a request with this Idempotency-Key is under way: send it again in a second", where::header,
-                std::string(idempotency_field), "under_way"};
+                std::string(idempotency_field), problem_outcome::under_way};
   wrong.retry_after = std::chrono::seconds(1);
   throw wrong_input(std::move(wrong));
 }
 
 problem problem_of_other_request() {
   return {422, "this Idempotency-Key was sent before with another request: nothing was done, use a new one",
-          where::header, std::string(idempotency_field), "other_request"};
+          where::header, std::string(idempotency_field), problem_outcome::other_request};
 }
 
 void advise_to_repeat(problem& wrong) {
-  if (wrong.outcome == outcome_unknown)
+  if (wrong.outcome == problem_outcome::unknown)
     wrong.detail += ": send it again with the same Idempotency-Key, and it happens once";
 }
 

@@ -209,7 +209,7 @@ problem problem_of_other_version(jobs::job_version present) {
   return {412,
           present == 0 ? "no job has this key: nothing was put"
                        : "the job has changed: it does not have the version of If-Match",
-          where::header, if_match, "other_version"};
+          where::header, if_match, problem_outcome::other_version};
 }
 response respond_to_other_version(jobs::job_version present) {
   response made = respond(problem_of_other_version(present));
@@ -301,24 +301,25 @@ std::string_view text_of(jobs::job_state state) noexcept {
 }
 
 problem problem_of_missing() {
-  return {404, "there is no such job: it has ended, or never was", where::nothing, "", "gone"};
+  return {404, "there is no such job: it has ended, or never was", where::nothing, "", problem_outcome::gone};
 }
 
 response respond_to_missing() { return respond(problem_of_missing()); }
 
 std::optional<problem> problem_of(const jobs::change_answer& done) {
   using kind = jobs::change_answer::kind;
-  const auto failed = [](int status, std::string_view word, std::string_view detail) {
-    return problem{status, std::string(detail), where::nothing, "", std::string(word)};
+  const auto failed = [](int status, problem_outcome outcome, std::string_view detail) {
+    return problem{status, std::string(detail), where::nothing, "", outcome};
   };
   switch (done.what) {
     case kind::done: break;
-    case kind::reserved: return failed(409, "reserved", "a worker has the job: nothing has changed");
-    case kind::refused: return failed(409, "refused", "the job is in a state to which this does not apply");
+    case kind::reserved: return failed(409, problem_outcome::reserved, "a worker has the job: nothing has changed");
+    case kind::refused:
+      return failed(409, problem_outcome::refused, "the job is in a state to which this does not apply");
     case kind::gone: return problem_of_missing();
     case kind::other_version: return problem_of_other_version(done.version);
     case kind::no_space:
-      return failed(507, "no_space", "the store has no room to write that down: nothing has changed");
+      return failed(507, problem_outcome::no_space, "the store has no room to write that down: nothing has changed");
   }
   return std::nullopt;
 }
@@ -393,21 +394,24 @@ std::string outcome_members(jobs::job_id id, std::string_view outcome) {
 put_outcome outcome_of(const jobs::put_answer& done, bool only_if_absent) noexcept {
   using kind = jobs::put_answer::kind;
   switch (done.what) {
-    case kind::inserted: return {201, "inserted", ""};
-    case kind::kept: return {200, "kept", ""};
-    case kind::replaced: return {200, "replaced", ""};
-    case kind::exists: return {only_if_absent ? 412 : 409, "exists", "a job with this key is there: nothing was put"};
-    case kind::reserved: return {409, "reserved", "a worker has the job with this key: it was not replaced"};
-    case kind::other_version: return {412, "other_version", "the job with this key has another version"};
+    case kind::inserted: return {201, "inserted"};
+    case kind::kept: return {200, "kept"};
+    case kind::replaced: return {200, "replaced"};
+    case kind::exists:
+      return {only_if_absent ? 412 : 409, "", problem_outcome::exists, "a job with this key is there: nothing was put"};
+    case kind::reserved:
+      return {409, "", problem_outcome::reserved, "a worker has the job with this key: it was not replaced"};
+    case kind::other_version:
+      return {412, "", problem_outcome::other_version, "the job with this key has another version"};
     case kind::other_request:
-      return {422, "other_request", "this place of the batch had another put, with the same key"};
+      return {422, "", problem_outcome::other_request, "this place of the batch had another put, with the same key"};
     case kind::no_space: break;
   }
-  return {507, "no_space", "the store has no room for more jobs: nothing was put"};
+  return {507, "", problem_outcome::no_space, "the store has no room for more jobs: nothing was put"};
 }
 
 problem problem_of(const put_outcome& refused) {
-  return {refused.status, std::string(refused.detail), where::nothing, "", std::string(refused.word)};
+  return {refused.status, std::string(refused.detail), where::nothing, "", refused.refusal};
 }
 
 std::string tube_of(inputs& in) {

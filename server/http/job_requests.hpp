@@ -41,10 +41,11 @@ namespace foliot::program::http {
 /// What has become of a put, for clients.
 struct put_outcome {
   int status;
-  std::string_view word;
-  std::string_view detail;  ///< of a problem: why nothing was put
+  std::string_view word = {};                       ///< of one that was done
+  problem_outcome refusal = problem_outcome::none;  ///< of one that was refused
+  std::string_view detail = {};                     ///< the same: why nothing was put
 
-  [[nodiscard]] bool is_refused() const noexcept { return !detail.empty(); }
+  [[nodiscard]] bool is_refused() const noexcept { return refusal != problem_outcome::none; }
 };
 [[nodiscard]] put_outcome outcome_of(const jobs::put_answer& done, bool only_if_absent) noexcept;
 /// Precondition: it is refused.

@@ -1,6 +1,5 @@
 #include "load_limits.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -31,26 +30,16 @@ std::string source_by(const http_peer& who) {
   return source;
 }
 
-/// Rounded up: after this time it is there.
-std::int64_t whole_seconds_for(duration wait) noexcept {
-  constexpr std::int64_t second = 1'000'000'000;
-  return std::max<std::int64_t>((wait.count() + second - 1) / second, 1);
-}
-
-response respond_429(std::string detail, std::string_view outcome, std::int64_t seconds) {
-  response made = respond(problem{429, std::move(detail), where::nothing, "", std::string(outcome)});
-  made.fields.push_back({"Retry-After", std::to_string(seconds)});
-  return made;
+/// The answer to a request that comes `wait` too soon.
+response respond_too_soon(std::string detail, problem_outcome outcome, duration wait) {
+  return respond(
+      problem{.status = 429, .detail = std::move(detail), .outcome = outcome, .retry_after = seconds_to_wait(wait)});
 }
 
 }  // namespace
 
-response respond_too_many(std::string detail, std::string_view outcome) {
-  return respond_429(std::move(detail), outcome, 1);
-}
-
-response load_limits::refuse_rate(const std::string& detail, std::string_view outcome, duration wait) const {
-  return respond_429(detail, outcome, whole_seconds_for(wait));
+response respond_too_many(std::string detail, problem_outcome outcome) {
+  return respond_too_soon(std::move(detail), outcome, std::chrono::seconds(1));
 }
 
 void load_limits::warn(std::string_view kind, const std::string& sentence) const {
@@ -68,14 +57,16 @@ std::optional<response> load_limits::refuse_address(const http_peer& who, places
     held.of_address = door_->enter_behind_proxy(source);
     if (held.of_address) return std::nullopt;
     warn("an address has too many connections", door_->why_refused(access_limit::of_address, from));
-    return respond_too_many("this address has as many requests at once as it may", "connections_of_address");
+    return respond_too_many("this address has as many requests at once as it may",
+                            problem_outcome::connections_of_address);
   }
   warn("an address sends too many requests",
        fmt::format("hold back the requests from {}: its address sends more than {} in a second, the limit of "
                    "--requests-per-second-per-address",
                    shown_address(from), rates_->of_address.each_second()));
-  return refuse_rate(fmt::format("this address may send {} requests in a second", rates_->of_address.each_second()),
-                     "rate_of_address", wait);
+  return respond_too_soon(
+      fmt::format("this address may send {} requests in a second", rates_->of_address.each_second()),
+      problem_outcome::rate_of_address, wait);
 }
 
 std::optional<response> load_limits::refuse_token(std::string_view id, const runtime::address& from,
@@ -87,15 +78,15 @@ std::optional<response> load_limits::refuse_token(std::string_view id, const run
          fmt::format("hold back the requests from {}: the access token {} sends more than {} in a second, the limit of "
                      "--requests-per-second-per-token",
                      shown_address(from), id, rates_->of_token.each_second()));
-    return refuse_rate(
+    return respond_too_soon(
         fmt::format("this access token may send {} requests in a second", rates_->of_token.each_second()),
-        "rate_of_token", wait);
+        problem_outcome::rate_of_token, wait);
   }
   held.of_token = door_->enter_as(id);
   if (held.of_token) return std::nullopt;
   warn("an access token has too many connections", door_->why_refused(access_limit::of_token, from, id));
   return respond_too_many("this access token has as many connections and requests at once as it may",
-                          "connections_of_token");
+                          problem_outcome::connections_of_token);
 }
 
 }  // namespace foliot::program::http

@@ -18,6 +18,7 @@
 #include <foliot/runtime/net/address.hpp>
 
 #include "message.hpp"
+#include "problem.hpp"
 #include "request_access.hpp"
 #include "server/core/access.hpp"
 #include "server/core/keyed_places.hpp"
@@ -53,7 +54,6 @@ class load_limits {
                                                      places& held) const;
 
  private:
-  [[nodiscard]] response refuse_rate(const std::string& detail, std::string_view outcome, duration wait) const;
   void warn(std::string_view kind, const std::string& sentence) const;
 
   access* door_ = nullptr;
@@ -63,6 +63,6 @@ class load_limits {
 
 /// The answer to what is refused because so many are there already. Nobody knows when one of these ends: it may be
 /// tried again after a second.
-[[nodiscard]] response respond_too_many(std::string detail, std::string_view outcome);
+[[nodiscard]] response respond_too_many(std::string detail, problem_outcome outcome);
 
 }  // namespace foliot::program::http

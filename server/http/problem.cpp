@@ -41,13 +41,45 @@ ordered_json entry_of(const problem& what) {
 
 }  // namespace
 
+std::string_view word_of(problem_outcome what) noexcept {
+  switch (what) {
+    using enum problem_outcome;
+    case none: break;
+    case gone: return "gone";
+    case reserved: return "reserved";
+    case refused: return "refused";
+    case exists: return "exists";
+    case other_version: return "other_version";
+    case no_space: return "no_space";
+    case not_held: return "not_held";
+    case reservations_ended: return "reservations_ended";
+    case other_request: return "other_request";
+    case under_way: return "under_way";
+    case several_databases: return "several_databases";
+    case unknown: return "unknown";
+    case no_scope: return "no_scope";
+    case no_tube: return "no_tube";
+    case ended: return "ended";
+    case rate_of_address: return "rate_of_address";
+    case rate_of_token: return "rate_of_token";
+    case connections_of_address: return "connections_of_address";
+    case connections_of_token: return "connections_of_token";
+    case streams_of_token: return "streams_of_token";
+    case too_many: return "too_many";
+    case wrong_state: return "wrong_state";
+    case other_count: return "other_count";
+    case busy: return "busy";
+  }
+  return {};
+}
+
 ordered_json value_of(const problem& what) {
   ordered_json body = ordered_json::object();
   body["type"] = "about:blank";
   body["title"] = phrase_of(what.status);
   body["status"] = what.status;
   body["detail"] = what.detail;
-  if (!what.outcome.empty()) body["outcome"] = what.outcome;
+  if (what.outcome != problem_outcome::none) body["outcome"] = word_of(what.outcome);
   if (what.version != 0) body["version"] = std::to_string(what.version);
   if (what.place != where::nothing) body["errors"] = ordered_json::array({entry_of(what)});
   return body;
@@ -60,6 +92,10 @@ response respond(const problem& what) {
       what.status == 503 ? std::max(what.retry_after, std::chrono::seconds(1)) : what.retry_after;
   if (wait > wait.zero()) made.fields.push_back({"Retry-After", std::to_string(wait.count())});
   return made;
+}
+
+std::chrono::seconds seconds_to_wait(duration left) noexcept {
+  return std::max(std::chrono::ceil<std::chrono::seconds>(left.to_chrono()), std::chrono::seconds(1));
 }
 
 problem problem_of(const refusal& what) {

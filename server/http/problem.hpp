@@ -12,6 +12,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <foliot/core/duration.hpp>
+
 #include "message.hpp"
 
 namespace foliot::program::http {
@@ -25,17 +27,47 @@ enum class where : std::uint8_t {
   body,     ///< a value in the body, by a JSON pointer: `/due`
 };
 
-/// The outcome of a request of which it is not known whether it was executed.
-inline constexpr std::string_view outcome_unknown = "unknown";
+/// What became of a request that gets a problem, for programs: the `outcome` of the problem, and why it is 409, 412,
+/// 422, 429 and so on. This is the list of all of them. openapi.json has their words.
+enum class problem_outcome : std::uint8_t {
+  none,  ///< no word: the status says enough
+  gone,
+  reserved,
+  refused,
+  exists,
+  other_version,
+  no_space,
+  not_held,
+  reservations_ended,
+  other_request,
+  under_way,
+  several_databases,
+  unknown,  ///< it is not known whether the request was executed
+  no_scope,
+  no_tube,
+  ended,  ///< the rights of the request
+  rate_of_address,
+  rate_of_token,
+  connections_of_address,
+  connections_of_token,
+  streams_of_token,
+  too_many,
+  wrong_state,
+  other_count,
+  busy,
+};
+/// The word; empty for none, and for what is no outcome.
+[[nodiscard]] std::string_view word_of(problem_outcome what) noexcept;
 
 struct problem {
   int status = 400;
   std::string detail;  ///< a sentence: what was wrong, with what, and what would be right
   where place = where::nothing;
-  std::string name = {};      ///< of the value that was wrong
-  std::string outcome = {};   ///< what became of the request, as a word for programs; empty: none
+  std::string name = {};  ///< of the value that was wrong
+  problem_outcome outcome = problem_outcome::none;
   std::uint64_t version = 0;  ///< that the job has, where another one was expected; 0: none, or the ETag has it
-  /// After so long the client may send the request again; 0: it is not told so, but for 503, after a second.
+  /// After so long the client may send the request again: see seconds_to_wait(). 0: it is not told so, but for 503,
+  /// after a second.
   std::chrono::seconds retry_after{};
 };
 
@@ -44,6 +76,8 @@ struct problem {
 [[nodiscard]] response respond(const problem& what);
 /// The body of that response.
 [[nodiscard]] nlohmann::ordered_json value_of(const problem& what);
+/// The seconds after which such a time is over, as `Retry-After` has them: rounded up, and at least one.
+[[nodiscard]] std::chrono::seconds seconds_to_wait(duration left) noexcept;
 /// The problem of a refusal.
 [[nodiscard]] problem problem_of(const refusal& what);
 

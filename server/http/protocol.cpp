@@ -18,7 +18,7 @@ task<> protocol::serve(byte_stream& peer) {
 std::string protocol::refusal(access_limit by) const {
   const response last =
       by == access_limit::of_address
-          ? respond_too_many("this address has as many connections as it may", "connections_of_address")
+          ? respond_too_many("this address has as many connections as it may", problem_outcome::connections_of_address)
           : respond(problem{503, "the server has as many connections as it may: try again"});
   std::string text;
   append_head(text, last, response_form{false, false, true},

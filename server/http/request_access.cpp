@@ -140,9 +140,11 @@ response request_access::refuse_shown(std::string_view detail, const http_peer& 
 problem problem_of(const access_refused& why) {
   using enum access_refused::reason;
   if (why.why() == ended) {
-    return {401, "the access of this request has ended, or was revoked", where::header, "authorization", "ended"};
+    return {401, "the access of this request has ended, or was revoked", where::header, "authorization",
+            problem_outcome::ended};
   }
-  return {403, why.what(), where::nothing, "", why.why() == no_scope ? "no_scope" : "no_tube"};
+  return {403, why.what(), where::nothing, "",
+          why.why() == no_scope ? problem_outcome::no_scope : problem_outcome::no_tube};
 }
 
 response respond_to(const access_refused& why) {

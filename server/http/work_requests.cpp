@@ -219,13 +219,13 @@ std::optional<problem> problem_of_once(const jobs::claim_answer& done) {
   if (done.what == kind::other_request) return problem_of_other_request();
   if (done.what == kind::no_space) {
     return problem{507, "the store has no room to remember the request: nothing was reserved", where::nothing, "",
-                   "no_space"};
+                   problem_outcome::no_space};
   }
   if (!done.is_replayed || !done.jobs.empty()) return std::nullopt;
   return problem{409,
                  "all that was reserved with this Idempotency-Key has ended: finished, released, given back because "
                  "its client had gone, or its time was over. Use a new key",
-                 where::header, std::string(idempotency_field), "reservations_ended"};
+                 where::header, std::string(idempotency_field), problem_outcome::reservations_ended};
 }
 
 /// Reserves by the key of the request.
@@ -278,18 +278,19 @@ std::optional<problem> problem_of(const jobs::holder_answer& done) {
   if (done.what == kind::not_held) {
     return problem{409,
                    "the reservation has ended: its time was over, it was ended before, or its store was opened again",
-                   where::nothing, "", "not_held"};
+                   where::nothing, "", problem_outcome::not_held};
   }
   if (done.what == kind::no_space) {
     return problem{507, "the store has no room to write that down: nothing has changed", where::nothing, "",
-                   "no_space"};
+                   problem_outcome::no_space};
   }
   return std::nullopt;
 }
 
 std::optional<problem> problem_of(const jobs::bulk_answer& done) {
   if (done.what == jobs::bulk_answer::kind::done) return std::nullopt;
-  return problem{507, "the store has no room to write that down: no job has changed", where::nothing, "", "no_space"};
+  return problem{507, "the store has no room to write that down: no job has changed", where::nothing, "",
+                 problem_outcome::no_space};
 }
 
 std::string outcome_members(const jobs::holder_answer& done, std::string_view outcome) {

@@ -406,7 +406,7 @@ TEST(IdempotencyKey, ATwinOfAnUnfinishedRequestIsSentAway) {
     const keyed_places::place first = enter(under_way, of("k", "t"));
     const problem busy = refusal_of(under_way, of("\"k\"", "t"));
     EXPECT_EQ(busy.status, 409);
-    EXPECT_EQ(busy.outcome, "under_way");
+    EXPECT_EQ(busy.outcome, problem_outcome::under_way);
     const response told = respond(busy);
     EXPECT_EQ(told.fields, (std::vector<field>{{"Retry-After", "1"}}));
     EXPECT_EQ(refusal_of(under_way, of("l", "t")).status, 200);
