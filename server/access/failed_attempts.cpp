@@ -6,7 +6,7 @@
 
 namespace foliot::program {
 
-failed_attempts::verdict failed_attempts::note_failure(const runtime::address& from) {
+failed_attempts::noted failed_attempts::note_failure(const runtime::address& from) {
   const std::string source = source_of(from);
   const instant now = time_.now();
   const lock held(lock_);
@@ -18,7 +18,8 @@ failed_attempts::verdict failed_attempts::note_failure(const runtime::address& f
   }
   if (known != by_address_.end()) {
     const std::size_t count = ++known->second->count;
-    return count < most_failures ? verdict::told : count == most_failures ? verdict::last : verdict::ignored;
+    const duration left = known->second->first + window - now;
+    return {count < most_failures ? verdict::told : count == most_failures ? verdict::last : verdict::ignored, left};
   }
   if (all_.size() == most_addresses) {
     by_address_.erase(all_.front().from);
@@ -26,7 +27,7 @@ failed_attempts::verdict failed_attempts::note_failure(const runtime::address& f
   }
   all_.push_back({source, now, 1});
   by_address_.emplace(source, std::prev(all_.end()));
-  return verdict::told;
+  return {verdict::told, window};
 }
 
 }  // namespace foliot::program

@@ -5,7 +5,7 @@
 // it costs a digest, and behind a proxy, or on one machine, others would pay for a worker that has an old token.
 //
 //   if (given == nullptr) {
-//     switch (attempts.note_failure(peer.peer_address())) …
+//     switch (attempts.note_failure(peer.peer_address()).deserves) …
 //
 // The clients of an IPv4 address count together, and so do those of an IPv6 network of 64 bits; all clients of local
 // sockets are one. At most `most_addresses` are remembered; then the one that has failed first is forgotten.
@@ -41,13 +41,17 @@ class failed_attempts {
     last,     ///< the same; it is the last one that gets an answer
     ignored,  ///< nothing: there were too many
   };
+  struct noted {
+    verdict deserves;
+    duration left;  ///< of the minute, after which failures from there are answered again
+  };
 
   explicit failed_attempts(const clock& time = monotonic_clock::instance()) noexcept : time_(time) {}
   failed_attempts(const failed_attempts&) = delete;
   failed_attempts& operator=(const failed_attempts&) = delete;
 
   /// A client from there has failed. Throws std::bad_alloc.
-  [[nodiscard]] verdict note_failure(const runtime::address& from);
+  [[nodiscard]] noted note_failure(const runtime::address& from);
 
  private:
   struct failures {

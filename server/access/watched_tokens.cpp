@@ -27,8 +27,8 @@ std::string counted(std::size_t count, const char* one, const char* several) {
 
 }  // namespace
 
-watched_tokens::watched_tokens(std::string path, const server_log& log, const clock& wall)
-    : path_(std::move(path)), log_(log), read_(state_of_file(path_)), seen_(read_) {
+watched_tokens::watched_tokens(std::string path, const server_log& log, const clock& wall, const clock& monotonic)
+    : path_(std::move(path)), log_(log), attempts_(monotonic), read_(state_of_file(path_)), seen_(read_) {
   try {
     token_file file = read_token_file(path_);
     if (!file.warning.empty()) log_.warning(file.warning);

@@ -35,8 +35,9 @@ class watched_tokens {
   static constexpr duration between_looks = duration::nanoseconds(250'000'000);
 
   /// Reads the file. Throws failure if that is not possible or the file has a mistake; the log gets a sentence for
-  /// each.
-  watched_tokens(std::string path, const server_log& log, const clock& wall = wall_clock::instance());
+  /// each. `wall` is the clock by which tokens end, `monotonic` that of failed attempts.
+  watched_tokens(std::string path, const server_log& log, const clock& wall = wall_clock::instance(),
+                 const clock& monotonic = monotonic_clock::instance());
   watched_tokens(const watched_tokens&) = delete;
   watched_tokens& operator=(const watched_tokens&) = delete;
 

@@ -72,7 +72,7 @@ task<> refuse(byte_stream& peer, std::string_view answer) {
 std::string_view refusal_of(std::string_view line, const runtime::address& from, watched_tokens& tokens,
                             const server_log& log) {
   using enum failed_attempts::verdict;
-  const failed_attempts::verdict deserved = tokens.attempts().note_failure(from);
+  const failed_attempts::verdict deserved = tokens.attempts().note_failure(from).deserves;
   if (deserved == ignored) return {};
   if (deserved == last) {
     log.warning("access", fmt::format("too many failed attempts to sign in from {}: for a minute they get no answer",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "problem.hpp"
 #include "server/access/access_token.hpp"
 #include "server/access/failed_attempts.hpp"
-
 #include "server/core/client_source.hpp"
 
 namespace foliot::program::http {
@@ -119,16 +117,14 @@ std::expected<admission, response> request_access::admit_by(std::string_view sho
 response request_access::refuse_shown(std::string_view detail, const http_peer& from,
                                       const std::string& warning) const {
   using enum failed_attempts::verdict;
-  const failed_attempts::verdict deserved = tokens_->attempts().note_failure(from.from);
-  if (deserved == ignored) {
-    response made = respond(problem{429,
-                                    "too many requests from this address have shown no access token that lets "
-                                    "them in: those that show one are served"});
-    made.fields.push_back(
-        {"Retry-After", std::to_string(failed_attempts::window.to_chrono() / std::chrono::seconds(1))});
-    return made;
+  const failed_attempts::noted noted = tokens_->attempts().note_failure(from.from);
+  if (noted.deserves == ignored) {
+    return respond(problem{.status = 429,
+                           .detail = "too many requests from this address have shown no access token that lets them "
+                                     "in: those that show one are served",
+                           .retry_after = seconds_to_wait(noted.left)});
   }
-  if (deserved == last) {
+  if (noted.deserves == last) {
     log_->warning("access", fmt::format("too many failed attempts to show an access token from {}: for a minute they "
                                         "get 429",
                                         shown_address(from.from)));

@@ -21,7 +21,7 @@ std::size_t answers_to(failed_attempts& attempts, const std::string& from) {
   std::size_t answers = 0;
   verdict last = verdict::told;
   while (last != verdict::ignored && answers <= failed_attempts::most_failures) {
-    last = attempts.note_failure(at(from));
+    last = attempts.note_failure(at(from)).deserves;
     if (last != verdict::ignored) ++answers;
     EXPECT_EQ(last == verdict::last, answers == failed_attempts::most_failures && last != verdict::ignored);
   }
@@ -38,6 +38,23 @@ TEST(FailedAttempts, GetSoManyAnswersInAMinute) {
   EXPECT_EQ(answers_to(attempts, "192.0.2.1:1000"), 0U);
   time.advance(1ns);
   EXPECT_EQ(answers_to(attempts, "192.0.2.1:1000"), failed_attempts::most_failures);
+}
+
+TEST(FailedAttempts, TellTheRestOfTheMinute) {
+  virtual_clock time;
+  failed_attempts attempts(time);
+  EXPECT_EQ(attempts.note_failure(at("192.0.2.1:1")).left, failed_attempts::window);
+  time.advance(20s);
+  for (std::size_t i = 1; i < failed_attempts::most_failures; ++i) {
+    EXPECT_NE(attempts.note_failure(at("192.0.2.1:1")).deserves, verdict::ignored);
+  }
+  EXPECT_EQ(attempts.note_failure(at("192.0.2.1:1")).left, failed_attempts::window - 20s) << "of the first failure";
+  time.advance(40s - 1ns);
+  const failed_attempts::noted last = attempts.note_failure(at("192.0.2.1:1"));
+  EXPECT_EQ(last.deserves, verdict::ignored);
+  EXPECT_EQ(last.left, 1ns);
+  time.advance(last.left);
+  EXPECT_EQ(attempts.note_failure(at("192.0.2.1:1")).deserves, verdict::told);
 }
 
 TEST(FailedAttempts, OfANetworkCountTogether) {
@@ -63,7 +80,7 @@ TEST(FailedAttempts, ManyAddressesForgetTheFirst) {
   EXPECT_EQ(answers_to(attempts, address(0)), failed_attempts::most_failures);
   EXPECT_EQ(answers_to(attempts, address(1)), failed_attempts::most_failures);
   for (std::size_t i = 2; i <= failed_attempts::most_addresses; ++i) {
-    EXPECT_EQ(attempts.note_failure(at(address(i))), verdict::told);
+    EXPECT_EQ(attempts.note_failure(at(address(i))).deserves, verdict::told);
   }
   EXPECT_EQ(answers_to(attempts, address(1)), 0U);
   EXPECT_EQ(answers_to(attempts, address(0)), failed_attempts::most_failures) << "it was forgotten";

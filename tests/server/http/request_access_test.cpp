@@ -80,7 +80,7 @@ class RequestAccess : public testing::Test {
   }
   /// Runs `body` with a server that has read the file.
   void with_tokens(const std::function<task<>(http_server&, watched_tokens&)>& body, words hosts = {}) {
-    watched_tokens tokens(path_, log_);
+    watched_tokens tokens(path_, log_, wall_clock::instance(), time_of_failures_);
     const auto live = [&](http_server& in) -> task<> { return body(in, tokens); };
     with_server(live, &tokens, &log_, std::move(hosts));
   }
@@ -94,6 +94,7 @@ class RequestAccess : public testing::Test {
   const std::string token_ = access_token::make();
   words lines_;
   virtual_clock time_of_log_;
+  virtual_clock time_of_failures_;
   const server_log log_{false, time_of_log_, [this](std::string_view line) { lines_.emplace_back(line); }};
 };
 
@@ -197,6 +198,12 @@ TEST_F(RequestAccess, WhatIsShownWronglyIsToldAndCounted) {
     const received many = co_await client.ask("GET", "/v1/jobs/1", shows("x"));
     EXPECT_EQ(many.status, 429);
     EXPECT_TRUE(many.head.contains("Retry-After: 60\r\n")) << many.head;
+    using step = std::pair<duration, std::string_view>;
+    for (const auto& [passed, left] : {step(1ns, "60"), step(1s, "59"), step(58s, "1")}) {
+      time_of_failures_.advance(passed);
+      const received later = co_await client.ask("GET", "/v1/jobs/1", shows("x"));
+      EXPECT_TRUE(later.head.contains(fmt::format("Retry-After: {}\r\n", left))) << left << later.head;
+    }
     const std::string right = co_await outcome(client, "GET", "/v1/tubes", shows(token_));
     EXPECT_EQ(right, "200") << "others of the same address do not pay for it";
     const std::string elsewhere = co_await outcome(other, "GET", "/v1/tubes", shows("x"));
