@@ -88,22 +88,74 @@ std::size_t size_of_character(std::string_view text) noexcept {
   return is_right ? 4 : 0;
 }
 
+/// The size of an escape by its number.
+constexpr std::size_t size_of_unit = 6;
+
+/// The number of the escape of four hexadecimal digits with which the text begins; nothing if it begins otherwise.
+std::optional<unsigned> escaped_unit(std::string_view text) noexcept {
+  if (text.size() < size_of_unit || !text.starts_with("\\u")) return std::nullopt;
+  unsigned unit = 0;
+  const char* const end = text.data() + size_of_unit;
+  const auto read = std::from_chars(text.data() + 2, end, unit, 16);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(unit) : std::nullopt;
+}
+
+/// Where the first escape is that is half of a surrogate pair; npos: there is none.
+std::size_t place_of_lone_surrogate(std::string_view text) noexcept {
+  const auto is_within = [](std::optional<unsigned> unit, unsigned least, unsigned most) {
+    return unit && *unit >= least && *unit <= most;
+  };
+  for (std::size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
+    const std::optional<unsigned> unit = escaped_unit(text.substr(at));
+    const bool is_first_half = is_within(unit, 0xd800, 0xdbff);
+    const bool is_pair = is_first_half && is_within(escaped_unit(text.substr(at + size_of_unit)), 0xdc00, 0xdfff);
+    if (!is_pair && is_within(unit, 0xd800, 0xdfff)) return at;
+    at += unit ? size_of_unit : 2;
+    if (is_pair) at += size_of_unit;
+  }
+  return std::string_view::npos;
+}
+
+/// A place in the text for people. `at` counts the bytes from 1.
+std::string shown_place(std::string_view text, std::size_t at) {
+  const auto line = 1 + std::ranges::count(text.substr(0, at - 1), '\n');
+  return line == 1 ? fmt::format("byte {}", at) : fmt::format("byte {} (line {})", at, line);
+}
+
+/// Why a parser reads no further than this byte of the text, counted from 1; one behind the last: it needs more.
+std::string why_no_json(std::string_view text, std::size_t at) {
+  if (const std::size_t half = place_of_lone_surrogate(text.substr(0, at)); half != std::string_view::npos) {
+    return fmt::format("the body is not JSON: the escape at {} is half of a surrogate pair",
+                       shown_place(text, half + 1));
+  }
+  if (at > text.size()) {
+    return fmt::format("the body is not JSON: it ends within a value, at {}", shown_place(text, text.size()));
+  }
+  const char wrong = text[at - 1];
+  const bool is_visible = wrong > ' ' && wrong < '\x7f';
+  const std::string shown =
+      is_visible ? fmt::format("`{}`", wrong) : fmt::format("a byte {:#04x}", static_cast<unsigned char>(wrong));
+  return fmt::format("the body is not JSON: {} must not stand at {}", shown, shown_place(text, at));
+}
+
 }  // namespace
 
 /// Builds a document, and stops at the first thing that is wrong. Most public functions are those that nlohmann's
 /// parser calls.
 class json_builder {
  public:
-  /// `size`: of the text, in bytes.
-  json_builder(std::size_t size, const json_limits& limits)
-      : limits_(limits), texts_(std::make_unique_for_overwrite<char[]>(size + simdjson::SIMDJSON_PADDING)) {
-    values_.reserve(std::min<std::size_t>(size / 16, 64) + 1);
+  /// `text`: that is read, which must outlive it.
+  json_builder(std::string_view text, const json_limits& limits)
+      : source_(text),
+        limits_(limits),
+        texts_(std::make_unique_for_overwrite<char[]>(text.size() + simdjson::SIMDJSON_PADDING)) {
+    values_.reserve(std::min<std::size_t>(text.size() / 16, 64) + 1);
   }
 
   /// The text, with the padding behind it that simdjson needs. Valid until the first value is built: it lies where the
   /// texts of the values will be.
-  [[nodiscard]] const char* padded(std::string_view text) noexcept {
-    std::ranges::fill_n(std::ranges::copy(text, texts_.get()).out, simdjson::SIMDJSON_PADDING, '\0');
+  [[nodiscard]] const char* padded() noexcept {
+    std::ranges::fill_n(std::ranges::copy(source_, texts_.get()).out, simdjson::SIMDJSON_PADDING, '\0');
     return texts_.get();
   }
 
@@ -142,7 +194,13 @@ class json_builder {
     return refuse("the member comes twice", pointer() + "/" + pointer_name(name_));
   }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) {
-    return refuse(fmt::format("the body is not JSON at byte {}: {}", at, error.what()), pointer());
+    constexpr int number_overflow = 406;
+    if (error.id == number_overflow) {
+      return refuse(
+          fmt::format("the number that ends at {} is too large: send it as a string", shown_place(source_, at)),
+          pointer());
+    }
+    return refuse(why_no_json(source_, at), pointer());
   }
 
   [[nodiscard]] std::expected<json_document, problem> result(bool is_read) && {
@@ -242,6 +300,7 @@ class json_builder {
     return true;
   }
 
+  const std::string_view source_;
   const json_limits limits_;
   std::vector<json> values_;
   std::unique_ptr<char[]> texts_;
@@ -361,12 +420,12 @@ class tape_reader {
 /// What simdjson makes of the text; nothing if the other parser must read it, as it says better what is wrong.
 std::optional<std::expected<json_document, problem>> read_tape(std::string_view text, const json_limits& limits) {
   if (text.size() > longest_on_tape) return std::nullopt;
-  json_builder made(text.size(), limits);
+  json_builder made(text, limits);
   simdjson::dom::parser library;
   simdjson::dom::element root;
   // It counts one more than the arrays and objects that are open.
   simdjson::error_code error = library.allocate(text.size(), limits.depth + 2);
-  if (!error) error = library.parse(made.padded(text), text.size(), false).get(root);
+  if (!error) error = library.parse(made.padded(), text.size(), false).get(root);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error) return std::nullopt;
   tape_reader reading(made, limits);
@@ -379,11 +438,10 @@ std::optional<std::expected<json_document, problem>> read_tape(std::string_view 
 
 std::expected<json_document, problem> parse_json(std::string_view text, const json_limits& limits) {
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {  // a library would end there
-    return std::unexpected(
-        problem{400, fmt::format("the body is not JSON at byte {}: a zero byte", zero + 1), where::body, ""});
+    return std::unexpected(problem{400, why_no_json(text, zero + 1), where::body, ""});
   }
   if (auto read = read_tape(text, limits)) return std::move(*read);
-  json_builder made(text.size(), limits);
+  json_builder made(text, limits);
   const bool is_read = nlohmann::json::sax_parse(text, &made);
   return std::move(made).result(is_read);
 }

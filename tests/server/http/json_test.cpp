@@ -46,6 +46,37 @@ TEST(Json, RefusesWhatIsNoJson) {
   }
 }
 
+TEST(Json, SaysWhereATextIsNoJson) {
+  const std::string no_json = "the body is not JSON: ";
+  const std::vector<std::pair<std::string_view, std::string>> all = {
+      {"", no_json + "it ends within a value, at byte 0"},
+      {"{\"a\":[1,2", no_json + "it ends within a value, at byte 9"},
+      {"[\n1,\n2", no_json + "it ends within a value, at byte 6 (line 3)"},
+      {"\"abc", no_json + "it ends within a value, at byte 4"},
+      {"[1,]", no_json + "`]` must not stand at byte 4"},
+      {"{\"a\":1}x", no_json + "`x` must not stand at byte 8"},
+      {"{\n  \"a\": soon\n}", no_json + "`s` must not stand at byte 10 (line 2)"},
+      {"{\n  \"a\": nil\n}", no_json + "`i` must not stand at byte 11 (line 2)"},
+      {"{'a':1}", no_json + "`'` must not stand at byte 2"},
+      {"\"a\nb\"", no_json + "a byte 0x0a must not stand at byte 3"},
+      {"[\"\xc3\xa4\",\"\xff\"]", no_json + "a byte 0xff must not stand at byte 8"},
+      {"[\"a\0\"]"sv, no_json + "a byte 0x00 must not stand at byte 4"},
+      {"\"\\x\"", no_json + "`x` must not stand at byte 3"},
+      {"[1e999]", "the number that ends at byte 6 is too large: send it as a string"},
+      {R"("\ud800")", no_json + "the escape at byte 2 is half of a surrogate pair"},
+      {R"("\udc00")", no_json + "the escape at byte 2 is half of a surrogate pair"},
+      {R"(["\ud83d\ude00\\ud800\ud800\ud800"])", no_json + "the escape at byte 22 is half of a surrogate pair"},
+      {R"("\ud83d\ude00)"
+       "\x01\"",
+       no_json + "a byte 0x01 must not stand at byte 14"},
+  };
+  for (const auto& [text, sentence] : all) EXPECT_EQ(read(text).detail, sentence) << text;
+  // The other parser is asked at once where a text is long.
+  const std::string blanks(std::size_t{5} << 20, ' ');
+  EXPECT_EQ(read(blanks + "[1,]").detail, no_json + "`]` must not stand at byte 5242884");
+  EXPECT_EQ(read(R"({"a":[0,{"b":[}]})").pointer, "/a/1/b");
+}
+
 TEST(Json, RefusesMembersThatComeTwice) {
   const answer twice = read(R"({"a":{"b":1,"c":2,"b":1}})");
   EXPECT_EQ(twice.detail, "the member comes twice");
