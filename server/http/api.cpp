@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <foliot/jobs/broker.hpp>
 
 #include "action_requests.hpp"
@@ -141,6 +142,20 @@ json_document json_of(const request& what, bool is_raw) {
   if (!read) throw wrong_input(read.error());
   if (!read->root().is_object()) throw wrong_input(problem{400, "the body must be an object of JSON", where::body, ""});
   return std::move(*read);
+}
+
+/// A path that there is, and that the client may have meant by this target, where there is nothing; empty: none.
+std::string path_meant_by(std::string_view target) {
+  std::string_view path = target.substr(0, target.find('?'));
+  if (path.ends_with('/')) path.remove_suffix(1);
+  for (const std::string_view before : {"", "/v1"}) {
+    std::string other = fmt::format("{}{}", before, path);
+    const std::expected<http::target, problem> named = parse_target(other);
+    if (!named) continue;
+    const auto found = find_route<handler>(std::span(routes), "", named->path);
+    if (!found.allowed.empty()) return other;
+  }
+  return {};
 }
 
 /// The side of a connection whose request holds rights. A wait that was ended with them is a refusal.
@@ -307,7 +322,11 @@ class talk final : public conversation {
           {"Allow", allowed.empty() ? "GET, HEAD, POST, PUT, DELETE, OPTIONS" : allowed + ", OPTIONS"});
       return made;
     }
-    if (allowed.empty()) return respond(problem{404, "there is nothing at this path", where::path, "path"});
+    if (allowed.empty()) {
+      const std::string meant = path_meant_by(what.target);
+      return respond(problem{404, fmt::format("there is nothing at this path: {}GET /openapi.json describes all paths",
+                                              meant.empty() ? "" : fmt::format("perhaps you mean {}; ", meant))});
+    }
     response made = respond(problem{405, "this path has other methods: " + allowed});
     made.fields.push_back({"Allow", allowed});
     return made;

@@ -48,18 +48,19 @@ std::expected<target, problem> parse_target(std::string_view text) {
   target read;
   if (text == "*") return read;
   if (text.contains('#')) {
-    return std::unexpected(problem{400, "the target must have no fragment (#)", where::path, "path"});
+    return std::unexpected(problem{400, "the target must have no fragment (#)"});
   }
   std::string_view path = take_part(text, '?');
   path.remove_prefix(std::min<std::size_t>(1, path.size()));  // its first slash
   for (bool has_more = !path.empty(); has_more;) {
     has_more = path.contains('/');
-    std::optional<std::string> segment = percent_decoded(take_part(path, '/'));
-    if (!segment) return std::unexpected(malformed_escape(where::path, "path"));
+    const std::string_view sent = take_part(path, '/');
+    std::optional<std::string> segment = percent_decoded(sent);
+    if (!segment) return std::unexpected(malformed_escape(where::path, sent));
     if (*segment == "." || *segment == "..") {
       return std::unexpected(
           problem{400, "a part of a path must not be `.` or `..`: send such a name in the query or in the body",
-                  where::path, "path"});
+                  where::path, std::string(sent)});
     }
     read.path.push_back(std::move(*segment));
   }

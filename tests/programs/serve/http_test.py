@@ -179,7 +179,7 @@ class Jobs(HttpCase):
                  ("POST", "/v1/jobs?tube=t", {"ttr": "0s"}, {"pointer": "#/ttr"}),
                  ("POST", "/v1/jobs?tube=t", {"due": "2300-01-01T00:00:00Z"}, {"pointer": "#/due"}),
                  ("GET", "/v1/job?tube=t&key=" + "x" * 201, None, {"parameter": "key"}),
-                 ("GET", "/v1/jobs/%zz", None, {"path": "path"}),
+                 ("GET", "/v1/jobs/%zz", None, {"path": "%zz"}),
                  ("GET", "/v1/jobs/x", None, {"path": "id"}),
                  ("GET", "/v1/jobs/18446744073709551616", None, {"path": "id"}),
                  ("POST", "/v1/jobs/1/reschedule", None, {"pointer": "#/due"}),

@@ -253,8 +253,6 @@ TEST(JobRequests, WrongInputIsNamed) {
     EXPECT_EQ(large_text.wrong(), "413 pointer #/text");
     const received form = co_await client.ask("POST", "/v1/job/fire", extras("Content-Type: text/plain\r\n", "x"));
     EXPECT_EQ(form.wrong(), "415 header content-type");
-    const received nothing = co_await client.ask("GET", "/v1/nothing");
-    EXPECT_EQ(nothing.status, 404);
     const received method = co_await client.ask("PATCH", "/v1/jobs/1");
     EXPECT_EQ(method.status, 405);
     EXPECT_TRUE(method.head.contains("Allow: GET, HEAD, DELETE\r\n")) << method.head;
@@ -428,6 +426,27 @@ TEST(JobRequests, ACodedBodyIsRefused) {
     const received blank = co_await client.ask(
         "POST", "/v1/jobs", extras("Content-Type: Application/JSON\t; charset=utf-8\r\n", R"({"tube":"t"})"));
     EXPECT_EQ(blank.status, 201) << blank.body;
+    co_await client.leave();
+  });
+}
+
+TEST(JobRequests, AnUnknownPathGetsTheOneThatIsProbablyMeant) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    constexpr std::string_view all_paths = "GET /openapi.json describes all paths";
+    const std::vector<std::pair<std::string, std::string>> unknown = {{"/v1/nothing", ""},
+                                                                      {"/", ""},
+                                                                      {"/v1", ""},
+                                                                      {"/jobs/7?x=y", "/v1/jobs/7"},
+                                                                      {"/v1/jobs/?tube=t", "/v1/jobs"},
+                                                                      {"/tubes/a%2Fb/", "/v1/tubes/a%2Fb"},
+                                                                      {"/ready/", "/ready"}};
+    for (const auto& [target, meant] : unknown) {
+      const received nothing = co_await client.ask("GET", target);
+      EXPECT_EQ(nothing.wrong(), "404 ") << target << nothing.body;
+      const std::string hint = meant.empty() ? "" : fmt::format("perhaps you mean {}; ", meant);
+      EXPECT_EQ(nothing.value()["detail"], fmt::format("there is nothing at this path: {}{}", hint, all_paths));
+    }
     co_await client.leave();
   });
 }

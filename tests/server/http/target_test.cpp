@@ -50,6 +50,12 @@ TEST(Target, RefusesWhatProxiesMayReadDifferently) {
   EXPECT_TRUE(fault_in("/?a=1&a=2").contains("twice"));
   EXPECT_TRUE(fault_in("/?a=1&%61=2").contains("twice"));
   EXPECT_TRUE(fault_in("/a#b").contains("fragment"));
+  for (const auto& [text, part] : {std::pair("/a/../b", ".."), {"/a/%2E", "%2E"}, {"/v1/%zz/c%", "%zz"}}) {
+    const auto read = parse_target(text);
+    ASSERT_FALSE(read.has_value()) << text;
+    EXPECT_EQ(read.error().place, where::path) << text;
+    EXPECT_EQ(read.error().name, part) << text;
+  }
   EXPECT_EQ(fault_in("/a...b/..."), "") << "these are names";
 }
 
