@@ -146,8 +146,11 @@ jobs::on_existing existing_of(inputs& in, const request& head, jobs::on_existing
 
 std::string etag_of(jobs::job_version version) { return fmt::format("\"{}\"", version); }
 
-/// Versions have 63 bits, so no job has this one.
-constexpr jobs::job_version version_of_no_job = jobs::job_version{1} << 63;
+/// Versions have 63 bits, so no job has one of these. The first is expected of a job that must be there, whatever its
+/// version is; the second of one whose tags no job has. They differ, because an Idempotency-Key tells two requests
+/// apart by what they expect.
+constexpr jobs::job_version version_of_any_job = jobs::job_version{1} << 63;
+constexpr jobs::job_version version_of_no_job = version_of_any_job + 1;
 
 struct entity_tag {
   std::string_view text;  // without its quotes
@@ -182,7 +185,7 @@ std::optional<jobs::job_version> version_of(const entity_tag& tag) noexcept {
   const char* const end = tag.text.data() + tag.text.size();
   const auto read = std::from_chars(tag.text.data(), end, version);
   const bool is_number = read.ec == std::errc() && read.ptr == end && !tag.text.starts_with('0');
-  if (tag.is_weak || !is_number || version >= version_of_no_job) return std::nullopt;
+  if (tag.is_weak || !is_number || version >= version_of_any_job) return std::nullopt;
   return version;
 }
 
@@ -363,7 +366,7 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   if (what.key.empty() && (otherwise == replace || what.existing == replace)) {
     in.refuse("key", "`key` is missing: a put that replaces needs it");
   }
-  what.expected = expects_any_version(from) ? version_of_no_job : expected_version(from);
+  what.expected = expects_any_version(from) ? version_of_any_job : expected_version(from);
   if (what.expected != 0 && (what.key.empty() || what.existing != jobs::on_existing::replace)) {
     throw wrong_input(problem{400, "If-Match needs a put that replaces the job with its key", where::header, if_match});
   }

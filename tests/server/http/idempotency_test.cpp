@@ -289,6 +289,28 @@ TEST(IdempotencyKey, RefusesAnotherRequest) {
   });
 }
 
+TEST(IdempotencyKey, TellsConditionsApart) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::string target = "/v1/tubes/t/jobs/k";
+    const auto if_match = [](std::string_view tags) {
+      return keyed("i", "hello", fmt::format("If-Match: {}\r\n", tags));
+    };
+    const received there = co_await client.ask("PUT", target, extras("", "x"));
+    EXPECT_EQ(there.status, 201);
+    const received first = co_await client.ask("PUT", target, if_match("*"));
+    EXPECT_EQ(first.value()["outcome"], "replaced") << first.body;
+    for (const char* const tags : {"W/\"1\"", "\"x\"", "\"0\"", "\"9223372036854775808\"", "\"1\""}) {
+      const received other = co_await client.ask("PUT", target, if_match(tags));
+      EXPECT_EQ(other.wrong(), "422 header idempotency-key") << tags << other.body;
+    }
+    const received without = co_await client.ask("PUT", target, keyed("i", "hello"));
+    EXPECT_EQ(without.wrong(), "422 header idempotency-key");
+    co_await expect_repeat(client, first, "PUT", target, if_match("*"));
+    co_await client.leave();
+  });
+}
+
 TEST(IdempotencyKey, ARefusalIsNotRemembered) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
