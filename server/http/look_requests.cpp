@@ -126,7 +126,7 @@ void add_connections(ordered_json& all, const api_state& state) {
   const access_refusals refused = door->refusals();
   ordered_json& shown = all["connections"] = ordered_json::object();
   shown["open"] = door->count();
-  shown["come"] = door->come();
+  shown["total"] = door->come();
   shown["refused"] = refused.by_all;
   shown["refused_of_address"] = refused.by_address;
   shown["refused_of_token"] = refused.by_token;
@@ -230,16 +230,16 @@ task<response> show_statistics(call& by) {
   ordered_json& server = all["server"] = ordered_json::object();
   server["batches"] = counters.batches;
   server["operations"] = counters.operations;
-  server["expired"] = counters.expired;
-  server["refused"] = counters.refused;
+  server["timeouts"] = counters.expired;
+  server["refused_operations"] = counters.refused;
   server["clients"] = counters.clients;
   server["waiting"] = counters.waiting;
   server["queued"] = counters.queued;
   server["tubes_in_use"] = counters.tubes;
   server["no_space"] = counters.no_space;
   server["has_room"] = !counters.lacks_room;
-  server["answers"] = !counters.is_unavailable;
-  server["drains"] = by.state.draining.load(seam::relaxed);
+  server["store_available"] = !counters.is_unavailable;
+  server["draining"] = by.state.draining.load(seam::relaxed);
   add_connections(all, by.state);
   if (by.state.certificates != nullptr) {
     const tls_figures seen = by.state.certificates->figures();

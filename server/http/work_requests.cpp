@@ -408,7 +408,7 @@ task<response> pause_tube(call& by) {
   const jobs::pause_answer done = co_await pausing;
   static_cast<void>(done);
   ordered_json all = ordered_json::object();
-  all["outcome"] = *length > 0ms ? "paused" : "going on";
+  all["outcome"] = *length > 0ms ? "paused" : "resumed";
   co_return respond_json(200, all);
 }
 

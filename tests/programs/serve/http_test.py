@@ -313,7 +313,7 @@ class Work(HttpCase):
         self.assertEqual(self.ask("POST", "/v1/reserve", {"tube": "t001", "timeout": "0s"})[1], {"jobs": []})
         self.assertIn("paused_until", self.ask("GET", "/v1/tubes/t001")[1])
         self.assertEqual(self.ask("GET", "/v1/jobs/2/why")[1]["waits"], "paused")
-        self.assertEqual(self.ask("POST", "/v1/tubes/t001/pause", {"length": "0s"})[1]["outcome"], "going on")
+        self.assertEqual(self.ask("POST", "/v1/tubes/t001/pause", {"length": "0s"})[1]["outcome"], "resumed")
         self.assertEqual(len(self.ask("POST", "/v1/reserve", {"tube": "t001", "timeout": "0s"})[1]["jobs"]), 1)
         self.assertEqual(self.ask("POST", "/v1/tubes/t002/clear")[1], {"cancelled": 1})
         self.assertEqual(self.ask("GET", "/v1/statistics")[1]["jobs"]["ready"], 248)
@@ -609,7 +609,7 @@ class Nodes(NodesCase, HttpCase):
         self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", b"x", client)[1]["outcome"], "no_space")
         self.assertEqual(self.wait_for_ready(client, 503), "there is no room for new jobs")
         server = self.ask("GET", "/v1/statistics", client=client)[1]["server"]
-        self.assertEqual((server["no_space"], server["has_room"], server["answers"]), (1, False, True))
+        self.assertEqual((server["no_space"], server["has_room"], server["store_available"]), (1, False, True))
         self.assertEqual(self.ask("POST", "/v1/reserve?tube=mail", client=client)[1]["jobs"][0]["text"], "x", "the rest goes on")
         self.database.sql(self.database.folder, "DROP TRIGGER refuse ON foliot.job")
         # The database itself refuses puts until it has its reserve of room again, which takes a minute.

@@ -190,7 +190,7 @@ class BehindAProxy:
         self.assertLess(self.connections_come() - before, 20, "40 requests over few connections")
 
     def connections_come(self):
-        return self.ask("GET", "/v1/statistics", self.admin)[1]["connections"]["come"]
+        return self.ask("GET", "/v1/statistics", self.admin)[1]["connections"]["total"]
 
     def test_the_addresses_of_clients_count(self):
         self.begin("--requests-per-second-per-address", 1, "--request-burst", 3)

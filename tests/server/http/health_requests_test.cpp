@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "server/access/token_file.hpp"
 #include "server/core/rate_limits.hpp"
 #include "server/http/api_client.hpp"
+#include "server/http/openapi.hpp"
 
 namespace foliot::program::http {
 namespace {
@@ -44,6 +46,7 @@ TEST(HealthRequests, ReadyTellsOfALackOfRoom) {
     EXPECT_EQ(health.status, 200) << "it lives";
     const received shown = co_await client.ask("GET", "/v1/statistics");
     EXPECT_FALSE(shown.value()["server"]["has_room"].get<bool>());
+    EXPECT_TRUE(shown.value()["server"]["store_available"].get<bool>());
     in.store.accept();
     const received again = co_await client.ask("GET", "/ready");
     EXPECT_EQ(again.status, 200) << "it asks the store";
@@ -69,6 +72,18 @@ TEST(HealthRequests, ReadyTellsOfADatabaseThatDoesNotAnswer) {
         co_await client.leave();
       },
       nullptr, nullptr, {}, foliot::test::shared::yes);
+}
+
+std::set<std::string> figures_in(const nlohmann::json& object) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : object.items()) names.insert(name);
+  return names;
+}
+
+/// The names of figures that openapi.json has in a part of the statistics.
+std::set<std::string> figures_told_of(const std::string& part) {
+  const auto document = nlohmann::json::parse(openapi_text());
+  return figures_in(document["components"]["schemas"]["Statistics"]["properties"][part]["properties"]);
 }
 
 class HealthWithTokens : public testing::Test {
@@ -136,8 +151,10 @@ TEST_F(HealthWithTokens, StatisticsTellOfTheDoor) {
     const received refused = co_await client.ask("GET", "/v1/statistics", shows(token_));
     EXPECT_EQ(refused.status, 429);
     const nlohmann::json connections = again.value()["connections"];
+    EXPECT_EQ(figures_in(connections), figures_told_of("connections"));
+    EXPECT_EQ(figures_in(again.value()["server"]), figures_told_of("server"));
     EXPECT_EQ(connections["open"], 2);
-    EXPECT_EQ(connections["come"], 2);
+    EXPECT_EQ(connections["total"], 2);
     EXPECT_EQ(connections["refused"], 1);
     EXPECT_EQ(connections["refused_of_address"], 1);
     EXPECT_EQ(rates.of_address.held_back(), 1U);
