@@ -18,6 +18,7 @@
 #include <foliot/jobs/limits.hpp>
 
 #include "access_token.hpp"
+#include "server/core/tube_name.hpp"
 #include "text/printable.hpp"
 #include "text/timestamp.hpp"
 
@@ -215,14 +216,14 @@ file_state state_of(const struct stat& seen) noexcept {
   return {seen.st_dev, seen.st_ino, seen.st_size, nanoseconds_of(seen.st_mtim), nanoseconds_of(seen.st_ctim)};
 }
 
-[[noreturn]] void refuse(std::string sentence) {
+[[noreturn]] void refuse(std::string sentence, bool is_missing = false) {
   std::vector<std::string> only;
   only.push_back(std::move(sentence));
-  throw token_file_error(std::move(only));
+  throw token_file_error(std::move(only), is_missing);
 }
 
 [[noreturn]] void refuse(const std::string& path, int error) {
-  refuse(fmt::format("cannot read '{}': {}", path, std::generic_category().message(error)));
+  refuse(fmt::format("cannot read '{}': {}", path, std::generic_category().message(error)), error == ENOENT);
 }
 
 /// A descriptor that is closed at the end.
@@ -262,10 +263,11 @@ std::string joined(const std::vector<std::string>& words) { return fmt::format("
 
 }  // namespace
 
-token_file_error::token_file_error(std::vector<std::string> mistakes)
+token_file_error::token_file_error(std::vector<std::string> mistakes, bool is_missing)
     : std::runtime_error(mistakes.size() == 1 ? mistakes.front()
                                               : fmt::format("{} (and {} more)", mistakes.front(), mistakes.size() - 1)),
-      mistakes_(std::move(mistakes)) {}
+      mistakes_(std::move(mistakes)),
+      is_missing_(is_missing) {}
 
 read_tokens parse_tokens(std::string_view file, std::string_view text) {
   token_reader reader(file);
@@ -300,6 +302,8 @@ std::string read_prefixes(std::string_view words, std::vector<std::string>& into
                          printable(each));
     } else if (each.size() > jobs::longest_tube_name) {
       return fmt::format("a name of a tube with {} bytes: it has at most {}", each.size(), jobs::longest_tube_name);
+    } else if (!is_tube_name(each)) {
+      return fmt::format("no name of a tube begins with '{}': it must have {}", printable(each), rule_of_tube_names);
     } else {
       into.emplace_back(each);
     }

@@ -63,12 +63,15 @@ struct read_tokens {
 /// Why a file of tokens cannot be used. Never empty.
 class token_file_error : public std::runtime_error {
  public:
-  explicit token_file_error(std::vector<std::string> mistakes);
+  explicit token_file_error(std::vector<std::string> mistakes, bool is_missing = false);
   /// A sentence for each of them.
   [[nodiscard]] const std::vector<std::string>& mistakes() const noexcept { return mistakes_; }
+  /// Whether there is no such file.
+  [[nodiscard]] bool is_missing() const noexcept { return is_missing_; }
 
  private:
   std::vector<std::string> mistakes_;
+  bool is_missing_;
 };
 
 /// What tells one state of a file from another.

@@ -38,7 +38,11 @@ watched_tokens::watched_tokens(std::string path, const server_log& log, const cl
     who_.emplace(std::move(file.entries), wall, [&log](std::string_view change) { log.audit(change); });
   } catch (const token_file_error& error) {
     if (error.mistakes().size() > 1) say_mistakes(error);
-    throw failure(fmt::format("--tokens: {}", error.what()));
+    const std::string how =
+        error.is_missing()
+            ? fmt::format("; make it: foliot token make '{}' --name NAME --scopes SCOPES --ends WHEN", path_)
+            : std::string();
+    throw failure(fmt::format("--tokens: {}{}", error.what(), how));
   }
 }
 

@@ -23,6 +23,7 @@
 
 #include "command_line.hpp"
 #include "commands.hpp"
+#include "server/core/tube_name.hpp"
 
 namespace foliot::program::beanstalk {
 
@@ -34,11 +35,6 @@ inline constexpr std::uint64_t max_utc =
     std::numeric_limits<std::int64_t>::max() / 1'000'000;  // where the wall clock ends
 
 constexpr bool is_digit(char c) noexcept { return '0' <= c && c <= '9'; }
-
-constexpr bool is_name_character(char c) noexcept {
-  return is_digit(c) || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') ||
-         std::string_view("-+/;.$_()").find(c) != std::string_view::npos;
-}
 
 class arguments {
  public:
@@ -65,7 +61,7 @@ class arguments {
   /// The characters of a tube's name after any number of spaces; empty if there are none.
   std::string_view name_characters() noexcept {
     skip_spaces();
-    return take(static_cast<std::size_t>(std::ranges::find_if_not(rest_, is_name_character) - rest_.begin()));
+    return take(static_cast<std::size_t>(std::ranges::find_if_not(rest_, is_tube_character) - rest_.begin()));
   }
 
   /// The characters up to the next space, after any number of spaces.

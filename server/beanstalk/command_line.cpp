@@ -217,11 +217,6 @@ bool is_key(std::string_view text) noexcept {
   return !text.empty() && text.size() <= longest_key && text != "-" && std::ranges::all_of(text, visible);
 }
 
-bool is_tube_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= jobs::longest_tube_name && name.front() != '-' &&
-         std::ranges::all_of(name, is_name_character);
-}
-
 /// The beginning of a sign-in. Sessions have no such command: it comes before they begin.
 constexpr std::string_view sign_in_word = "x-auth";
 

@@ -42,8 +42,4 @@ inline constexpr std::size_t longest_key = 128;
 /// Whether a command may have this as the key of a job.
 [[nodiscard]] bool is_key(std::string_view text) noexcept;
 
-/// Whether beanstalkd would take this as the name of a tube: 1 to 200 letters, digits and `-+/;.$_()`, the first of
-/// them no `-`.
-[[nodiscard]] bool is_tube_name(std::string_view name) noexcept;
-
 }  // namespace foliot::program::beanstalk

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "command_line.hpp"
+#include "server/core/tube_name.hpp"
 #include "writer.hpp"
 
 namespace foliot::program::beanstalk {

@@ -20,7 +20,7 @@
 #include "idempotency.hpp"
 #include "job_headers.hpp"
 #include "problem.hpp"
-#include "server/beanstalk/command_line.hpp"
+#include "server/core/tube_name.hpp"
 #include "times.hpp"
 
 namespace foliot::program::http {
@@ -419,9 +419,7 @@ problem problem_of(const put_outcome& refused) {
 
 std::string tube_of(inputs& in) {
   std::string tube = in.required_text("tube");
-  if (!beanstalk::is_tube_name(tube)) {
-    in.refuse("tube", "`tube` must have 1 to 200 of the characters A-Z a-z 0-9 - + / ; . $ _ ( ) and not begin with -");
-  }
+  if (!is_tube_name(tube)) in.refuse("tube", fmt::format("`tube` must have {}", rule_of_tube_names));
   return tube;
 }
 

@@ -23,7 +23,7 @@
 #include "problem.hpp"
 #include "reservation_text.hpp"
 #include "server/access/authorized_client.hpp"
-#include "server/beanstalk/command_line.hpp"
+#include "server/core/tube_name.hpp"
 #include "times.hpp"
 
 namespace foliot::program::http {
@@ -58,8 +58,9 @@ std::vector<std::string> tubes_of(inputs& in) {
   std::vector<std::string> tubes;
   for (const json& each : *given) {
     std::string name(each.is_text() ? each.text() : "");
-    if (!beanstalk::is_tube_name(name)) {
-      throw wrong_input(problem{400, "this is no name of a tube", where::body, fmt::format("/tubes/{}", tubes.size())});
+    if (!is_tube_name(name)) {
+      throw wrong_input(problem{400, fmt::format("the name of a tube must have {}", rule_of_tube_names), where::body,
+                                fmt::format("/tubes/{}", tubes.size())});
     }
     tubes.push_back(std::move(name));
   }

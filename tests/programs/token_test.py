@@ -36,7 +36,7 @@ class Token(ProgramCase):
 
     def test_the_list_has_no_digests(self):
         first = re.match(TOKEN, self.make(name="the shop", scopes="put look"))[1]
-        second = self.make("--certificate", FINGERPRINT, "--tubes", "a b", name="cellar", scopes="reserve",
+        second = self.make("--certificate", FINGERPRINT, "--tubes", "b , a", name="cellar", scopes="reserve",
                            ends="2127-01-01T00:00:00Z")[:-1]
         self.put("tokens", self.text().replace("2127-01-01", "2020-01-01").encode())  # it ends with the years
         self.assertRegex(second, r"\A[a-z0-9]{8}\Z")
@@ -119,6 +119,10 @@ class Token(ProgramCase):
         for sentence, *more in [
                 (f"--scopes: 'write' {BROKEN}", "--scopes", "put,write"),
                 ("--tubes: 'mail*' has a *: ", "--tubes", "mail*"),
+                ("--tubes: 'ma il' has a blank, as no name of a tube: write a comma between two beginnings", "--tubes", "ma il"),
+                ("--tubes: 'b\\x09c' has a blank", "--tubes", "a, b\tc ,d"),
+                ("--tubes: no name of a tube begins with 'mail:': it must have 1 to 200 of the characters A-Z a-z 0-9 - + / ; . "
+                 "$ _ ( ) and not begin with -", "--tubes", "bill.,mail:"),
                 ("--ends: 'soon' is not a time: write one such as 2027-01-01T00:00:00Z, or never, or a duration from now "
                  "such as 90d", "--ends", "soon"),
                 ("--ends: ", "--ends", "70000d"),

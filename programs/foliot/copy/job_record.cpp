@@ -9,7 +9,7 @@
 #include <foliot/jobs/limits.hpp>
 
 #include "copy/reply.hpp"
-#include "server/beanstalk/command_line.hpp"
+#include "server/core/tube_name.hpp"
 
 namespace foliot::program::copying {
 
@@ -58,7 +58,7 @@ std::optional<job_record> parse_job(std::string_view dictionary) {
   const auto kicks = number("kicks");
   if (!id || !tube || !state || !priority || !ttr || !left || !releases || !buries || !kicks) return std::nullopt;
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  if (!beanstalk::is_tube_name(*tube) || *priority > most || *ttr > most) return std::nullopt;
+  if (!is_tube_name(*tube) || *priority > most || *ttr > most) return std::nullopt;
   job_record job;
   job.id = *id;
   job.tube = *tube;

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "server/beanstalk/command_line.hpp"
+#include "server/core/tube_name.hpp"
 #include "text/printable.hpp"
 
 namespace foliot::program::copying {
@@ -64,7 +64,7 @@ task<std::vector<std::string>> source::tubes() {
   const server_reply reply = co_await asking;
   link_.expect(reply, "OK", request);
   auto names = list_entries(reply.body);
-  const auto strange = std::ranges::find_if_not(names, beanstalk::is_tube_name);
+  const auto strange = std::ranges::find_if_not(names, is_tube_name);
   if (strange != names.end()) {
     throw contradiction(fmt::format("has '{}' in its list of tubes, which cannot be the name of one",
                                     printable(std::string_view(*strange).substr(0, longest_shown))));

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "map.hpp"
-#include "server/beanstalk/command_line.hpp"
+#include "server/core/tube_name.hpp"
 #include "text/failure.hpp"
 #include "text/printable.hpp"
 
@@ -40,7 +40,7 @@ const std::string& database_of(const std::string& text, const char* argument) {
 
 /// A tube that clients of foliot serve can name. Throws failure.
 const std::string& tube_of(const std::string& text) {
-  if (!beanstalk::is_tube_name(text)) {
+  if (!is_tube_name(text)) {
     throw failure(
         fmt::format("--move: '{}' is not the name of a tube: 1 to 200 letters, digits or -+/;.$_(), the first of "
                     "them no -",

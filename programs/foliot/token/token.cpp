@@ -96,13 +96,10 @@ void replace(const std::string& place, std::string_view text, const locked_folde
 
 /// The file; an empty one if it is missing and may be.
 token_file read(const std::string& place, bool may_be_missing) {
-  if (may_be_missing && state_of_file(place) == file_state()) {
-    struct stat seen{};
-    if (::stat(place.c_str(), &seen) != 0 && errno == ENOENT) return {};
-  }
   try {
     return read_token_file(place);
   } catch (const token_file_error& error) {
+    if (error.is_missing() && may_be_missing) return {};
     throw failure(error.what());
   }
 }
@@ -142,13 +139,33 @@ instant whole_second(instant time) {
   return time.is_never() ? time : instant::from_nanoseconds(time.nanoseconds() / second * second);
 }
 
+/// Reads the beginnings of names of tubes between commas, or in lines. In the file blanks may stand between them, too;
+/// here one is more likely a mistake, which would give rights to other tubes than those that are meant.
+std::vector<std::string> prefixes_of(const std::string& tubes) {
+  std::vector<std::string> prefixes;
+  expect_right("--tubes", read_prefixes(tubes, prefixes));
+  constexpr std::string_view between = ",\n";
+  constexpr std::string_view blanks = " \t\r";
+  for (std::size_t begin = 0; begin < tubes.size();) {
+    const std::size_t end = std::min(tubes.find_first_of(between, begin), tubes.size());
+    std::string_view each = std::string_view(tubes).substr(begin, end - begin);
+    each.remove_prefix(std::min(each.find_first_not_of(blanks), each.size()));
+    each = each.substr(0, each.find_last_not_of(blanks) + 1);
+    if (each.find_first_of(blanks) != std::string_view::npos) {
+      throw failure(fmt::format("--tubes: '{}' has a blank, as no name of a tube: write a comma between two beginnings",
+                                printable(each)));
+    }
+    begin = end + 1;
+  }
+  return prefixes;
+}
+
 access_entry entry_of(const token_options& options, const std::string& id, const sha256_digest& proof) {
   std::string name;
   expect_right("--name", read_name(options.name, name));
   scope_set scopes;
   expect_right("--scopes", read_scopes(options.scopes, scopes));
-  std::vector<std::string> prefixes;
-  expect_right("--tubes", read_prefixes(options.tubes, prefixes));
+  std::vector<std::string> prefixes = prefixes_of(options.tubes);
   const instant ends = whole_second(end_of(options.ends));
   if (ends <= wall_clock::instance().now()) {  // nobody wants a token that lets nobody in
     throw failure(

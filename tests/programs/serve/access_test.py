@@ -143,7 +143,8 @@ class Access(AccessCase):
         serve = ["serve", "--memory", "--beanstalk", f"127.0.0.1:{beanstalk_client.free_port()}", "--tokens"]
         code, _, err = self.run_foliot(*serve, "missing")
         self.assertEqual(code, 2)
-        self.assertRegex(err, r"foliot: --tokens: cannot read 'missing': No such file or directory\n\Z")
+        self.assertRegex(err, r"foliot: --tokens: cannot read 'missing': No such file or directory; "
+                         r"make it: foliot token make 'missing' --name NAME --scopes SCOPES --ends WHEN\n\Z")
         self.put("tokens", b"[token aaaaaaaa]\n")
         code, _, err = self.run_foliot(*serve, "tokens")
         self.assertEqual(code, 2)

@@ -126,6 +126,11 @@ TEST(TokenFile, EachWrongLineHasASentence) {
   expect("5: no tube: write beginnings of names of tubes, or * for all tubes", {.tubes = "tubes = ,"});
   expect("5: 'mail*' has a *: a beginning of names of tubes stands without it, and * alone for all tubes",
          {.tubes = "tubes = mail*"});
+  for (const std::string wrong : {"mail:", "m\xc3\xa4il", "mail#in", "'mail'", "-mail"}) {
+    expect("5: no name of a tube begins with '" + wrong +
+               "': it must have 1 to 200 of the characters A-Z a-z 0-9 - + / ; . $ _ ( ) and not begin with -",
+           {.tubes = "tubes = bill. " + wrong});
+  }
   expect("5: a name of a tube with 201 bytes: it has at most 200", {.tubes = "tubes = " + std::string(201, 't')});
   expect("6: 'tomorrow' is not a time: write one such as 2027-01-01T00:00:00Z, or never", {.ends = "ends = tomorrow"});
   expect("6: '2027-02-29T00:00:00Z' is not a time: write one such as 2027-01-01T00:00:00Z, or never",

@@ -148,7 +148,8 @@ TEST_F(WatchedTokens, WithAMissingOrWrongFileThereIsNoStart) {
     }
     return std::string("it has begun");
   };
-  EXPECT_EQ(error(), "--tokens: cannot read '" + path_ + "': No such file or directory");
+  EXPECT_EQ(error(), "--tokens: cannot read '" + path_ + "': No such file or directory; make it: foliot token make '" +
+                         path_ + "' --name NAME --scopes SCOPES --ends WHEN");
   write("a\nb\n");
   EXPECT_EQ(error(), "--tokens: " + path_ +
                          ":1: this is neither a comment nor [token ID], [certificate ID] or 'key = value' (and 1 "
