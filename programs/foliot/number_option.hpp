@@ -2,7 +2,7 @@
 // and reads 010 as 8: it receives only numbers that it reads correctly.
 //
 //   line->add_option("--lines", lines)->transform(whole_number(1, most_lines));
-//   line->add_option("--max-memory", bytes)->transform(CLI::AsSizeValue(false))->transform(size_text());
+//   line->add_option("--max-memory", bytes)->transform(size_in_bytes());
 //
 // Thread safety: plain values.
 #pragma once
@@ -19,10 +19,10 @@ class whole_number : public CLI::Validator {
   whole_number(std::uint64_t least, std::uint64_t most);
 };
 
-/// Accepts what begins with a whole number, as 64MB does. The last one that is added to an option runs first.
-class size_text : public CLI::Validator {
+/// Accepts a whole number and perhaps a unit, such as 64MB: KB, K, KiB and Ki are 1024 bytes, in any case of letters.
+class size_in_bytes : public CLI::Validator {
  public:
-  size_text();
+  size_in_bytes();
 };
 
 }  // namespace foliot::program

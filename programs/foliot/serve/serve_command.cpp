@@ -124,6 +124,15 @@ void choose_listeners(serve_arguments& all) {
   for (const std::string& each : all.proxies) all.options.proxies.push_back(proxy_network(each));
 }
 
+/// A burst is a part of a rate limit. Throws failure if there is none.
+void expect_rate_of_burst(const serve_options& options) {
+  const bool has_rate = options.requests_per_second_per_address > 0 || options.requests_per_second_per_token > 0;
+  if (options.request_burst == 0 || has_rate) return;
+  throw failure(
+      "--request-burst limits nothing without a rate: add --requests-per-second-per-address or "
+      "--requests-per-second-per-token");
+}
+
 /// Completes the options of a server over a database.
 void choose_database(serve_arguments& all) {
   all.options.folder.clear();
@@ -238,16 +247,14 @@ void add_limits(CLI::App& line, serve_arguments& all) {
   line.add_option("--max-memory", options.max_memory, "Memory for jobs with --memory, such as 2GB; 0: no limit")
       ->type_name("SIZE")
       ->default_str("0")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->transform(size_text())
+      ->transform(size_in_bytes())
       ->group("Limits");
   line.add_option("--max-buffered", options.max_buffered,
                   "Memory for what waits to be sent to clients or to be executed,\n"
                   "such as 64MB; default: an eighth of the memory there is, 16 MiB\n"
                   "to 4 GiB")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->transform(size_text())
+      ->transform(size_in_bytes())
       ->group("Limits");
 }
 
@@ -304,6 +311,7 @@ void add_serve(CLI::App& program, command& chosen) {
         throw failure("--tokens '' is no file: name one, or leave it out");
       }
       all->options.client_timeout = client_timeout(all->client_timeout);
+      expect_rate_of_burst(all->options);
       if (checks) return check(*all, has_database);
       if (all->migrates) return migrate_database(all->options.database);
       if (has_database) {

@@ -259,7 +259,7 @@ class GreedyClients(ServeCase):
             time.sleep(0.01)
 
     def test_half_bodies_have_a_bound_for_all_connections(self):
-        server = self.serve("--data", self.here / "jobs", "--max-job-size", 16 * MEGABYTE, "--max-buffered", "16MB")
+        server = self.serve("--data", self.here / "jobs", "--max-job-size", 16 * MEGABYTE, "--max-buffered", "16384KiB")
         other = self.connect(server)
         before = self.resident(server)
         half = b"put 0 0 60 %d\r\n" % (16 * MEGABYTE) + b"x" * (6 * MEGABYTE)
@@ -297,7 +297,7 @@ class GreedyClients(ServeCase):
         """With room for a few connections a second, it would take minutes; it takes some seconds."""
         connections = 900
         self.allow(connections)
-        server = self.serve("--memory", "--max-buffered", "6MB")
+        server = self.serve("--memory", "--max-buffered", "6m")
         half = put(b"x" * 65535)[:60_000]
         other = self.connect(server)
         for _ in range(connections):
@@ -309,7 +309,7 @@ class GreedyClients(ServeCase):
         self.assertEqual(other.ask(put(b"y" * 20_000)), b"INSERTED 1\r\n")
 
     def test_tubes_that_clients_watch_have_a_bound(self):
-        server = self.serve("--memory", "--max-buffered", "2MB")
+        server = self.serve("--memory", "--max-buffered", "2 mb")
         first = self.connect(server)
         before = self.resident(server)
         allowed = []
@@ -600,9 +600,15 @@ class Wrong(ServeCase):
             for number in ["-1", "", "x", "1e3", "0x10", "1.5", str(most + 1), str(2 ** 64)]:
                 self.refuse(f"{option}: '{number}' is no whole number from {least} to {most}", "--memory", option, number)
         for option in ("--max-memory", "--max-buffered"):
-            for size in ["-1", "-5MB", "", "MB", "1.5GB", str(2 ** 64)]:
-                self.refuse(f"{option}: '{size}' is no size: write a whole number", "--memory", option, size)
-            self.refuse(f"{option}: 16 multiplied by eb factor", "--memory", option, "16EB")
+            for size in ["-1", "-5MB", "", "MB", "1.5GB", "5XB", "5MBB", "5M B", "5iB", str(2 ** 64)]:
+                self.refuse(f"{option}: '{size}' is no size: write a whole number of bytes, KB, MB, GB or TB, such as 64MB",
+                            "--memory", option, size)
+            for size in ["16EB", "16384p", f"{2 ** 54} kib"]:
+                self.refuse(f"{option}: '{size}' is too large: there is no memory of that size", "--memory", option, size)
+        burst = "--request-burst limits nothing without a rate: add --requests-per-second-per-address or " \
+                "--requests-per-second-per-token"
+        self.refuse(burst, "--memory", "--request-burst", "5")
+        self.refuse(burst, "--memory", "--request-burst", "5", "--requests-per-second-per-token", "0")
 
     def test_no_way_in(self):
         for where in [["--memory"], ["--data", "jobs"], ["--data", "jobs", "--statistics", "top"]]:
