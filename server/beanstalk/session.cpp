@@ -851,7 +851,7 @@ task<> session::on(const stats&) {
   std::optional<jobs::job_counts> counts;
   std::optional<std::uint64_t> tubes;
   client_.check(jobs::list_tubes{});
-  const bool sees_all = client_.allowed().has_all_tubes();  // others get the rest of the statistics
+  const bool sees_all = client_.allowed().has_all_tubes();  // others learn about the server itself alone
   try {
     if (sees_all) {
       auto counting = client_.execute(jobs::count_all{});
@@ -866,6 +866,7 @@ task<> session::on(const stats&) {
     // When the store does not answer, clients need the rest of the statistics most.
   }
   server_statistics shown = server_.statistics();
+  shown.tells_of_all_clients = sees_all;
   shown.counts = counts;
   if (is_shared) shown.current_tubes = tubes;
   write_statistics(out_, shown);

@@ -24,6 +24,9 @@ struct tls_statistics {
 
 /// `stats`. The members are in the order in which the reply has them; what is not known is left out.
 struct server_statistics {
+  /// Whether the reply has what all clients together have done and what they cost. Without it there are only lines
+  /// about the server itself, such as its version: for clients that may not see all tubes.
+  bool tells_of_all_clients = true;
   std::optional<jobs::job_counts> counts;
   /// How often each command came, by its place in the table of commands.
   std::array<std::uint64_t, verbs> commands{};

@@ -257,37 +257,27 @@ void record_list::begin_field(std::string_view key) {
   text_ += ": ";
 }
 
-void write_statistics(std::string& out, const server_statistics& what) {
-  dictionary lines;
-  if (what.counts) lines.add(*what.counts);
+namespace {
+
+void add_commands(dictionary& lines, const server_statistics& what) {
   for (std::size_t each = 0; each < verbs; ++each) {
     const std::string_view line = commands.at(each).shown_as;
     if (!line.empty()) lines.add(line, what.commands[each]);
   }
   lines.add("job-timeouts", what.job_timeouts);
   lines.add("total-jobs", what.total_jobs);
-  lines.add("max-job-size", what.max_job_size);
+}
+
+void add_connections(dictionary& lines, const server_statistics& what) {
   if (what.current_tubes) lines.add("current-tubes", *what.current_tubes);
   lines.add("current-connections", what.current_connections);
   lines.add("current-producers", what.current_producers);
   lines.add("current-workers", what.current_workers);
   lines.add("current-waiting", what.current_waiting);
   lines.add("total-connections", what.total_connections);
-  lines.add("pid", what.pid);
-  lines.add_quoted("version", what.version);
-  lines.add("rusage-utime", what.user_time);
-  lines.add("rusage-stime", what.system_time);
-  lines.add("uptime", what.uptime);
-  lines.add("binlog-oldest-index", what.oldest_log);
-  lines.add("binlog-current-index", what.current_log);
-  lines.add("binlog-records-migrated", what.records_migrated);
-  lines.add("binlog-records-written", what.records_written);
-  lines.add("binlog-max-size", what.max_log_size);
-  lines.add_word("draining", what.draining ? "true" : "false");
-  lines.add_hexadecimal("id", what.instance);
-  lines.add_quoted("hostname", what.hostname);
-  lines.add_quoted("os", what.os);
-  lines.add_quoted("platform", what.platform);
+}
+
+void add_store(dictionary& lines, const server_statistics& what) {
   lines.add("foliot-store-batches", what.store_batches);
   lines.add("foliot-store-operations", what.store_operations);
   lines.add("foliot-store-refused-batches", what.store_refused_batches);
@@ -300,14 +290,44 @@ void write_statistics(std::string& out, const server_statistics& what) {
   lines.add("foliot-refused-of-address", what.refused_of_address);
   lines.add("foliot-refused-of-token", what.refused_of_token);
   lines.add("foliot-slow-clients", what.slow_clients);
-  lines.add("foliot-field-bytes", jobs::most_field_bytes);
-  if (what.tls) {
-    lines.add("foliot-tls-ends", what.tls->ends);
-    lines.add("foliot-tls-seconds-left", what.tls->left);
-    lines.add("foliot-tls-taken", what.tls->taken);
-    lines.add("foliot-tls-refused", what.tls->is_refused ? 1 : 0);
-    lines.add("foliot-tls-failed", what.tls->failed);
+}
+
+void add_tls(dictionary& lines, const tls_statistics& what) {
+  lines.add("foliot-tls-ends", what.ends);
+  lines.add("foliot-tls-seconds-left", what.left);
+  lines.add("foliot-tls-taken", what.taken);
+  lines.add("foliot-tls-refused", what.is_refused ? 1 : 0);
+  lines.add("foliot-tls-failed", what.failed);
+}
+
+}  // namespace
+
+void write_statistics(std::string& out, const server_statistics& what) {
+  dictionary lines;
+  if (what.counts) lines.add(*what.counts);
+  if (what.tells_of_all_clients) add_commands(lines, what);
+  lines.add("max-job-size", what.max_job_size);
+  if (what.tells_of_all_clients) add_connections(lines, what);
+  lines.add("pid", what.pid);
+  lines.add_quoted("version", what.version);
+  if (what.tells_of_all_clients) {
+    lines.add("rusage-utime", what.user_time);
+    lines.add("rusage-stime", what.system_time);
   }
+  lines.add("uptime", what.uptime);
+  lines.add("binlog-oldest-index", what.oldest_log);
+  lines.add("binlog-current-index", what.current_log);
+  lines.add("binlog-records-migrated", what.records_migrated);
+  lines.add("binlog-records-written", what.records_written);
+  lines.add("binlog-max-size", what.max_log_size);
+  lines.add_word("draining", what.draining ? "true" : "false");
+  lines.add_hexadecimal("id", what.instance);
+  lines.add_quoted("hostname", what.hostname);
+  lines.add_quoted("os", what.os);
+  lines.add_quoted("platform", what.platform);
+  if (what.tells_of_all_clients) add_store(lines, what);
+  lines.add("foliot-field-bytes", jobs::most_field_bytes);
+  if (what.tells_of_all_clients && what.tls) add_tls(lines, *what.tls);
   append_ok(out, lines.text());
 }
 

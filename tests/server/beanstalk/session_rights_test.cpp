@@ -305,6 +305,7 @@ TYPED_TEST(EachOperationOverBeanstalk, SeesNothingOfOtherTubes) {
         if (std::is_same_v<TypeParam, jobs::count_all>) {
           EXPECT_FALSE(there.has_reached_the_store);
           EXPECT_EQ(there.replies.find("current-jobs-ready"), std::string::npos);
+          EXPECT_EQ(there.replies.find("cmd-stats"), std::string::npos);
         }
         continue;
       }

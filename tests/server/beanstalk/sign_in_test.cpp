@@ -158,7 +158,11 @@ TEST_F(SignIn, RightsAreLimitedToTubesAndScopes) {
   EXPECT_EQ(answers("use mail.out\r\nlist-tubes\r\n"), "USING mail.out\r\nOK 15\r\n---\n- mail.out\n\r\n");
   const std::string statistics = answers("stats\r\n");
   EXPECT_TRUE(statistics.starts_with("OK ")) << statistics;
-  EXPECT_EQ(statistics.find("current-jobs-ready"), std::string::npos) << "they count the jobs of all tubes";
+  EXPECT_NE(statistics.find("\nmax-job-size: "), std::string::npos) << statistics;
+  for (const char* const line : {"current-jobs-ready", "cmd-put", "total-jobs", "current-tubes", "current-connections",
+                                 "rusage-utime", "foliot-store-batches", "foliot-refused-connections"}) {
+    EXPECT_EQ(statistics.find(line), std::string::npos) << line << " is about all tubes, or all clients";
+  }
 }
 
 TEST_F(SignIn, AnswersKeepTheirOrderAroundARefusedPut) {

@@ -244,6 +244,34 @@ TEST(BeanstalkWriter, StatisticsOfTheServer) {
           figures_of_store);
 }
 
+/// For a client that may not see all tubes. All figures of the others are set.
+TEST(BeanstalkWriter, StatisticsWithoutTheOtherClientsAreAboutTheServerItself) {
+  server_statistics server;
+  server.tells_of_all_clients = false;
+  server.commands.fill(90);
+  server.job_timeouts = server.total_jobs = 91;
+  server.current_tubes = 92;
+  server.current_connections = server.current_producers = server.current_workers = server.current_waiting = 93;
+  server.total_connections = 94;
+  server.user_time = server.system_time = 95s;
+  set_figures_of_store(server);
+  server.tls = {.ends = 96, .left = 97s, .taken = 98, .is_refused = true, .failed = 99};
+  server.max_job_size = 65'535;
+  server.pid = 1;
+  server.version = "2";
+  server.uptime = 3s;
+  server.draining = true;
+  server.instance = 4;
+  server.hostname = "vm";
+  server.os = "os";
+  server.platform = "p";
+  check_statistics(server,
+                   "---\nmax-job-size: 65535\npid: 1\nversion: \"2\"\nuptime: 3\nbinlog-oldest-index: 0\n"
+                   "binlog-current-index: 0\nbinlog-records-migrated: 0\nbinlog-records-written: 0\n"
+                   "binlog-max-size: 0\ndraining: true\nid: 0000000000000004\nhostname: vm\nos: os\nplatform: p\n"
+                   "foliot-field-bytes: 8192\n");
+}
+
 TEST(BeanstalkWriter, StatisticsOfTlsAreTheLast) {
   server_statistics server;
   set_figures_of_store(server);
