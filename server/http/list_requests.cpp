@@ -1,50 +1,25 @@
 #include "list_requests.hpp"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
 #include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
 
 #include "inputs.hpp"
 #include "job_requests.hpp"
+#include "pages.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 
 namespace foliot::program::http {
 
 namespace {
-
-constexpr std::uint64_t usual_count = 100;
-
-/// A place in a list, as the cursors of pages have it: the rank and the id. Any place is one, whether or not a job has
-/// it.
-jobs::job_place place_of(inputs& in) {
-  jobs::job_place place;
-  const std::optional<std::string> cursor = in.text("cursor");
-  if (!cursor) return place;
-  const char* const begin = cursor->data();
-  const char* const end = begin + cursor->size();
-  const char* const dash = std::find(begin, end, '-');
-  const auto rank = std::from_chars(begin, dash, place.rank);
-  const auto id = std::from_chars(std::min(dash + 1, end), end, place.id);
-  const bool is_right = rank.ec == std::errc() && rank.ptr == dash && id.ec == std::errc() && id.ptr == end &&
-                        place.rank <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (!is_right) in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
-  return place;
-}
-
-std::string cursor_of(const jobs::job_place& place) { return fmt::format("{}-{}", place.rank, place.id); }
 
 jobs::list_jobs page_of(inputs& in) {
   jobs::list_jobs page;
@@ -55,16 +30,14 @@ jobs::list_jobs page_of(inputs& in) {
   if (tube) page.tube = std::move(*tube);
   if (prefix) page.prefixes = {std::move(*prefix)};
   page.after = place_of(in);
-  page.count = static_cast<std::uint32_t>(in.number("count", 1, jobs::most_listed).value_or(usual_count));
+  page.count = page_size(in);
   return page;
 }
 
 task<response> list_page(call& by, jobs::list_jobs page) {
   by.in.expect_no_others();
   const bool has_room = co_await by.side.take_room(page.count * memory_of_shown(0));
-  if (!has_room) {
-    co_return respond(problem{503, "the server has no memory for the answer at present: try again"});
-  }
+  if (!has_room) co_return respond_without_memory();
   auto listing = by.client.execute(std::move(page));
   const jobs::jobs_answer listed = co_await listing;
   ordered_json all = ordered_json::object();

@@ -1,24 +1,21 @@
 #include "look_requests.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
 #include "job_requests.hpp"
+#include "pages.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "times.hpp"
@@ -27,12 +24,8 @@ namespace foliot::program::http {
 
 namespace {
 
-constexpr std::uint64_t usual_page = 100;
-constexpr std::uint64_t largest_page = 1000;
 /// What an entry of a page takes, at the most: a name with six bytes for each of its bytes, and numbers.
 constexpr std::size_t memory_of_entry = 2048;
-
-const problem no_room{503, "the server has no memory for the answer at present: try again"};
 
 /// When a moment of the monotonic clock will be. Rounded up.
 std::string time_text_of(instant when) {
@@ -97,24 +90,12 @@ void explain(ordered_json& to, const jobs::peek_answer& seen, const jobs::count_
   }
 }
 
-std::uint64_t page_size(inputs& in) { return in.number("count", 1, largest_page).value_or(usual_page); }
-
-/// A place in the list of what is due: a time in milliseconds since 1970, and the id of the last job before it.
 jobs::list_due page_behind(inputs& in) {
+  const jobs::job_place place = place_of(in);  // its rank is in milliseconds since 1970
   jobs::list_due page;
-  const std::optional<std::string> cursor = in.text("cursor");
-  if (!cursor) return page;
-  const std::string_view text = *cursor;
-  const std::size_t dash = std::min(text.find('-'), text.size());
-  const std::string_view id = text.substr(std::min(dash + 1, text.size()));
-  std::int64_t time = 0;
-  const auto of_time = std::from_chars(text.data(), text.data() + dash, time);
-  const auto of_id = std::from_chars(id.data(), id.data() + id.size(), page.after);
-  const bool is_right = of_time.ec == std::errc() && of_time.ptr == text.data() + dash && of_id.ec == std::errc() &&
-                        of_id.ptr == id.data() + id.size() && time >= 0;
-  if (!is_right) in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
-  page.from = jobs::utc_time(jobs::milliseconds(time));
-  if (page.from > jobs::latest_due()) in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
+  page.from = jobs::utc_time(jobs::milliseconds(static_cast<std::int64_t>(place.rank)));
+  page.after = place.id;
+  if (page.from > jobs::latest_due()) refuse_cursor(in);
   return page;
 }
 
@@ -139,12 +120,12 @@ void add_connections(ordered_json& all, const api_state& state) {
 task<response> show_tubes(call& by) {
   const std::string after = by.in.part_of_name("cursor", jobs::longest_tube_name).value_or("");
   const std::string prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
-  const std::uint64_t count = page_size(by.in);
+  const std::uint32_t count = page_size(by.in);
   by.in.expect_no_others();
   const bool has_room = co_await by.side.take_room(count * memory_of_entry);
-  if (!has_room) co_return respond(no_room);
-  auto listing = by.client.execute(jobs::list_tubes{
-      .prefix = prefix, .after = after, .count = static_cast<std::uint32_t>(count), .with_counts = true});
+  if (!has_room) co_return respond_without_memory();
+  auto listing =
+      by.client.execute(jobs::list_tubes{.prefix = prefix, .after = after, .count = count, .with_counts = true});
   const jobs::tubes_answer listed = co_await listing;
   ordered_json all = ordered_json::object();
   all["tubes"] = ordered_json::array();
@@ -197,11 +178,11 @@ task<response> explain_job(call& by) {
 task<response> show_due(call& by) {
   jobs::list_due page = page_behind(by.in);
   page.prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
-  page.count = static_cast<std::uint32_t>(page_size(by.in));
+  page.count = page_size(by.in);
   by.in.expect_no_others();
   const std::uint32_t count = page.count;
   const bool has_room = co_await by.side.take_room(count * memory_of_entry);
-  if (!has_room) co_return respond(no_room);
+  if (!has_room) co_return respond_without_memory();
   auto listing = by.client.execute(std::move(page));
   const jobs::due_answer due = co_await listing;
   ordered_json all = ordered_json::object();
@@ -215,7 +196,7 @@ task<response> show_due(call& by) {
   }
   if (due.jobs.size() == count) {
     const jobs::due_job& last = due.jobs.back();
-    all["next"] = fmt::format("{}-{}", last.due.time_since_epoch().count(), last.id);
+    all["next"] = cursor_of({static_cast<std::uint64_t>(last.due.time_since_epoch().count()), last.id});
   }
   co_return respond_json(200, all);
 }
