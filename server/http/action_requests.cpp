@@ -38,10 +38,6 @@ problem problem_of_missing_action() {
   return {404, "there is no such action: it was forgotten, or never was", where::nothing, "", problem_outcome::gone};
 }
 
-response respond_without_room_for_actions() {
-  return respond(problem{503, "the server has no memory for the answer at present: try again"});
-}
-
 /// The id of the action; nothing if there can be none with this name.
 std::optional<jobs::job_id> id_of_action(inputs& in) {
   const std::string text = in.required_text("action");
@@ -218,7 +214,7 @@ task<response> make_action(call& by) {
   if (!plan.filter.tube.empty()) by.client.check_use(plan.filter.tube);
   if (by.state.draining) co_return respond(problem{503, "the server drains: it takes no new jobs, and no actions"});
   const bool has_room = co_await by.side.take_room(action_records::most_actions * memory_of_action);
-  if (!has_room) co_return respond_without_room_for_actions();
+  if (!has_room) co_return respond_without_memory();
   if (by.state.actions != nullptr) by.state.actions->records().expect();
   action_records records(by.client);
   auto making = records.make(std::move(plan));
@@ -235,7 +231,7 @@ task<response> list_actions(call& by) {
   expect_right_to_change(by);
   by.in.expect_no_others();
   const bool has_room = co_await by.side.take_room(action_records::most_actions * memory_of_action);
-  if (!has_room) co_return respond_without_room_for_actions();
+  if (!has_room) co_return respond_without_memory();
   action_records records(by.client);
   auto listing = records.list();
   const std::vector<action> known = co_await listing;

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <foliot/jobs/operations.hpp>
 
+#include "done_words.hpp"
 #include "failures.hpp"
 #include "idempotency.hpp"
 #include "job_headers.hpp"
@@ -136,16 +137,6 @@ constexpr named_reader readers[] = {
     {"touch", [](const api_state&, inputs& in, request&) -> wanted { return read_touch(in); }},
     {"bury", [](const api_state&, inputs& in, request&) -> wanted { return read_bury(in); }},
 };
-
-/// The word for an operation that was done.
-std::string_view word_of(const jobs::cancel&) { return "cancelled"; }
-std::string_view word_of(const jobs::reschedule&) { return "rescheduled"; }
-std::string_view word_of(const jobs::fire_now&) { return "ready"; }
-std::string_view word_of(const jobs::kick_job&) { return "ready"; }
-std::string_view word_of(const jobs::finish&) { return "finished"; }
-std::string_view word_of(const jobs::release&) { return "released"; }
-std::string_view word_of(const jobs::touch&) { return "touched"; }
-std::string_view word_of(const jobs::bury&) { return "buried"; }
 
 /// What has become of a put that was not refused.
 std::string shown_put(const put_outcome& outcome, jobs::job_id id, bool is_replayed) {
@@ -370,14 +361,14 @@ class runner {
     it.outcome = shown_put(outcome, done.id, done.is_replayed);
   }
   template <class Operation>
-  static void show(entry& it, const Operation& what, const jobs::change_answer& done) {
+  static void show(entry& it, const Operation& /*what*/, const jobs::change_answer& done) {
     if (it.wrong = problem_of(done); it.wrong) return note_version(it, done.version);
-    it.outcome = outcome_text(200, outcome_members(done.id, word_of(what)));
+    it.outcome = outcome_text(200, outcome_members(done.id, word_when_done<Operation>));
   }
   template <class Operation>
-  static void show(entry& it, const Operation& what, const jobs::holder_answer& done) {
+  static void show(entry& it, const Operation& /*what*/, const jobs::holder_answer& done) {
     if (it.wrong = problem_of(done); it.wrong) return;
-    it.outcome = outcome_text(200, outcome_members(done, word_of(what)));
+    it.outcome = outcome_text(200, outcome_members(done, word_when_done<Operation>));
   }
   static void show(entry& it, const jobs::kick& /*what*/, const jobs::bulk_answer& done) {
     if (it.wrong = problem_of(done); it.wrong) return;
@@ -584,7 +575,7 @@ task<response> execute_batch(call& by) {
   in.expect_no_others();
   const std::size_t texts = by.what.find(idempotency_field) ? 2 : 1;  // one more is made for the digest
   const bool has_room = co_await by.side.take_room(texts * by.what.body.size() + given->size() * memory_of_outcome);
-  if (!has_room) co_return respond(problem{503, "the server has no memory for the batch at present: try again"});
+  if (!has_room) co_return respond_without_memory();
   auto executing = is_atomic ? put_all_or_none(by, *given) : execute_each(by, *given);
   response made = co_await executing;
   co_return made;

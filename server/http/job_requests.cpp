@@ -459,7 +459,7 @@ task<response> show_job(call& by) {
   by.in.expect_no_others();
   const std::size_t bytes = memory_of_shown(with_body ? by.state.max_job_size : 0);
   const bool has_room = co_await by.side.take_room(bytes);
-  if (!has_room) co_return respond(problem{503, "the server has no memory for the answer at present: try again"});
+  if (!has_room) co_return respond_without_memory();
   auto looking = by.client.execute(jobs::peek{std::move(name), with_body});
   const jobs::peek_answer seen = co_await looking;
   if (!seen.job) co_return respond_to_missing();
@@ -489,28 +489,10 @@ jobs::fire_now read_fire(inputs& in) {
   return what;
 }
 
-task<response> cancel_job(call& by) {
-  jobs::cancel what = read_cancel(by.in);
-  what.expected = expected_version(by.what);
-  auto changing = by.client.execute(std::move(what));
-  const jobs::change_answer done = co_await changing;
-  co_return respond_to_change(done, "cancelled");
-}
+task<response> cancel_job(call& by) { return change_job(by, read_cancel(by.in)); }
 
-task<response> reschedule_job(call& by) {
-  jobs::reschedule what = read_reschedule(by.in);
-  what.expected = expected_version(by.what);
-  auto changing = by.client.execute(std::move(what));
-  const jobs::change_answer done = co_await changing;
-  co_return respond_to_change(done, "rescheduled");
-}
+task<response> reschedule_job(call& by) { return change_job(by, read_reschedule(by.in)); }
 
-task<response> fire_job(call& by) {
-  jobs::fire_now what = read_fire(by.in);
-  what.expected = expected_version(by.what);
-  auto changing = by.client.execute(std::move(what));
-  const jobs::change_answer done = co_await changing;
-  co_return respond_to_change(done, "ready");
-}
+task<response> fire_job(call& by) { return change_job(by, read_fire(by.in)); }
 
 }  // namespace foliot::program::http

@@ -11,11 +11,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "call.hpp"
+#include "done_words.hpp"
 #include "message.hpp"
 #include "problem.hpp"
 
@@ -62,6 +64,14 @@ struct put_outcome {
 [[nodiscard]] std::optional<problem> problem_of(const jobs::change_answer& done);
 /// The response to an operation that changes a job, with a word for what has happened if it is done.
 [[nodiscard]] response respond_to_change(const jobs::change_answer& done, std::string_view outcome);
+/// Changes a job, if it has the version that the request expects.
+template <class Change>
+[[nodiscard]] task<response> change_job(call& by, Change what) {
+  what.expected = expected_version(by.what);
+  auto changing = by.client.execute(std::move(what));
+  const jobs::change_answer done = co_await changing;
+  co_return respond_to_change(done, word_when_done<Change>);
+}
 /// The name of the job that the call is about.
 [[nodiscard]] jobs::job_name job_name_of(inputs& in);
 /// What a request, or an entry of a batch, wants of the job that it names. The version that the job must have is not

@@ -103,6 +103,10 @@ problem problem_of(const refusal& what) {
           std::string(what.header)};
 }
 
+response respond_without_memory() {
+  return respond(problem{503, "the server has no memory for the answer at present: try again"});
+}
+
 std::string_view phrase_of(int status) noexcept {
   switch (status) {
     case 100: return "Continue";

@@ -81,6 +81,9 @@ struct problem {
 /// The problem of a refusal.
 [[nodiscard]] problem problem_of(const refusal& what);
 
+/// The response where the server has no memory for what it is to answer with.
+[[nodiscard]] response respond_without_memory();
+
 /// The phrase of a status code, such as `Not Found`.
 [[nodiscard]] std::string_view phrase_of(int status) noexcept;
 

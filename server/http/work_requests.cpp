@@ -18,6 +18,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
+#include "done_words.hpp"
 #include "idempotency.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
@@ -170,7 +171,7 @@ response respond_with(const std::vector<jobs::claimed_job>& got) {
 }
 
 response respond_without_room() {
-  response busy = respond(problem{503, "the server has no memory for the answer at present: try again"});
+  response busy = respond_without_memory();
   busy.closes = true;  // which gives the jobs back
   return busy;
 }
@@ -267,9 +268,13 @@ std::optional<jobs::priority> priority_of(inputs& in) {
   return static_cast<jobs::priority>(*it);
 }
 
-response respond_to(const jobs::holder_answer& done, std::string_view outcome) {
-  if (const std::optional<problem> wrong = problem_of(done)) return respond(*wrong);
-  return respond_text(200, "{" + outcome_members(done, outcome) + "}");
+/// Executes what the holder of a reservation asks for.
+template <class Operation>
+task<response> execute_for_holder(call& by, Operation what) {
+  auto executing = by.client.execute(std::move(what));
+  const jobs::holder_answer done = co_await executing;
+  if (const std::optional<problem> wrong = problem_of(done)) co_return respond(*wrong);
+  co_return respond_text(200, "{" + outcome_members(done, word_when_done<Operation>) + "}");
 }
 
 }  // namespace
@@ -357,29 +362,13 @@ task<response> reserve_jobs(call& by) {
   return reserve_now(by, std::move(wanted));
 }
 
-task<response> finish_job(call& by) {
-  auto ending = by.client.execute(read_finish(by.in));
-  const jobs::holder_answer done = co_await ending;
-  co_return respond_to(done, "finished");
-}
+task<response> finish_job(call& by) { return execute_for_holder(by, read_finish(by.in)); }
 
-task<response> release_job(call& by) {
-  auto ending = by.client.execute(read_release(by.in));
-  const jobs::holder_answer done = co_await ending;
-  co_return respond_to(done, "released");
-}
+task<response> release_job(call& by) { return execute_for_holder(by, read_release(by.in)); }
 
-task<response> touch_job(call& by) {
-  auto touching = by.client.execute(read_touch(by.in));
-  const jobs::holder_answer done = co_await touching;
-  co_return respond_to(done, "touched");
-}
+task<response> touch_job(call& by) { return execute_for_holder(by, read_touch(by.in)); }
 
-task<response> bury_job(call& by) {
-  auto ending = by.client.execute(read_bury(by.in));
-  const jobs::holder_answer done = co_await ending;
-  co_return respond_to(done, "buried");
-}
+task<response> bury_job(call& by) { return execute_for_holder(by, read_bury(by.in)); }
 
 task<response> kick_tube(call& by) {
   auto kicking = by.client.execute(read_kick_of_tube(by.in));
@@ -390,13 +379,7 @@ task<response> kick_tube(call& by) {
   co_return respond_json(200, all);
 }
 
-task<response> kick_one_job(call& by) {
-  jobs::kick_job what = read_kick_of_job(by.in);
-  what.expected = expected_version(by.what);
-  auto kicking = by.client.execute(what);
-  const jobs::change_answer done = co_await kicking;
-  co_return respond_to_change(done, "ready");
-}
+task<response> kick_one_job(call& by) { return change_job(by, read_kick_of_job(by.in)); }
 
 task<response> pause_tube(call& by) {
   jobs::pause what;
