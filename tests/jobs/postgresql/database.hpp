@@ -61,6 +61,14 @@ class postgresql_database : public ::testing::Test {
   std::string sql(const std::string& statement) { return other_.sql(statement); }
   /// A turn of the rotation.
   void rotate() { sql("SELECT setval('foliot.last_turn', 1), foliot.rotate()"); }
+  /// How many pages this statement reads, which are in the cache.
+  int pages_of(const std::string& statement) {
+    sql("CREATE OR REPLACE FUNCTION public.plan_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN "
+        "RETURN QUERY EXECUTE 'EXPLAIN (ANALYZE, BUFFERS) ' || statement; END $$");
+    return std::stoi(
+        sql("SELECT substring(string_agg(line, ' ') FROM 'Buffers: shared hit=([0-9]+)') FROM public.plan_of($$" +
+            statement + "$$) line"));
+  }
   /// So long may counts and pages take.
   void let_counts_take(const std::string& interval) {
     sql("CREATE OR REPLACE FUNCTION foliot.patience_of_counts() RETURNS interval LANGUAGE sql STABLE AS $$ SELECT "

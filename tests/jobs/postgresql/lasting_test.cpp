@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,9 +17,11 @@
 #include <foliot/jobs/postgresql_store.hpp>
 #include <foliot/jobs/store_clocks.hpp>
 
+#include "connection.hpp"
 #include "database.hpp"
 #include "jobs/kit/jobs.hpp"
 #include "once_keys.hpp"
+#include "one_node.hpp"
 #include "two_databases.hpp"
 
 namespace foliot::jobs {
@@ -33,6 +36,9 @@ enum class end_of_node : std::uint8_t { is_closed, is_silent, is_opened_again };
 
 class PostgresqlLasting : public foliot_test::postgresql_database {
  protected:
+  static constexpr std::int64_t second = 1'000'000'000;
+  static constexpr std::int64_t minute = 60 * second;
+
   /// The clock of the database shows this much more than the system's.
   void set(const std::string& offset) {
     const std::string now = "extract(epoch FROM now() + interval '" + offset + "')";
@@ -40,16 +46,29 @@ class PostgresqlLasting : public foliot_test::postgresql_database {
         "coalesce(given, ARRAY[floor(" +
         now + " * 1000), ceil(" + now + " * 1000), " + now + " * 1000000000]::bigint[]) $$");
   }
-  /// What foliot.beat() answers to a heartbeat of the node "b".
-  std::string beat() {
-    return sql("SELECT foliot.beat((SELECT session FROM foliot.node WHERE name = 'b'), 0, 0, NULL)");
+  /// What foliot.beat() answers to a heartbeat of the node "b", at this time or by the clock of the database.
+  std::string beat(std::optional<std::int64_t> at = {}) {
+    return sql("SELECT foliot.beat((SELECT session FROM foliot.node WHERE name = 'b'), 0, 0, " +
+               (at ? "ARRAY[0, 0, " + std::to_string(*at) + "]" : "NULL") + ")");
   }
-  /// How many heartbeats end something, until one does not.
+  /// How many heartbeats end something or look for it, until one does not: one more if a minute begins meanwhile, and a
+  /// registration is left.
   int heartbeats() {
+    constexpr int most = 100;
     int count = 0;
-    while (beat() == "t") ++count;
+    while (count < most && beat() == "t") ++count;
     return count;
   }
+  /// The next whole minute of the database's clock, in ns.
+  std::int64_t next_minute() { return (std::stoll(sql("SELECT (foliot.time_of(NULL))[3]")) / minute + 1) * minute; }
+  /// The reservations end at this time, each so much later than the one of the job before; a pass is due.
+  void end_at(std::int64_t begin, std::int64_t step) {
+    sql("UPDATE foliot.reserved r SET expires = " + std::to_string(begin) + " + " + std::to_string(step) +
+        " * (SELECT count(*) FROM foliot.reserved s WHERE s.id < r.id)");
+    sql("UPDATE foliot.node SET looks_at = 0 WHERE name IS NULL");
+  }
+  /// The row of the registration that has ended, as it is.
+  std::string ended_row() { return sql("SELECT format('%s %s', ctid, xmin) FROM foliot.node WHERE name IS NULL"); }
   /// The node "a" ends.
   void end_node(end_of_node how) {
     switch (how) {
@@ -121,7 +140,7 @@ TEST_P(PostgresqlLastingByEnd, TheEndOfTheTtrEndsThem) {
   const reservation mine = put_and_claim_lasting().token;
   end_node(GetParam());
   set("59 min");
-  EXPECT_EQ(beat(), "f");
+  heartbeats();
   EXPECT_TRUE(execute_one(*b_, claim{.tubes = {"t"}}).jobs.empty());
   set("61 min");
   EXPECT_EQ(execute_one(*b_, finish{mine}).what, holder::not_held);
@@ -151,46 +170,163 @@ INSTANTIATE_TEST_SUITE_P(Ends, PostgresqlLastingByEnd,
 
 /// Each heartbeat of each node would go through all reservations, and the next one would follow at once.
 TEST_F(PostgresqlLasting, HeartbeatsLeaveARegistrationAloneWhileNothingOfItIsOver) {
-  put_and_claim_lasting(2h);
-  put_and_claim_lasting(1h);
+  for (int i = 0; i < 2; ++i) put_and_claim_lasting();
   a_->close();
-  const auto version = [&] { return sql("SELECT format('%s %s', ctid, xmin) FROM foliot.node WHERE name IS NULL"); };
-  const std::string closed = version();
-  set("59 min");
-  EXPECT_EQ(beat(), "f");
-  EXPECT_EQ(version(), closed);
-  set("61 min");
-  EXPECT_EQ(beat(), "t");
+  const std::int64_t begin = next_minute();
+  end_at(begin + 10 * second, 10 * second);
+  EXPECT_EQ(beat(begin), "t") << "it looks when the next one ends";
+  const std::string looked_at = ended_row();
+  for (const int later : {0, 9, 10}) EXPECT_EQ(beat(begin + later * second), "f") << later;
+  EXPECT_EQ(ended_row(), looked_at);
+  EXPECT_EQ(beat(begin + 11 * second), "t");
   EXPECT_EQ(count("ready"), "1");
-  const std::string looked_at = version();
-  EXPECT_NE(looked_at, closed);
-  EXPECT_EQ(beat(), "f");
-  EXPECT_EQ(version(), looked_at);
-  set("121 min");
-  EXPECT_EQ(beat(), "t") << "the pass begins at the first job again";
+  EXPECT_NE(ended_row(), looked_at);
+  for (const int later : {11, 20}) EXPECT_EQ(beat(begin + later * second), "f") << later;
+  EXPECT_EQ(beat(begin + 21 * second), "t") << "the pass begins at the first job again";
   EXPECT_EQ(count("ready"), "2");
   EXPECT_EQ(count("node"), "1");
 }
 
-/// A pass goes through all reservations, however soon after each other they end.
-TEST_F(PostgresqlLasting, APassIsFollowedByNoneForASecond) {
-  for (int i = 0; i < 2; ++i) put_and_claim_lasting();
-  a_->close();
-  const std::int64_t now = std::stoll(sql("SELECT (foliot.time_of(NULL))[3]"));
-  const auto beat_at = [&](std::int64_t ns) {
-    return sql("SELECT foliot.beat((SELECT session FROM foliot.node WHERE name = 'b'), 0, 0, ARRAY[0, 0, " +
-               std::to_string(ns) + "])");
+/// Those of all registrations together.
+TEST_F(PostgresqlLasting, HeartbeatsLookOnceInAMinuteHoweverLateTheyEnd) {
+  for (const char* const name : {"a", "c"}) {
+    a_ = open(name);
+    put_and_claim_lasting();
+    a_->close();
+  }
+  const std::int64_t begin = next_minute();
+  end_at(begin + 1000 * second, 0);
+  sql("UPDATE foliot.node n SET looks_at = " + std::to_string(begin + 20 * second) + " + " + std::to_string(second) +
+      " * (n.session = (SELECT max(m.session) FROM foliot.node m WHERE m.name IS NULL))::integer WHERE n.name IS NULL");
+  for (const int later : {20, 21}) {
+    EXPECT_EQ(beat(begin + later * second), "t") << later;
+    EXPECT_EQ(beat(begin + later * second), "f") << later;
+  }
+  for (const int minutes : {1, 2, 3}) {
+    EXPECT_EQ(beat(begin + minutes * minute - 1), "f") << minutes;
+    EXPECT_EQ(beat(begin + minutes * minute), "t") << minutes;
+    EXPECT_EQ(beat(begin + minutes * minute), "f") << minutes;
+  }
+  EXPECT_EQ(count("ready"), "0");
+}
+
+/// A touch brings the end forward if the clock was set back, and nobody tells the registration.
+TEST_F(PostgresqlLasting, AStepBackOfTheClockHoldsUpNoEnd) {
+  for (const bool looks_between : {false, true}) {
+    SCOPED_TRACE(looks_between);
+    a_ = open("a");
+    set("10 h");
+    const reservation mine = put_and_claim_lasting().token;
+    a_->close();
+    heartbeats();
+    set("0");
+    if (looks_between) {
+      EXPECT_GE(heartbeats(), 1) << "the time of the next look lies too far ahead";
+    }
+    ASSERT_EQ(execute_one(*b_, touch{mine}).what, holder::done);
+    set("61 min");
+    EXPECT_EQ(heartbeats(), 1);
+    EXPECT_EQ(count("reserved"), "0");
+    EXPECT_EQ(count("node"), "1");
+  }
+}
+
+/// A pass goes through all reservations, however soon after each other they end, and of however many registrations.
+TEST_F(PostgresqlLasting, ThereIsOnePassInASecond) {
+  for (const char* const name : {"a", "c", "d"}) {
+    a_ = open(name);
+    for (int i = 0; i < 2; ++i) put_and_claim_lasting();
+    a_->close();
+  }
+  const std::int64_t begin = next_minute();
+  constexpr std::int64_t millisecond = 1'000'000;
+  end_at(begin + millisecond, 100 * millisecond);
+  EXPECT_EQ(beat(begin), "t");
+  for (int ms = 0; ms < 1000; ms += 50) EXPECT_EQ(beat(begin + ms * millisecond), "f") << ms;
+  EXPECT_EQ(count("ready"), "0");
+  EXPECT_EQ(beat(begin + second), "t");
+  EXPECT_EQ(count("ready"), "6");
+  EXPECT_EQ(count("node"), "1");
+  EXPECT_EQ(beat(begin + second), "f");
+}
+
+/// By the plans of a node a join would read all reservations for each of the registrations.
+TEST_F(PostgresqlLasting, APassReadsTheReservationsTwiceHoweverManyRegistrationsThereAre) {
+  sql(foliot_test::plans_of_nodes);
+  constexpr int reservations = 20'000;
+  const auto end_registrations = [this](int registrations) {
+    const std::string all = "generate_series(1, " + std::to_string(reservations) + ") i";
+    sql("TRUNCATE foliot.reserved, foliot.job");
+    sql("DELETE FROM foliot.node WHERE name IS NULL");
+    sql("INSERT INTO foliot.node SELECT 1000 + i, NULL, 0, 0, 0, 0 FROM generate_series(1, " +
+        std::to_string(registrations) + ") i");
+    sql("INSERT INTO foliot.job SELECT i, 1, NULL, 0, 3600000, 'x' FROM " + all);
+    sql("INSERT INTO foliot.reserved SELECT i, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1001 + i % " + std::to_string(registrations) +
+        ", 255, " + std::to_string(next_minute() + 3600 * second) + " FROM " + all);
+    sql("VACUUM ANALYZE foliot.reserved, foliot.job, foliot.node");
   };
-  constexpr std::int64_t second = 1'000'000'000;
-  sql("UPDATE foliot.reserved r SET expires = " + std::to_string(now) +
-      " + 2 * (SELECT count(*) FROM foliot.reserved s WHERE s.id < r.id)");
-  sql("UPDATE foliot.node SET looks_at = NULL WHERE name IS NULL");
-  EXPECT_EQ(beat_at(now + 1), "t");
-  EXPECT_EQ(count("ready"), "1");
-  EXPECT_EQ(beat_at(now + 1 + second), "f") << "the other one was over almost at once";
-  EXPECT_EQ(count("ready"), "1");
-  EXPECT_EQ(beat_at(now + 2 + second), "t");
+  const auto pages_of_a_pass = [this] {
+    int pages = 0;
+    for (int i = 0; i < 2; ++i) {  // the first one reads the catalog
+      sql("UPDATE foliot.node SET looks_at = 0 WHERE name IS NULL");
+      pages = pages_of("SELECT foliot.end_lasting((foliot.time_of(NULL))[3])");
+      EXPECT_EQ(count("node WHERE looks_at = 0"), "0");
+    }
+    return pages;
+  };
+  end_registrations(1);
+  const int of_one = pages_of_a_pass();
+  const int stored = std::stoi(sql("SELECT pg_relation_size('foliot.reserved_9') / 8192"));
+  EXPECT_GT(of_one, 2 * stored);
+  EXPECT_LT(of_one, 3 * stored);
+  constexpr int registrations = 50;
+  end_registrations(registrations);
+  EXPECT_LT(pages_of_a_pass(), of_one + 20 * registrations) << "and some pages for the row of each";
+  EXPECT_EQ(count("reserved"), std::to_string(reservations));
+}
+
+TEST_F(PostgresqlLasting, APassLeavesOutWhatAnotherHeartbeatHasInHand) {
+  put_and_claim_lasting();
+  a_->close();
+  foliot_test::postgresql_connection another(database_);
+  another.sql("BEGIN");
+  EXPECT_EQ(another.sql("SELECT foliot.end_lasting((foliot.time_of(NULL))[3])"), "t");
+  sql("SET lock_timeout = '1s'");
+  EXPECT_EQ(beat(), "f") << "it does not wait for the other one";
+  another.sql("ROLLBACK");
+  EXPECT_EQ(beat(), "t");
+}
+
+/// The others must not wait until somebody has repaired it.
+TEST_F(PostgresqlLasting, ADamagedRowHoldsUpItsRegistrationAlone) {
+  for (const char* const name : {"a", "c", "d"}) {
+    a_ = open(name);
+    put_and_claim_lasting();
+    a_->close();
+  }
+  sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE data_exception; END $$");
+  const std::string first = sql("SELECT min(id) FROM foliot.reserved");
+  sql("CREATE TRIGGER refuse BEFORE INSERT ON foliot.ready FOR EACH ROW WHEN (NEW.id = " + first +
+      ") EXECUTE FUNCTION public.refuse()");
+  end_at(1, 0);
+  EXPECT_EQ(heartbeats(), 2);
   EXPECT_EQ(count("ready"), "2");
+  EXPECT_EQ(sql("SELECT id FROM foliot.reserved"), first);
+  sql("DROP TRIGGER refuse ON foliot.ready");
+  EXPECT_EQ(heartbeats(), 1);
+  EXPECT_EQ(count("ready"), "3");
+  EXPECT_EQ(count("node"), "1");
+  expect_right();
+}
+
+/// It has been silent, and finds out when it is closed.
+TEST_F(PostgresqlLasting, ANodeChangesNothingIfItIsClosedAfterTheEndOfItsRegistration) {
+  const reservation mine = put_and_claim_lasting().token;
+  end_node(end_of_node::is_silent);
+  const std::string row = ended_row();
+  a_->close();
+  EXPECT_EQ(ended_row(), row);
+  EXPECT_EQ(execute_one(*b_, finish{mine}).what, holder::done);
 }
 
 /// Nobody tells the registration that a touch has moved the end.
@@ -199,11 +335,11 @@ TEST_F(PostgresqlLasting, ATouchAtAnotherNodeCounts) {
   a_->close();
   set("30 min");
   ASSERT_EQ(execute_one(*b_, touch{mine}).what, holder::done);
-  set("61 min");
-  EXPECT_EQ(heartbeats(), 1) << "it looks, and is told when to look again";
-  EXPECT_EQ(count("ready"), "0");
-  set("89 min");
-  EXPECT_EQ(heartbeats(), 0);
+  for (const char* const before : {"61 min", "89 min"}) {
+    set(before);
+    EXPECT_GE(heartbeats(), 1) << "it looks, and is told when to look again";
+    EXPECT_EQ(count("ready"), "0");
+  }
   set("91 min");
   EXPECT_EQ(heartbeats(), 1);
   EXPECT_EQ(count("ready"), "1");
@@ -223,7 +359,7 @@ TEST_F(PostgresqlLasting, ManyEndInPieces) {
   }
   sql("UPDATE foliot.heard h SET seen = 1 FROM foliot.node n WHERE n.session = h.session AND n.name = 'a'");
   sql("UPDATE foliot.heard h SET since = 0 FROM foliot.node n WHERE n.session = h.session AND n.name = 'b'");
-  EXPECT_EQ(heartbeats(), 2);
+  EXPECT_GE(heartbeats(), 3) << "two pieces, and a look at those that last";
   EXPECT_EQ(count("ready"), std::to_string(many));
   EXPECT_EQ(count("reserved"), std::to_string(many));
   expect_right();
@@ -299,10 +435,9 @@ TEST_F(PostgresqlLasting, TheNumbersOfTheBatchesOfTheirRegistrationAreForgotten)
 }
 
 /// A node of version 5 is closed while a migration runs: the end of its registration waits, and goes on with the text
-/// of version 5, which calls a function that version 6 does not call.
+/// of version 5, which calls a function that version 6 has replaced.
 TEST_F(PostgresqlLasting, TheEndOfARegistrationThatHasWaitedForTheMigrationGoesOn) {
   sql("ALTER TABLE foliot.node DROP COLUMN looks_at");
-  sql("DROP FUNCTION foliot.end_locked_session(bigint, bigint)");
   sql("CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS boolean LANGUAGE sql AS 'SELECT "
       "true'");
   sql("CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "

@@ -614,13 +614,8 @@ TEST_F(PostgresqlOnce, ATurnDoesNotMeetWhatEarlierOnesHaveDeleted) {
   sql(foliot_test::plans_of_nodes);
   while (sql("SELECT foliot.forget_once(" + now + ", false)") == "t") {
   }
-  sql("CREATE FUNCTION public.plan_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN "
-      "RETURN QUERY EXECUTE 'EXPLAIN (ANALYZE, BUFFERS) ' || statement; END $$");
   const auto pages = [&](const std::string& from_all) {
-    return std::stoi(
-        sql("SELECT substring(string_agg(line, ' ') FROM 'Buffers: shared hit=([0-9]+)') FROM "
-            "public.plan_of('SELECT foliot.forget_once(" +
-            now + ", " + from_all + ")') line"));
+    return pages_of("SELECT foliot.forget_once(" + now + ", " + from_all + ")");
   };
   pages("false");  // reads the catalog
   const int from_floor = pages("false");

@@ -122,7 +122,7 @@ class PostgresqlServer:
     def end_reservations(cls, database):
         """All nodes have ended. What is left are reservations over HTTP, which last for a minute: the next node finds them over."""
         cls.ask(database, "WITH over AS (UPDATE foliot.reserved SET expires = 0) "
-                          "UPDATE foliot.node SET looks_at = NULL WHERE name IS NULL")
+                          "UPDATE foliot.node SET looks_at = 0 WHERE looks_at IS NOT NULL")
 
     def remove(self):
         if self.standby:

@@ -5,9 +5,11 @@
 -- that is closed ends its registration; nodes end the registrations of others that have been silent for their timeout
 -- (beat()).
 --
--- Reservations that last keep the row of a registration that has ended. It has no name from then on. The heartbeats of all nodes
--- end those whose TTR is over: a pass goes through all reservations, so the row says when the next one is due (`looks_at`),
--- and not more than once in a second. The next pass looks anew when the others end, because a touch at any node moves that.
+-- Reservations that last keep the row of a registration that has ended, and that has no name from then on. The heartbeats of all
+-- nodes end those whose TTR is over (end_lasting()). A pass goes through all reservations, so one pass does it for all
+-- registrations whose time has come, and the row of each says when that is (`looks_at`). These times are whole seconds, so at most
+-- one pass is due for each second, and one when a registration has ended, however many registrations there are. A touch at any
+-- node moves the end of a reservation without a word to the row, so a pass looks at the ends anew.
 --
 -- A batch of a node is one transaction: begin_batch(), beat() if it is time for a heartbeat, the operations
 -- (put_and_claim.sql, changes.sql, tubes.sql, counts.sql), end_batch(). The node sends all of them at once and then reads
@@ -28,7 +30,7 @@
 -- Called by: nodes (announce(), close_session(), begin_batch(), beat(), end_batch(), has_happened()), and the other files.
 -- Locks, in this order: the one of the registration (lock_of()), shared by a batch and exclusive for the end of the
 -- registration; the turn of batches with keys (keys.sql); the rows of jobs that the batch names, in the order of their ids;
--- rows of pauses and of due jobs, which are skipped if another transaction has them.
+-- rows of pauses, of due jobs, and in `node` those of end_lasting(), which are skipped if another transaction has them.
 
 -- The time of a batch: [UTC in ms, rounded down; UTC in ms, rounded up; the clock of reservations in ns]. It is the time of
 -- the transaction, unless a test gives another one.
@@ -87,44 +89,39 @@ CREATE OR REPLACE FUNCTION foliot.has_job(of_tube integer) RETURNS boolean LANGU
     OR EXISTS (SELECT FROM foliot.buried WHERE tube = of_tube) OR EXISTS (SELECT FROM foliot.reserved WHERE tube = of_tube)
 $$;
 
--- Ends a registration: its pauses, and a piece of its reservations, because it may have many. Those that last end if they are
--- over at `now_ns`; none are if that is null. Returns whether more are to end now: then the heartbeats of all nodes end the next
--- pieces. The row of the registration stays while it has reservations. The numbers of its batches stay, because its node may
--- still ask for the last one. Precondition: the lock of the registration is held.
-CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint, now_ns bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Ends a registration: its pauses, and a piece of its reservations, because it may have many. Returns whether more are left: then
+-- the heartbeats of all nodes end the next pieces. The row of the registration stays while it has reservations. When only those
+-- that last are left, end_lasting() takes the registration over, and no batch of it runs any more. The numbers of its batches
+-- stay, because its node may still ask for the last one. Precondition: the lock of the registration is held.
+CREATE OR REPLACE FUNCTION foliot.end_locked_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   after bigint;
   ids bigint[];
   tubes integer[];
-  next_over bigint;
 BEGIN
-  UPDATE foliot.node n SET name = NULL WHERE n.session = ended RETURNING n.ended_until INTO after;
+  UPDATE foliot.node n SET name = NULL WHERE n.session = ended AND n.looks_at IS NULL RETURNING n.ended_until INTO after;
+  IF NOT FOUND THEN RETURN false; END IF;
   WITH over AS (DELETE FROM foliot.pause p WHERE p.session = ended RETURNING p.tube)
   SELECT array_agg(over.tube) INTO tubes FROM over;
   PERFORM foliot.note_ready(tubes);
   ids := ARRAY(SELECT r.id FROM foliot.reserved r
-               WHERE r.session = ended AND r.id > after
-                 AND (r.expires < now_ns OR NOT foliot.is_lasting(r.opening)) ORDER BY r.id LIMIT foliot.most_at_once());
+               WHERE r.session = ended AND r.id > after AND NOT foliot.is_lasting(r.opening)
+               ORDER BY r.id LIMIT foliot.most_at_once());
   PERFORM foliot.lock_jobs(ids);
-  -- While it waited for the locks, a reservation may have been touched.
-  WITH gone AS (DELETE FROM foliot.reserved r
-                WHERE r.id = ANY (ids) AND r.session = ended
-                  AND (r.expires < now_ns OR NOT foliot.is_lasting(r.opening)) RETURNING r.*),
+  WITH gone AS (DELETE FROM foliot.reserved r WHERE r.id = ANY (ids) AND r.session = ended RETURNING r.*),
     made AS (INSERT INTO foliot.ready
-             SELECT id, tube, pri, due, delay, reserves, timeouts + foliot.is_lasting(opening)::integer, releases, buries, kicks
-             FROM gone RETURNING tube)
+             SELECT id, tube, pri, due, delay, reserves, timeouts, releases, buries, kicks FROM gone RETURNING tube)
   SELECT array_agg(DISTINCT made.tube) INTO tubes FROM made;
   PERFORM foliot.note_ready(tubes);
   IF cardinality(ids) = foliot.most_at_once() THEN
-    UPDATE foliot.node n SET ended_until = ids[cardinality(ids)], looks_at = NULL WHERE n.session = ended;
+    UPDATE foliot.node n SET ended_until = ids[cardinality(ids)] WHERE n.session = ended;
     RETURN true;
   END IF;
   DELETE FROM foliot.heard h WHERE h.session = ended;
-  next_over := (SELECT min(r.expires) FROM foliot.reserved r WHERE r.session = ended);
-  IF next_over IS NULL THEN
-    DELETE FROM foliot.node n WHERE n.session = ended;
+  IF EXISTS (SELECT FROM foliot.reserved r WHERE r.session = ended) THEN
+    UPDATE foliot.node n SET ended_until = 0, looks_at = 0 WHERE n.session = ended;
   ELSE
-    UPDATE foliot.node n SET ended_until = 0, looks_at = greatest(next_over, now_ns + 1000000000) WHERE n.session = ended;
+    DELETE FROM foliot.node n WHERE n.session = ended;
   END IF;
   RETURN false;
 END $$;
@@ -134,7 +131,7 @@ END $$;
 CREATE OR REPLACE FUNCTION foliot.end_session(ended bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(foliot.lock_of(ended));
-  RETURN foliot.end_locked_session(ended, NULL);  -- a heartbeat ends what is over of those that last
+  RETURN foliot.end_locked_session(ended);
 END $$;
 
 -- The same for a registration whose node closes it, and will ask for none of its batches any more.
@@ -158,7 +155,7 @@ BEGIN
   IF older.session IS NOT NULL THEN
     PERFORM pg_advisory_xact_lock(foliot.lock_of(older.session));
     BEGIN
-      PERFORM foliot.end_locked_session(older.session, now_ns);
+      PERFORM foliot.end_locked_session(older.session);
     EXCEPTION WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
                 OR program_limit_exceeded THEN
       -- It has met a damaged row or the like. The registration is over, and the heartbeats of all nodes try to end it.
@@ -195,18 +192,94 @@ BEGIN
   END LOOP;
 END $$;
 
--- Whether this registration is to be ended, because its node has been silent for its timeout; or, if it has ended, whether it is
--- time to end more of its reservations.
+-- Whether this registration is to be ended, because its node has been silent for its timeout, or because it has ended and has
+-- more left than reservations that last.
 CREATE OR REPLACE FUNCTION foliot.is_to_end(it foliot.node, now_ns bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT CASE WHEN it.name IS NULL THEN coalesce(it.looks_at < now_ns, true)
+  SELECT CASE WHEN it.name IS NULL THEN it.looks_at IS NULL
               ELSE NOT EXISTS (SELECT FROM foliot.heard h WHERE h.session = it.session AND h.seen >= now_ns - it.timeout) END
 $$;
+
+-- When a pass that has ended what was over looks at a registration again whose next reservation is over at `next_over`: at the
+-- first whole second behind that and behind now. A touch after the clock was set back brings an end forward, so it looks
+-- at the next whole minute (looks_within_ns()) at the latest.
+CREATE OR REPLACE FUNCTION foliot.next_look(next_over bigint, now_ns bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT least((greatest(next_over, now_ns) / 1000000000 + 1) * 1000000000,
+               (now_ns / foliot.looks_within_ns() + 1) * foliot.looks_within_ns())
+$$;
+
+-- The first most_at_once() reservations of these registrations that are over, of jobs behind `after`, in the order of their ids.
+-- No index has the registration, and by the plans of a node an index would lead to the rows, each in another page.
+CREATE OR REPLACE FUNCTION foliot.over_of(of_sessions bigint[], after bigint, now_ns bigint,
+                                          OUT ids bigint[], OUT openings bigint[], OUT attempts bigint[])
+LANGUAGE sql SET enable_seqscan = on SET enable_sort = on AS $$
+  SELECT array_agg(o.id), array_agg(o.opening), array_agg(o.reserves)
+  FROM (SELECT r.id, r.opening, r.reserves FROM foliot.reserved r
+        WHERE r.expires < now_ns AND r.id > after AND (r.session IN (SELECT unnest(of_sessions))) IS TRUE
+        ORDER BY r.id LIMIT foliot.most_at_once()) o
+$$;
+
+-- When the next reservation of each of these registrations is over that has one.
+CREATE OR REPLACE FUNCTION foliot.next_over_of(of_sessions bigint[]) RETURNS TABLE (session bigint, next_over bigint)
+LANGUAGE sql SET enable_seqscan = on AS $$
+  SELECT r.session, min(r.expires) FROM foliot.reserved r
+  WHERE (r.session IN (SELECT unnest(of_sessions))) IS TRUE GROUP BY r.session
+$$;
+
+-- Of these registrations, which have only reservations left that last, ends a piece of those that are over. When no more are left,
+-- it deletes the rows of the registrations that have none, and says when to look at the others again. Precondition: their rows
+-- in `node` are locked.
+CREATE OR REPLACE FUNCTION foliot.end_lasting_of(of_sessions bigint[], now_ns bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  after bigint := (SELECT min(n.ended_until) FROM foliot.node n WHERE n.session = ANY (of_sessions));
+  over record;
+BEGIN
+  SELECT * INTO over FROM foliot.over_of(of_sessions, after, now_ns);
+  IF over.ids IS NOT NULL THEN
+    PERFORM foliot.lock_jobs(over.ids);
+    PERFORM foliot.end_over(over.ids, over.openings, over.attempts, now_ns);
+  END IF;
+  IF cardinality(over.ids) = foliot.most_at_once() THEN
+    UPDATE foliot.node n SET ended_until = over.ids[cardinality(over.ids)] WHERE n.session = ANY (of_sessions);
+    RETURN;
+  END IF;
+  WITH rest AS MATERIALIZED (SELECT * FROM foliot.next_over_of(of_sessions)),
+    looked AS (
+      UPDATE foliot.node n SET ended_until = 0, looks_at = foliot.next_look(rest.next_over, now_ns)
+      FROM rest WHERE n.session = rest.session)
+  DELETE FROM foliot.node n
+  WHERE n.session = ANY (of_sessions) AND NOT EXISTS (SELECT FROM rest WHERE rest.session = n.session);
+END $$;
+
+-- Ends what is over of the registrations that have only reservations left that last: of all whose time has come, in one pass, and
+-- of those of which another heartbeat has none in hand. If the clock was set back, their times lie too far ahead. Returns
+-- whether it has looked.
+CREATE OR REPLACE FUNCTION foliot.end_lasting(now_ns bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  of_sessions bigint[] := ARRAY(SELECT n.session FROM foliot.node n
+                                WHERE n.looks_at <= now_ns OR n.looks_at > now_ns + foliot.looks_within_ns()
+                                ORDER BY n.session FOR UPDATE SKIP LOCKED);
+BEGIN
+  IF cardinality(of_sessions) = 0 THEN RETURN false; END IF;
+  FOR i IN 0 .. cardinality(of_sessions) LOOP
+    BEGIN
+      PERFORM foliot.end_lasting_of(CASE i WHEN 0 THEN of_sessions ELSE of_sessions[i:i] END, now_ns);
+      RETURN true;
+    EXCEPTION WHEN insufficient_resources THEN
+      RETURN false;  -- a later heartbeat tries again; this one must still say that its node is alive
+    WHEN internal_error OR data_exception OR integrity_constraint_violation OR plpgsql_error OR system_error
+         OR program_limit_exceeded THEN
+      NULL;  -- one of them has a damaged row or the like: the others go on, one with each heartbeat
+    END;
+  END LOOP;
+  RETURN false;
+END $$;
 
 -- A heartbeat (nodes of every version call it by this name): stores that the node is alive, and ends the registrations of
 -- nodes that have been silent for their timeout. A node looks for silent ones only if it has been heard of for that time
 -- itself, because after an outage of the database all nodes have been silent. Deletes the numbers of the node's batches
 -- from `before` on and below `number`: nobody asks for them any more, and those below `before` were deleted earlier. Returns
--- whether it has ended a registration, or has looked for a piece of one: then the next heartbeat should follow at once.
+-- whether it has ended a registration or a piece of one, or has looked for what is over of those that last: then the next
+-- heartbeat should follow at once.
 CREATE OR REPLACE FUNCTION foliot.beat(of_session bigint, number bigint, before bigint, given bigint[])
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -220,13 +293,14 @@ BEGIN
   heard_since := foliot.hear(of_session, now_ns);
   DELETE FROM foliot.batch b WHERE b.session = of_session AND b.number >= before AND b.number < beat.number;
   FOR dead IN SELECT n.session FROM foliot.node n
-              WHERE foliot.is_to_end(n, now_ns) AND (n.name IS NULL OR heard_since < now_ns - n.timeout)
+              WHERE n.looks_at IS NULL AND foliot.is_to_end(n, now_ns)
+                AND (n.name IS NULL OR heard_since < now_ns - n.timeout)
               ORDER BY n.session LOOP
     -- A node that executes a batch at this moment is alive, and so is one that has done so since the query above.
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(foliot.lock_of(dead));
     IF EXISTS (SELECT FROM foliot.node n WHERE n.session = dead AND foliot.is_to_end(n, now_ns)) THEN
       BEGIN
-        PERFORM foliot.end_locked_session(dead, now_ns);
+        PERFORM foliot.end_locked_session(dead);
         RETURN true;
       EXCEPTION WHEN insufficient_resources THEN
         RETURN false;  -- a later heartbeat tries again; this one must still say that its node is alive
@@ -236,7 +310,7 @@ BEGIN
       END;
     END IF;
   END LOOP;
-  RETURN false;
+  RETURN foliot.end_lasting(now_ns);
 END $$;
 
 -- Locks the rows of these jobs in `job`, in this order. LIMIT ends the search for each job in the partition that has it.

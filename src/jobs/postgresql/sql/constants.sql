@@ -123,6 +123,9 @@ RETURN opening & foliot.lasting_bits() = foliot.lasting_bits();
 CREATE OR REPLACE FUNCTION foliot.soon_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 60000;
 -- For how many milliseconds batches with keys take turns.
 CREATE OR REPLACE FUNCTION foliot.turns_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 60000;
+-- Within how many nanoseconds heartbeats look again for what is over of the reservations that last of a registration that has
+-- ended (next_look()): all such looks that have no other reason come together.
+CREATE OR REPLACE FUNCTION foliot.looks_within_ns() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 60000000000;
 -- How many jobs, reservations or pauses one batch makes ready or ends besides its operations. The program has the same
 -- number (ends_at_once).
 CREATE OR REPLACE FUNCTION foliot.most_at_once() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2048;

@@ -154,8 +154,9 @@ CREATE INDEX pause_until ON foliot.pause (until);
 
 -- The registrations of nodes. A row lasts from the announcement of the node until its registration has ended, because the
 -- node was closed or taken for dead, and the last of its reservations with it. `process` is a random number of the process. A
--- registration that is being ended has no name; its reservations up to the job `ended_until` have ended, except those that
--- last (step_6.sql). Each batch looks its registration up, so heartbeats change nothing here: they would leave dead rows.
+-- registration that is being ended has no name; its reservations up to the job `ended_until` have ended. Later, if only those
+-- that last are left (step_6.sql), that is how far a pass has come that ends those that are over. Each batch looks its
+-- registration up, so heartbeats of its node change nothing here: they would leave dead rows.
 CREATE SEQUENCE foliot.session AS bigint;
 CREATE TABLE foliot.node (
   session bigint PRIMARY KEY,
