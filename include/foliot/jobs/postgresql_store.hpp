@@ -99,8 +99,9 @@ class FOLIOT_EXPORT postgresql_store final : public job_store {
   /// Reads the whole database, in one snapshot; where there are several, one after the other. Throws store_unavailable,
   /// which names it, if one of them does not answer.
   [[nodiscard]] check_result check() override;
-  /// Gives back what the node has reserved, except what lasts, and ends its pauses. Throws store_failure if the
-  /// database could not be reached: then they end after `node_timeout`.
+  /// Gives back what the node has reserved, except what lasts, and ends its pauses. What lasts and was claimed by a
+  /// batch that is in doubt waits for its TTR, too: a claim that happens once gets it at any node. Throws
+  /// store_failure if the database could not be reached: then they end after `node_timeout`.
   void close() override;
   [[nodiscard]] other_nodes* others() noexcept override;
 

@@ -124,6 +124,26 @@ TEST_F(PostgresqlInDoubt, AJobOfAClaimInDoubtIsThereAgainWhenTheDatabaseIs) {
   }
 }
 
+/// The end of its registration gives back the others.
+TEST_F(PostgresqlInDoubt, AClaimThatLastsWaitsForItsTtrIfItsNodeIsClosedBeforeItHasAsked) {
+  broken_node a(impatient("a"));
+  const auto b = open("b");
+  for (int i = 0; i < 2; ++i) put_one(*a, "a", "body");
+  a.break_from(3);
+  std::vector<operation> both{claim{.tubes = {"a"}, .lasting = true}, claim{.tubes = {"a"}}};
+  EXPECT_THROW((*a).execute(both), store_unavailable);
+  while (sql("SELECT count(*) FROM foliot.reserved") != "2") {  // the server may not have come to it yet
+  }
+  a.heal();
+  (*a).close();
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.ready"), "1");
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.reserved"), "1");
+  sql("UPDATE foliot.reserved SET expires = 0");
+  sql("SELECT foliot.end_lasting((foliot.time_of(NULL))[3])");
+  EXPECT_EQ(sql("SELECT sum(timeouts) FROM foliot.ready"), "1");
+  EXPECT_EQ(execute_one(*b, claim{.tubes = {"a"}, .count = 2}).jobs.size(), 2U);
+}
+
 // The question what has become of the claim meets a lock. Until it is settled, heartbeats must keep the number of its
 // batch.
 TEST_F(PostgresqlInDoubt, AClaimIsAskedForAgainWhileTheNodeGoesOn) {
