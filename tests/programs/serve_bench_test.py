@@ -145,6 +145,26 @@ class ServeBench(ServeBenchCase):
         self.assertEqual(self.folders(), [])
 
     @unittest.skipIf(shutil.disk_usage(tempfile.gettempdir()).free < 2 << 30, "foliot refuses jobs on a nearly full disk")
+    def test_lists_with_stored_tubes_and_jobs(self):
+        """The smallest sizes, those of --quick, and what is stored by name: an empty page would end the run."""
+        names = ["tubes", "middle-tubes", "1000-tubes", "due", "delayed", "ready", "reserved", "jobs", "1000-jobs",
+                 "small-tube", "small-tube-ready", "prefix"]
+        for stored, arguments in {(20, 2000): [], (3, 16): ["--tubes", "3", "--jobs", "16"],
+                                  (150, 1200): ["--tubes", "150", "--jobs", "1200"]}.items():
+            figures, text = self.own("--only", "lists", "--contestants", "foliot-http,foliot-memory", *arguments,
+                                     told=r"(foliot: [^\n]+ is left out: [^\n]+\n)*")
+            if figures["absences"]:
+                self.skipTest("; ".join(each["reason"] for each in figures["absences"]))
+            found = {each["figure"]: each for each in figures["records"]}
+            self.assertEqual(sorted(found), sorted(names + ["server-cpu-" + each for each in names]))
+            for each in found.values():
+                self.assertEqual((each["contestant"], each["tubes"], each["jobs"]), ("foliot-http", *stored))
+                self.assertGreater(each["median"], 0)
+            self.assertEqual((found["due"]["unit"], found["server-cpu-due"]["unit"]), ("ms", "ms/page"))
+            self.assertIn(f"with {stored[0]} tubes and {stored[1]} jobs stored", text)
+            self.assertEqual(self.folders(), [])
+
+    @unittest.skipIf(shutil.disk_usage(tempfile.gettempdir()).free < 2 << 30, "foliot refuses jobs on a nearly full disk")
     def test_http_tls_tokens_and_another_program(self):
         """Each variant does each workload in which it is compared; the other program is this one."""
         figures, text = self.own("--only", "puts,cycles,batches,heartbeats,idle-polls", "--contestants",
@@ -341,6 +361,11 @@ class ServeBenchErrors(ServeBenchCase):
             "cannot make a folder in 'nowhere': No such file or directory": [
                 "--folder", "nowhere", "--contestants", "foliot-memory"],
             "--json and --report go to the same file": ["--json", "a", "--report", "./a"],
+            "--tubes: '2' is no whole number from 3 to 1000000": ["--tubes", "2"],
+            "--jobs: 199 jobs are too few for 100 tubes: name at least 200 with --jobs": ["--tubes", "100", "--jobs", "199"],
+            "--jobs: 100000 jobs are too few for 60000 tubes": ["--tubes", "60000"],
+            "--jobs: 15 jobs are too few for 3 tubes: name at least 16": ["--tubes", "3", "--jobs", "15"],
+            "--jobs is for the workload lists, which --only leaves out": ["--only", "puts", "--jobs", "16"],
         }
         for sentence, arguments in wrong.items():
             with self.subTest(sentence):

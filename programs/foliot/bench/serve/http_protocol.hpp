@@ -31,10 +31,11 @@ class http_protocol final : public client_protocol {
   [[nodiscard]] commands reserve(std::string_view tube) const override;
   [[nodiscard]] commands finish(const reply& reserved) const override;
 
- private:
+  /// A request, for what only HTTP has. Its body is of this type; empty: it has none.
   [[nodiscard]] commands request(std::string_view method, std::string_view target, std::string_view type,
                                  std::string_view body) const;
 
+ private:
   std::string fields_;  // of every request, the end of the request line in front
 };
 

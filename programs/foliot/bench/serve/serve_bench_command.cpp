@@ -1,5 +1,8 @@
 #include "serve_bench_command.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,12 +11,17 @@
 #include <fmt/ranges.h>
 
 #include "bench/bench_options.hpp"
+#include "number_option.hpp"
 #include "serve_bench_options.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program {
 
 namespace {
+
+constexpr std::uint64_t least_tubes = 3;
+constexpr std::uint64_t most_tubes = 1'000'000;
+constexpr std::uint64_t most_jobs = 1'000'000'000;
 
 struct serve_bench_arguments {
   std::vector<std::string> only;
@@ -29,10 +37,12 @@ struct serve_bench_arguments {
   bool local = false;
   bool quick = false;
   bool full = false;
+  std::size_t tubes = 0;
+  std::size_t jobs = 0;
 };
 
 /// Throws failure if the options given contradict each other.
-void check(const CLI::App& line) {
+void check(const CLI::App& line, bool measures_lists) {
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
   for (const char* const own : {"--contestants", "--folder", "--unix", "--old"}) {
     if (given("--address") && given(own)) {
@@ -40,12 +50,17 @@ void check(const CLI::App& line) {
     }
   }
   if (given("--tube") && !given("--address")) throw failure("--tube is for the server of --address, which is missing");
+  for (const char* const own : {"--tubes", "--jobs"}) {
+    if (given(own) && !measures_lists) {
+      throw failure(fmt::format("{} is for the workload lists, which --only leaves out", own));
+    }
+  }
 }
 
 bench::serve_bench_options read(const serve_bench_arguments& all, const CLI::App& line) {
   using namespace std::chrono_literals;
   const auto given = [&line](const char* name) { return line.count(name) > 0; };
-  check(line);
+  check(line, all.only.empty() || std::ranges::find(all.only, "lists") != all.only.end());
   bench::serve_bench_options options;
   options.only = bench::parse_serve_families(all.only);
   options.contestants = bench::parse_servers(all.contestants);
@@ -54,7 +69,11 @@ bench::serve_bench_options read(const serve_bench_arguments& all, const CLI::App
   options.folder = all.folder;
   if (given("--old")) options.old_program = bench::parse_old_program(all.old_program);
   options.way = all.local ? bench::transport::local : bench::transport::tcp;
-  options.scale = {.length = bench::parse_seconds(all.seconds), .quick = all.quick, .full = all.full};
+  options.scale = {.length = bench::parse_seconds(all.seconds),
+                   .quick = all.quick,
+                   .full = all.full,
+                   .tubes = all.tubes,
+                   .jobs = all.jobs};
   options.repetitions = bench::parse_repetitions(all.repetitions);
   if (all.quick && !given("--seconds")) options.scale.length = 20ms;
   if (all.quick && !given("--repetitions")) options.repetitions = 2;
@@ -104,6 +123,12 @@ CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
   line->add_flag("--quick", all->quick,
                  "Few connections for a short time, to see that it works:\nthe figures mean little");
   line->add_flag("--full", all->full, "Also the counts that take long, such as ten million jobs");
+  line->add_option("--tubes", all->tubes, "Of the workload lists: how many tubes are stored")
+      ->type_name("NUMBER")
+      ->transform(whole_number(least_tubes, most_tubes));
+  line->add_option("--jobs", all->jobs, "Of the workload lists: how many jobs are stored, at least\ntwo for each tube")
+      ->type_name("NUMBER")
+      ->transform(whole_number(1, most_jobs));
   line->add_option("--json", all->json, "Write the figures to FILE, as JSON; - is standard output")->type_name("FILE");
   line->add_option("--report", all->report, "Write a page with charts to FILE, as HTML; - is standard output")
       ->type_name("FILE");

@@ -4,6 +4,7 @@
 #include "heartbeats.hpp"
 #include "idle_polls.hpp"
 #include "lateness.hpp"
+#include "lists.hpp"
 #include "stored_jobs.hpp"
 #include "throughput.hpp"
 
@@ -18,6 +19,7 @@ serve_workloads all_serve_workloads(const serve_scale& scale) {
   add_lateness(all, scale);
   add_flood(all, scale);
   add_stored_jobs(all, scale);
+  add_lists(all, scale);
   return all;
 }
 

@@ -35,6 +35,9 @@ struct serve_scale {
   duration length{};   ///< of one measurement of a rate
   bool quick = false;  ///< tiny counts, to see that it works
   bool full = false;   ///< also the counts that take long, such as ten million jobs
+  /// What the workload `lists` stores, where the user has said it; else 0.
+  std::size_t tubes = 0;
+  std::size_t jobs = 0;
 };
 
 /// A server that runs, for a workload that needs no more than its place.
