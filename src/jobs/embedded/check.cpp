@@ -1,6 +1,7 @@
 #include "check.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -142,6 +143,8 @@ check_result store_check::check_tube(const tube& it) {
   if (it.due.empty() && it.stored.delayed != 0) return wrong("the window of the delayed is empty");
   if (it.due_timer.pending() != (!it.overdue && !it.due.empty()))
     return wrong("its timer is not that of its first delayed job");
+  if (it.place_by_due != (it.due.empty() ? std::nullopt : std::optional(it.due.front())))
+    return wrong("its place among the tubes with delayed jobs is not that of the first of these");
   return {};
 }
 

@@ -548,18 +548,29 @@ bulk_answer embedded_core::step(kick& what) {
 }
 
 due_answer embedded_core::step(list_due& what) {
-  // The tubes in the order of what they may have on the page: the rest has nothing as soon as one has nothing.
   const due_entry begin{what.from.time_since_epoch().count(), what.after, 0};
-  std::vector<std::pair<due_entry, tube*>> tubes;
-  const auto& all = tubes_.all();
-  for (auto at = all.lower_bound(what.prefix); at != all.end() && at->first.starts_with(what.prefix); ++at) {
-    tube& it = *at->second;
-    if (it.stored.delayed == 0) continue;
-    if (const auto lowest = it.due.lowest_from(begin)) tubes.emplace_back(*lowest, &it);
+  const auto& by_due = indexes_.tubes_by_due();
+  // Tubes that may have something from `begin` on, and where. Those whose first job comes behind it need no look.
+  std::vector<std::pair<due_entry, tube*>> begun;
+  const auto look_at = [&](tube& it) {
+    if (const auto lowest = it.due.lowest_from(begin)) begun.emplace_back(*lowest, &it);
+  };
+  auto later = by_due.end();
+  if (what.prefix.empty()) {
+    later = by_due.lower_bound({begin, nullptr});
+    for (auto at = by_due.begin(); at != later; ++at) look_at(*at->second);
+  } else {
+    const auto& all = tubes_.all();
+    for (auto at = all.lower_bound(what.prefix); at != all.end() && at->first.starts_with(what.prefix); ++at) {
+      if (at->second->stored.delayed != 0) look_at(*at->second);
+    }
   }
-  std::ranges::sort(tubes, {}, [](const auto& each) { return each.first; });
+  std::ranges::sort(begun, {}, [](const auto& each) { return each.first; });
+  // In the order of what they may have on the page: the rest has nothing as soon as one has nothing.
   due_page page(what);
-  for (const auto& [from, it] : tubes) {
+  for (auto next = begun.cbegin(); next != begun.cend() || later != by_due.end();) {
+    const bool is_later = next == begun.cend() || (later != by_due.end() && later->first < next->first);
+    const auto& [from, it] = is_later ? *later++ : *next++;
     if (!page.has_room_for(utc_time(milliseconds(from.due)), from.id)) break;
     indexes_.add_due(*it, from, page);
   }

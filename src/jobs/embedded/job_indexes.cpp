@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -138,6 +139,7 @@ void job_indexes::promote(tube& home, std::size_t count, std::int64_t now_ms) {
 void job_indexes::set_due_timer(tube& home) {
   if (home.stored.delayed == 0) home.due.set_complete();
   if (home.due.empty() && !home.due.complete()) refill(home, home.due);
+  set_place_by_due(home);
   if (home.due.empty()) {
     due_timers_.stop(home.due_timer);
     return;
@@ -145,6 +147,18 @@ void job_indexes::set_due_timer(tube& home) {
   if (home.overdue) return;  // promote() sets it after the tube's turn
   const instant due = wall_clock::from_sys(utc_time(milliseconds(home.due.front().due)));
   if (!home.due_timer.pending() || home.due_timer.deadline() != due) due_timers_.reset(home.due_timer, due);
+}
+
+void job_indexes::set_place_by_due(tube& home) {
+  const std::optional<due_entry> first = home.due.empty() ? std::nullopt : std::optional(home.due.front());
+  if (first == home.place_by_due) return;
+  if (!home.place_by_due) {
+    tubes_by_due_.emplace(*first, &home);
+  } else if (auto node = tubes_by_due_.extract({*home.place_by_due, &home}); first) {
+    node.value().first = *first;
+    tubes_by_due_.insert(std::move(node));
+  }
+  home.place_by_due = first;
 }
 
 void job_indexes::note_due_change(tube& home) {

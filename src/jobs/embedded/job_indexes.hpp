@@ -9,7 +9,10 @@
 //   2. The windows of a tube have what window.hpp says; the window of due jobs is empty only if no job is delayed.
 //   3. A tube has a timer for the first job of that window, unless there is none, or the tube is overdue. A change
 //      during a step sets the timer at the end of the step.
-//   4. Nothing in an index sorts below the floor in its tube's row: the row is written with what lowers the floor.
+//   4. A tube with delayed jobs is among the tubes by what is due first, with the first job of that window. A change
+//   during
+//      a step puts it there at the end of the step.
+//   5. Nothing in an index sorts below the floor in its tube's row: the row is written with what lowers the floor.
 //
 // Thread safety: none.
 #pragma once
@@ -19,6 +22,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -71,6 +75,8 @@ class job_indexes {
   void promote(utc_time now);
   /// When promote() has something to do: never if no job is delayed.
   [[nodiscard]] instant next_due() const noexcept { return due_timers_.next_deadline(); }
+  /// The tubes with delayed jobs, in the order of the first of these.
+  [[nodiscard]] const std::set<std::pair<due_entry, tube*>>& tubes_by_due() const noexcept { return tubes_by_due_; }
   /// Whether a tube had more due jobs than promote() has made ready.
   [[nodiscard]] bool has_overdue() const noexcept { return !overdue_.empty(); }
 
@@ -100,8 +106,10 @@ class job_indexes {
  private:
   /// Makes up to `count` due jobs of a tube ready.
   void promote(tube& home, std::size_t count, std::int64_t now_ms);
-  /// Sets the due timer of a tube by its window, which reads on if it has been used up. An overdue tube has no timer.
+  /// Sets the due timer of a tube, and its place by what is due first, by its window, which reads on if it has been
+  /// used up. An overdue tube has no timer. O(log tubes).
   void set_due_timer(tube& home);
+  void set_place_by_due(tube& home);
   void note_due_change(tube& home);
   void refill(tube& home, index_window<due_entry>& window);
   void refill(tube& home, index_window<ready_entry>& window);
@@ -114,7 +122,8 @@ class job_indexes {
   tube_table& tubes_;
   const reservation_table& held_;
   const job_records& records_;
-  quad_heap due_timers_;       ///< by the wall clock
+  quad_heap due_timers_;  ///< by the wall clock
+  std::set<std::pair<due_entry, tube*>> tubes_by_due_;
   std::deque<tube*> overdue_;  ///< the tubes that had due jobs when promote() looked, in the order of their turns
   std::vector<tube*> due_changed_;
   std::vector<tube*> ready_tubes_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -87,6 +88,7 @@ struct tube {
   bool became_ready = false;                ///< it is among the batch's ready tubes
   bool due_changed = false;                 ///< its due_timer is to be set again
   bool overdue = false;                     ///< it waits for its turn to make due jobs ready, without a timer
+  std::optional<due_entry> place_by_due;    ///< its place among the tubes with delayed jobs: the first of these
 
   [[nodiscard]] bool paused() const noexcept { return !paused_until.is_never(); }
   [[nodiscard]] job_counts counts() const noexcept { return visible_counts(stored, reserved.size(), reserved_urgent); }
