@@ -18,6 +18,9 @@
 // What a client holds it may end, for it got the job by its rights. When the rights end, every operation is refused
 // from then on; the owner of the holder closes the connection.
 //
+// Who has reserved a job is for operators, which are the clients that may administer. Any other client that may look at
+// the job sees its own id there, and else nothing.
+//
 // Changes by operators are told to the authority, which has a line of the log for each: those of a whole tube, such as
 // a pause or a kick, and those of single jobs by clients that may administer. A program that cancels the jobs that it
 // has put, without that scope, is no operator. Each is told before the store gets it: so no change is without its line,
@@ -122,6 +125,10 @@ class authorized_client {
   /// Whether the rights include this tube.
   [[nodiscard]] bool includes(std::string_view tube) const noexcept {
     return !is_of_server(tube) && allowed().has_tube(tube);
+  }
+  /// Whether the client may see that the one with this name has reserved a job at which it may look.
+  [[nodiscard]] bool may_see_holder(std::string_view name) const noexcept {
+    return allowed().may(scope::administer) || (!name.empty() && name == allowed().id());
   }
   /// Uses the rights of another holder from now on, as HTTP does for each request. The holder must outlive that use.
   /// Precondition: no operation is in flight, and no tube is watched.
@@ -281,6 +288,8 @@ class authorized_client {
 
   // As the functions of the same names of jobs::client. Those that throw access_refused say so.
 
+  /// The name for the reservations of the client: the id of its rights; `otherwise` where these have none.
+  void set_name(std::string_view otherwise) { client_.set_name(allowed().id().empty() ? otherwise : allowed().id()); }
   /// Throws access_refused if the tube is out of the rights.
   void check_use(std::string_view tube) const { expect_tube(tube); }
   void use(std::string_view tube);

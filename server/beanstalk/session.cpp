@@ -140,6 +140,7 @@ session::session(server_state& server, byte_stream& peer, const rights_holder& b
       written_(unread.size()),
       used_(server.tubes.hold("default")) {
   watched_.push_back(server.tubes.hold("default"));
+  client_.set_name(shown_address(peer.peer_address()));
   std::ranges::copy(unread, buffer_.begin());
   // Every client begins with the tube `default`. One whose rights do not include it is told so when it uses the tube.
   if (client_.allowed().has_tube(used_->name)) client_.use(used_->name);

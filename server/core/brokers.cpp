@@ -55,4 +55,12 @@ jobs::tube_clients brokers::clients_of(std::string_view tube) const {
   return sum;
 }
 
+std::string brokers::holder_of(jobs::job_id id, std::uint32_t reserves) const {
+  for (const jobs::broker* const each : all_) {
+    std::string name = each->holder_of(id, reserves);
+    if (!name.empty()) return name;
+  }
+  return {};
+}
+
 }  // namespace foliot::program

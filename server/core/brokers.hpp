@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,6 +38,8 @@ class brokers {
   /// The sums over all brokers.
   [[nodiscard]] jobs::broker_counters counters() const noexcept;
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const;
+  /// The name that the first broker tells which knows the reservation: broker::holder_of().
+  [[nodiscard]] std::string holder_of(jobs::job_id id, std::uint32_t reserves) const;
   /// See broker::has_other_nodes().
   [[nodiscard]] bool has_other_nodes() const noexcept { return all_.front()->has_other_nodes(); }
 

@@ -39,9 +39,14 @@ std::optional<runtime::address> address_without_port(std::string_view text) {
 }
 
 std::string shown_address(const runtime::address& from) {
+  const bool has_port = !source_of(from).empty() && from.port() != 0;  // a proxy has told none
+  return has_port ? from.to_string() : shown_host(from);
+}
+
+std::string shown_host(const runtime::address& from) {
   if (source_of(from).empty()) return "a local socket";
   std::string text = from.to_string();
-  if (from.port() == 0) text.resize(text.rfind(':'));  // as a proxy has told it
+  text.resize(text.rfind(':'));
   return text;
 }
 

@@ -25,5 +25,7 @@ namespace foliot::program {
 
 /// The address for the log; `a local socket` for clients of those.
 [[nodiscard]] std::string shown_address(const runtime::address& from);
+/// The same without the port.
+[[nodiscard]] std::string shown_host(const runtime::address& from);
 
 }  // namespace foliot::program

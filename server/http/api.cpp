@@ -34,6 +34,7 @@
 #include "server/access/digest.hpp"
 #include "server/access/rights.hpp"
 #include "server/core/byte_stream.hpp"
+#include "server/core/client_source.hpp"
 #include "work_requests.hpp"
 
 namespace foliot::program::http {
@@ -298,6 +299,7 @@ class talk final : public conversation {
     if (what.find("if-none-match") && !is_put(into.handle) && found.which->method != "GET") {
       throw wrong_input(problem{400, "If-None-Match is for puts", where::header, "if-none-match"});
     }
+    if (into.handle == reserve_jobs) client_.set_name(shown_host(sender_of(what).from));
     into.query = std::move(named->query);
     into.body = json_of(what, is_raw);
     inputs in(std::move(found.names), into.query, into.body.root(), what);

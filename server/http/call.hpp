@@ -44,6 +44,10 @@ class api_state {
   [[nodiscard]] jobs::broker& for_next_connection() const noexcept { return brokers_.for_next_connection(); }
   [[nodiscard]] jobs::broker_counters counters() const noexcept { return brokers_.counters(); }
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const { return brokers_.clients_of(tube); }
+  /// The name of the client that has reserved a job, if a client of this server has: brokers::holder_of().
+  [[nodiscard]] std::string holder_of(jobs::job_id id, std::uint32_t reserves) const {
+    return brokers_.holder_of(id, reserves);
+  }
   [[nodiscard]] bool has_other_nodes() const noexcept { return brokers_.has_other_nodes(); }
 
   const std::size_t max_job_size;

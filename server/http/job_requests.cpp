@@ -449,6 +449,12 @@ ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body, jo
   return all;
 }
 
+void show_holder(ordered_json& to, const call& by, const jobs::job& what) {
+  if (what.state != jobs::job_state::reserved) return;
+  const std::string holder = by.state.holder_of(what.id, what.counters.reserves);
+  if (!holder.empty() && by.client.may_see_holder(holder)) to["held_by"] = holder;
+}
+
 task<response> put_job(call& by) { return put_with(by, jobs::on_existing::keep); }
 
 task<response> put_or_replace_job(call& by) { return put_with(by, jobs::on_existing::replace); }

@@ -88,6 +88,8 @@ template <class Change>
 /// clock as the job's times.
 [[nodiscard]] ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body,
                                  jobs::job_version version = 0);
+/// Adds who has reserved a job, if it is reserved, if this server knows that, and if the client of the call may see it.
+void show_holder(ordered_json& to, const call& by, const jobs::job& what);
 /// The memory that a job as JSON takes, if its body is of this size: an escape of JSON has up to six bytes.
 [[nodiscard]] constexpr std::size_t memory_of_shown(std::size_t body) noexcept { return 6 * body + 2048; }
 

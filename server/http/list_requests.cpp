@@ -45,6 +45,7 @@ task<response> list_page(call& by, jobs::list_jobs page) {
   for (const jobs::listed_job& each : listed.jobs) {
     ordered_json one = shown(each.job, listed.now, false, each.version);
     if (!each.node.empty()) one["node"] = each.node;
+    show_holder(one, by, each.job);
     all["jobs"].push_back(std::move(one));
   }
   if (listed.next) all["next"] = cursor_of(*listed.next);

@@ -170,6 +170,7 @@ task<response> explain_job(call& by) {
     auto finding = node_of(by, *seen.job);
     const std::string node = co_await finding;
     if (!node.empty()) all["node"] = node;
+    show_holder(all, by, *seen.job);
   }
   explain(all, seen, counted, by.state.clients_of(seen.job->tube));
   co_return respond_json(200, all);

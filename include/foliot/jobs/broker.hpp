@@ -298,6 +298,11 @@ class FOLIOT_EXPORT broker {
   [[nodiscard]] broker_counters counters() const noexcept;
   /// The clients of a tube; all zero if there are none. O(log n).
   [[nodiscard]] tube_clients clients_of(std::string_view tube) const;
+  /// The name of the client (client::set_name()) that has reserved a job, `reserves` being the number of that
+  /// reservation (job_counters). Empty if the reservation has ended, was not made by a client of this broker, or by one
+  /// without a name, or is one of too many that clients have parted with: this broker knows those 100,000 that end
+  /// last. After an end through another broker it may still be known here until its TTR ends. O(log n).
+  [[nodiscard]] std::string holder_of(job_id id, std::uint32_t reserves) const;
   /// The tubes that a client uses or watches, by name. O(n).
   [[nodiscard]] std::vector<std::string> tubes_in_use() const;
   /// The first invariant that does not hold, if any. O(everything).
@@ -324,6 +329,10 @@ class FOLIOT_EXPORT client {
   /// Gives back all its reservations with the next batches, which the broker executes at once. Its operations must be
   /// gone. O(watched tubes), whatever it holds.
   ~client();
+
+  /// The name by which broker::holder_of() tells that the client has a job: of what it holds, and of what it parts with
+  /// from now on. Empty at first. Throws std::bad_alloc.
+  void set_name(std::string_view name);
 
   /// From now on the client counts as a user of this tube, and of no other; empty: of none. Throws broker_full, and
   /// std::invalid_argument for a name that is too long; then it uses the same tube as before.

@@ -106,6 +106,7 @@ bool broker::has_other_nodes() const noexcept { return core_->has_other_nodes();
 event_buffer& broker::events() const noexcept { return *events_; }
 broker_counters broker::counters() const noexcept { return core_->counters(); }
 tube_clients broker::clients_of(std::string_view tube) const { return core_->clients_of(tube); }
+std::string broker::holder_of(job_id id, std::uint32_t reserves) const { return core_->holder_of(id, reserves); }
 std::vector<std::string> broker::tubes_in_use() const { return core_->tubes_in_use(); }
 check_result broker::check() const { return core_->check(); }
 
@@ -131,6 +132,7 @@ client::~client() {
   if (state_ != nullptr) core_->leave(std::move(state_));
 }
 
+void client::set_name(std::string_view name) { core_->set_name(*state_, name); }
 void client::use(std::string_view tube) { core_->use(*state_, tube); }
 std::size_t client::watch(std::string_view tube) {
   core_->watch(*state_, tube);

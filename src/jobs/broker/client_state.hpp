@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct client_state {
   enum class phase : std::uint8_t { idle, waiting, served };
   static constexpr std::size_t no_claim = std::numeric_limits<std::size_t>::max();
 
+  std::string name;  // client::set_name()
   tube_record* used = nullptr;
   std::vector<std::unique_ptr<watching>> watched;  // in the order of the calls
   std::vector<tube_record*> tubes;                 // the same tubes, sorted by address: to compare two clients

@@ -339,7 +339,7 @@ void broker_core::hand_out(execution& done) {
   }
   // After the claims: a store may execute a batch in several steps, and a reservation that one step has made may be
   // over in the next one.
-  for (const reservation& ended : done.expired) held_.end(ended);
+  for (const reservation& ended : done.expired) note_end(ended);
   entries_.clear();
   for (const std::string& name : done.ready_tubes) {
     if (tube_record* const tube = tubes_.find(name)) {
@@ -358,8 +358,9 @@ void broker_core::conclude(const entry& of, answer& brought) {
     const bool is_done = ended->what == holder_answer::kind::done;
     if (is_done && of.touches) {
       held_.extend(of.token, ended->expires);
+      parted_.extend(of.token, ended->expires);
     } else if (is_done || ended->what == holder_answer::kind::not_held) {
-      held_.end(of.token);
+      note_end(of.token);
     }
   } else if (const auto* const claimed = std::get_if<claim_answer>(&brought)) {
     for (const claimed_job& each : claimed->jobs) {
@@ -461,6 +462,11 @@ void broker_core::give_back(const claimed_job& unwanted) noexcept {
   }
 }
 
+void broker_core::note_end(const reservation& token) noexcept {
+  held_.end(token);
+  parted_.end(token);
+}
+
 void broker_core::refuse(broker_request& one, broker_request::refusal why) noexcept {
   one.refusal_ = why;
   one.state_ = broker_request::state::done;
@@ -559,6 +565,11 @@ tube_record& broker_core::tube_for(std::string_view name) {
   return tubes_.get(name);
 }
 
+void broker_core::set_name(client_state& client, std::string_view name) {
+  const lock held(lock_);
+  client.name = name;
+}
+
 void broker_core::use(client_state& client, std::string_view tube) {
   const lock held(lock_);
   tube_record* const next = tube.empty() ? nullptr : &tube_for(tube);
@@ -628,6 +639,7 @@ bool broker_core::part_with(const client_state& client, const reservation& token
   const lock held(lock_);
   const holding* const found = held_.find(token.id, client);
   if (found == nullptr || found->token != token) return false;
+  parted_.add(*found, runtime::now());
   held_.end(token);
   return true;
 }
@@ -1004,6 +1016,13 @@ tube_clients broker_core::clients_of(std::string_view tube) const {
   return found == nullptr ? tube_clients{} : tube_clients{found->users, found->watchers, found->waiting};
 }
 
+std::string broker_core::holder_of(job_id id, std::uint32_t reserves) const {
+  const lock held(lock_);
+  const holding* const found = held_.find(id);
+  if (found != nullptr && found->reserves == reserves && found->client != nullptr) return found->client->name;
+  return parted_.holder_of(id, reserves);
+}
+
 std::vector<std::string> broker_core::tubes_in_use() const {
   const lock held(lock_);
   return tubes_.names();
@@ -1013,6 +1032,7 @@ check_result broker_core::check() const {
   const lock held(lock_);
   if (const check_result tubes = tubes_.check(); !tubes) return tubes;
   if (const check_result held_jobs = held_.check(); !held_jobs) return held_jobs;
+  if (const check_result parted = parted_.check(); !parted) return parted;
   if (const check_result waiting = waiting_.check(led_); !waiting) return waiting;
   const bool is_left =
       !failed_ && !availability_.is_unavailable() && (held_.has_to_give_back() || tubes_.has_tube_to_serve());

@@ -3,6 +3,7 @@
 //   request_queue      requests that wait for a batch
 //   tube_registry      the tubes that clients use or watch
 //   held_jobs          reservations, and those that are to be given back
+//   parted_jobs        reservations that clients have parted with, as far as they are known
 //   waiting_clients    clients that wait for a job
 //   claims             the claims of the present batch
 //   tube_pauses        pauses that end with their tube
@@ -60,6 +61,7 @@
 #include "client_state.hpp"
 #include "held_jobs.hpp"
 #include "node_news.hpp"
+#include "parted_jobs.hpp"
 #include "request_queue.hpp"
 #include "tube_pauses.hpp"
 #include "tube_registry.hpp"
@@ -91,6 +93,7 @@ class broker_core {
 
   void enter() FOLIOT_EXCLUDES(lock_);
   void leave(std::unique_ptr<client_state> client) noexcept FOLIOT_EXCLUDES(lock_);
+  void set_name(client_state& client, std::string_view name) FOLIOT_EXCLUDES(lock_);
   void use(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
   void watch(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
   void ignore(client_state& client, std::string_view tube) FOLIOT_EXCLUDES(lock_);
@@ -140,6 +143,7 @@ class broker_core {
   [[nodiscard]] std::string failure() const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] broker_counters counters() const noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] tube_clients clients_of(std::string_view tube) const FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] std::string holder_of(job_id id, std::uint32_t reserves) const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::vector<std::string> tubes_in_use() const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] check_result check() const FOLIOT_EXCLUDES(lock_);
 
@@ -195,6 +199,8 @@ class broker_core {
   static void refuse(broker_request& one, broker_request::refusal why) noexcept;
   /// Gives back a job that a claim has brought, and that no client takes.
   void give_back(const claimed_job& unwanted) noexcept FOLIOT_REQUIRES(lock_);
+  /// The store has ended this reservation, or has told that it is over.
+  void note_end(const reservation& token) noexcept FOLIOT_REQUIRES(lock_);
 
   // Shared stores.
 
@@ -237,6 +243,7 @@ class broker_core {
   request_queue queue_ FOLIOT_GUARDED_BY(lock_);
   tube_registry tubes_ FOLIOT_GUARDED_BY(lock_);
   held_jobs held_ FOLIOT_GUARDED_BY(lock_);
+  parted_jobs parted_ FOLIOT_GUARDED_BY(lock_);
   waiting_clients waiting_ FOLIOT_GUARDED_BY(lock_);
   claims claims_ FOLIOT_GUARDED_BY(lock_);
   tube_pauses pauses_ FOLIOT_GUARDED_BY(lock_);

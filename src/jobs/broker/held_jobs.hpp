@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -23,6 +24,7 @@ namespace foliot::jobs::detail {
 /// A reservation of a client; without a client, or if its client has gone, it is to be given back.
 struct holding {
   reservation token;
+  std::uint32_t reserves = 0;  // as job_counters has it: the number of the reservation
   client_state* client = nullptr;
   instant expires;
   list_links<holding> links;  // among those to give back
@@ -39,10 +41,15 @@ class held_jobs {
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
 
+  /// The reservation of this job, or null. O(1).
+  [[nodiscard]] const holding* find(job_id id) const noexcept {
+    const auto found = all_.find(id);
+    return found == all_.end() ? nullptr : &found->second;
+  }
   /// The reservation of this job that `by` holds, or null. O(1).
   [[nodiscard]] const holding* find(job_id id, const client_state& by) const noexcept {
-    const auto found = all_.find(id);
-    return found == all_.end() || found->second.client != &by ? nullptr : &found->second;
+    const holding* const found = find(id);
+    return found == nullptr || found->client != &by ? nullptr : found;
   }
 
   /// A client has reserved a job; without a client the job is to be given back. Throws std::bad_alloc; then the
@@ -51,6 +58,7 @@ class held_jobs {
     if (const auto old = all_.find(claimed.token.id); old != all_.end()) erase(old->second);
     holding& made = all_[claimed.token.id];
     made.token = claimed.token;
+    made.reserves = claimed.job.counters.reserves;
     made.expires = claimed.job.expires;
     if (by == nullptr) {
       to_give_back_.push_back(made);

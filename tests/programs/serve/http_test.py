@@ -570,6 +570,8 @@ class Nodes(NodesCase, HttpCase):
         self.assertEqual((job["body"], job["headers"], job["key"]), ({"to": "a"}, {"trace": "b"}, "k"))
         status, seen = self.ask("GET", "/v1/jobs/%s/why" % job["id"], client=shop)
         self.assertEqual((status, seen["waits"], seen["node"]), (200, "reserved", "n1"))
+        self.assertNotIn("held_by", seen, "only the node at which it was reserved knows that")
+        self.assertEqual(self.ask("GET", "/v1/jobs/%s/why" % job["id"], client=worker)[1]["held_by"], "a local socket")
         path = f"/v1/reservations/{job['reservation']}"
         self.assertEqual(self.ask("POST", f"{path}/touch", client=shop)[1]["outcome"], "touched")
         self.assertEqual(self.ask("POST", f"{path}/finish", client=shop)[1]["outcome"], "finished")

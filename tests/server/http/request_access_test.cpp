@@ -309,6 +309,33 @@ TEST_F(RequestAccess, RightsAreLimitedToScopesAndTubes) {
   });
 }
 
+TEST_F(RequestAccess, OnlyOperatorsSeeWhichOtherClientHasAJob) {
+  const std::string worker = access_token::make();
+  const std::string onlooker = access_token::make();
+  const scope_set works = scopes_of({scope::put, scope::reserve, scope::look});
+  const scope_set runs = scopes_of({scope::look, scope::administer});
+  const std::string operator_of_tube = access_token::make();
+  write(entry_of(token_) + entry_of(worker, works, {"mail"}) + entry_of(onlooker, works, {""}) +
+        entry_of(operator_of_tube, runs, {"mail"}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    static_cast<void>(co_await client.ask("POST", "/v1/jobs?tube=mail", shows(worker, "hello")));
+    static_cast<void>(co_await client.ask("POST", "/v1/reserve?tube=mail", shows(worker)));
+    const std::string id(access_token::parse(worker)->id());
+    const auto expect = [&](const std::string& token, std::string holder) -> task<> {
+      const received why = co_await client.ask("GET", "/v1/jobs/1/why", shows(token));
+      EXPECT_EQ(why.value().value("held_by", ""), holder) << why.body;
+      const received listed = co_await client.ask("GET", "/v1/reservations", shows(token));
+      EXPECT_EQ(listed.value()["jobs"].at(0).value("held_by", ""), holder) << listed.body;
+    };
+    co_await expect(token_, id);
+    co_await expect(operator_of_tube, id);
+    co_await expect(worker, id);
+    co_await expect(onlooker, "");
+    co_await client.leave();
+  });
+}
+
 /// A request, and the scope of its operation.
 struct example {
   std::string method;

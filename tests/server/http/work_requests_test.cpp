@@ -354,6 +354,47 @@ TEST(LookRequests, SayWhyAJobWaits) {
   });
 }
 
+/// Who has reserved a job, as `why` and the lists show it.
+task<std::string> holder_of(http_client& by, std::string id, extras more = extras()) {
+  const received why = co_await by.ask("GET", "/v1/jobs/" + id + "/why", more);
+  const std::string here = why.value().value("held_by", "nobody");
+  for (const std::string target : {"/v1/reservations", "/v1/jobs?state=reserved&tube=mail", "/v1/jobs"}) {
+    const received listed = co_await by.ask("GET", target, more);
+    for (const nlohmann::json& each : listed.value()["jobs"]) {
+      const std::string listed_here = each["id"] == id ? each.value("held_by", "nobody") : here;
+      EXPECT_EQ(listed_here, here) << target;
+    }
+  }
+  co_return here;
+}
+
+TEST(LookRequests, SayWhoHasAJob) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    co_await put(client, "/v1/jobs?tube=mail", "hello");
+    const std::string before = co_await holder_of(client, "1");
+    EXPECT_EQ(before, "nobody");
+    std::string token;
+    {
+      http_client worker(in, "192.0.2.7:4711");
+      const auto got = co_await reserve(worker, R"({"tube":"mail"})");
+      token = at(got[0], "release");
+      co_await worker.leave();
+    }
+    const std::string held = co_await holder_of(client, "1");
+    EXPECT_EQ(held, "192.0.2.7") << "its connection has gone, and it holds the job";
+    static_cast<void>(co_await client.ask("POST", token));
+    const std::string released = co_await holder_of(client, "1");
+    EXPECT_EQ(released, "nobody");
+    http_client other(in, "[2001:db8::1]:4711");
+    const auto again = co_await reserve(other, R"({"tube":"mail"})");
+    const std::string held_again = co_await holder_of(client, "1");
+    EXPECT_EQ(held_again, "[2001:db8::1]");
+    co_await other.leave();
+    co_await client.leave();
+  });
+}
+
 TEST(WorkRequests, ClearCancelsAllButWhatIsReserved) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
