@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -206,6 +208,27 @@ std::uint64_t comparisons_of(Look look) {
   const std::uint64_t made = rocksdb::get_perf_context()->user_key_comparison_count;
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
   return made;
+}
+
+TEST_F(embedded, comparisons_of_keys_are_counted_only_if_the_program_asks_for_that) {
+  const auto counted = [this](const std::function<void()>& choose) {
+    std::uint64_t made = 0;
+    std::thread([&] {  // a thread that has executed no batch yet
+      choose();
+      rocksdb::get_perf_context()->Reset();
+      for (int i = 0; i < 10; ++i) put("mail", "hello");
+      made = rocksdb::get_perf_context()->user_key_comparison_count;
+    })
+        .join();
+    return made;
+  };
+  EXPECT_EQ(counted([] {}), 0u);
+  EXPECT_GT(counted([] { rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableTime); }), 0u) << "chosen before";
+  const auto choose_later = [this] {
+    put("mail", "hello");
+    rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
+  };
+  EXPECT_GT(counted(choose_later), 0u);
 }
 
 TEST_F(embedded, a_page_of_very_much_reads_what_a_page_of_little_does) {
