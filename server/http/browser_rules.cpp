@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "front_check.hpp"
+#include "server/core/client_source.hpp"
 
 namespace foliot::program::http {
 
@@ -34,8 +35,9 @@ bool is_safe(std::string_view method) noexcept { return method == "GET" || metho
 
 bool is_of_this_machine(const runtime::address& at) {
   if (at.is_local()) return true;
-  const std::string text = at.to_string();
-  return text.starts_with("127.") || text.starts_with("[::1]:") || text.starts_with("[::ffff:127.");
+  const std::string bytes = address_bytes(at);
+  constexpr std::string_view loopback_of_ipv6("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+  return bytes.size() == 4 ? bytes.front() == 127 : bytes == loopback_of_ipv6;
 }
 
 browser_rules::host_kind browser_rules::kind_of(std::string_view host) const {
