@@ -37,11 +37,11 @@ task_state* scheduler::find_task(processor& p) noexcept {
     if (others_first) own.hand_over_failed = false;  // there may be memory now
     task_state* task = others_first ? take_global(p) : nullptr;
     // If all workers always have tasks to run, none would ever sleep in the poller. (Go's monitor looks after 10 ms.)
-    if (others_first && !descriptors_.empty() && poll_turn_.is_free()) poll(&p, instant::earliest());
+    if (others_first && !descriptors_.empty() && poll_turn_.is_free()) poll(p, instant::earliest());
     if (task == nullptr) task = take_local(p);
     if (task == nullptr) task = take_global(p);
     if (task == nullptr && !descriptors_.empty() && poll_turn_.is_free()) {
-      poll(&p, instant::earliest());
+      poll(p, instant::earliest());
       task = take_local(p);
     }
     // More timers are due: that is work as well. Tasks behind other processors' tasks have their turn now and then.
@@ -195,20 +195,20 @@ void scheduler::stop_spinning(processor& p) noexcept {
   if (more) wake_one();
 }
 
-bool scheduler::poll(processor* by, instant until) noexcept {
+bool scheduler::poll(processor& by, instant until) noexcept {
   ready_list ready;
-  poll_turn_.count_poll();
   const auto [broken, rung] = descriptors_.wait(until, ready);
+  poll_turn_.note_poll(time_.now_or_later());
   if (rung) wall_.fire(ready);
   // H1: a thread that looks into the poller while a worker sleeps there may take the break that was meant for that
   // worker; it then breaks the worker's wait once more. The turn may be read relaxed: the worker took it before it
   // published its word, which the breaking thread read before the break.
   if (broken) {
     const processor* const sleeper = poll_turn_.holder();
-    if (sleeper != nullptr && sleeper != by) descriptors_.break_wait();
+    if (sleeper != nullptr && sleeper != &by) descriptors_.break_wait();
   }
   const bool any = !ready.empty();
-  queue_all(by, ready);
+  queue_all(&by, ready);
   // On virtual time a break means that a thread outside of the runtime has made a task ready, which the driver has to
   // look for.
   return any || (broken && virtual_time() != nullptr);

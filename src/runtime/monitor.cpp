@@ -46,6 +46,7 @@ void monitor::arm(instant first) noexcept {
   const duration longest = scheduler_.descriptors().empty() ? patience : poll_patience;
   // A timer that is due already is the reason why the processor woke up, and fires before anything else.
   const instant missed = first > now + shortest_gap ? first : now + poll_patience;
+  is_newly_busy_.store(true, seam::relaxed);
   wake_by(std::min(missed, now + longest));  // disarm() has unset the alarm; a guard since then stays
 }
 
@@ -73,7 +74,7 @@ instant monitor::look() noexcept {
   const instant now = scheduler_.time().now();
   const bool compare = now - looked_at_rounds_ >= poll_patience;
   bool stuck = false;
-  bool rescued = false;
+  bool ran_timers = false;
   bool left_to_worker = false;
   instant first = instant::never();
   for (const auto& each : scheduler_.all_processors().all()) {
@@ -90,30 +91,30 @@ instant monitor::look() noexcept {
         left_to_worker = true;
       } else {
         scheduler_.run_timers(p, nullptr);
-        rescued = true;
+        ran_timers = true;
       }
     }
     if (works) first = std::min(first, p.timers->first());
   }
   if (compare) looked_at_rounds_ = now;
   const bool others_are_free = scheduler_.has_idle_worker();  // before wake_one() below may take the only one
-  if (stuck) {
-    rescued = true;
-    seam::full_fence();  // pairs with the one before a worker sleeps, as for all threads that wake one
-    scheduler_.wake_one();
-  }
-  // H9: no worker looks into the poller: the last one that did is stuck, or all have had tasks to run ever since.
+  // H9: idle workers sleep on their words, and the workers that are awake may be in tasks.
   const poll_turn& turn = scheduler_.turn_in_poller();
-  const bool unpolled = compare && turn.polls() == seen_polls_;
-  if ((stuck || unpolled) && turn.is_free() && !scheduler_.descriptors().empty()) {
-    rescued = scheduler_.poll(nullptr, instant::earliest()) || rescued;
+  const bool is_unwatched = others_are_free && turn.is_free() && !scheduler_.descriptors().empty();
+  const bool is_unpolled = is_unwatched && now - turn.polled_at() >= poll_patience;
+  if (stuck || is_unpolled) {
+    seam::full_fence();     // pairs with the one before a worker sleeps, as for all threads that wake one
+    scheduler_.wake_one();  // looks into the poller before it sleeps again
   }
-  if (compare) seen_polls_ = turn.polls();
-  if (rescued) rescues_.fetch_add(1, seam::relaxed);
+  if (stuck || is_unpolled || ran_timers) rescues_.fetch_add(1, seam::relaxed);
+  // Without an idle worker nobody could run what is found: each one looks for it when it has run its task.
+  if (!others_are_free) return now + patience;
   // A worker that was left to run its timers itself may have been about to enter a task: the next look comes soon.
-  gap_ = rescued ? shortest_gap : std::min(gap_ * 2, left_to_worker ? poll_patience : patience);
-  const instant longest = now + (scheduler_.descriptors().empty() ? patience : std::max(poll_patience, gap_));
-  if (!others_are_free) return longest;
+  gap_ = ran_timers ? shortest_gap : std::min(gap_ * 2, left_to_worker ? poll_patience : patience);
+  // A worker that goes round looks into the poller itself. The longer it has done so, the less often it is watched.
+  const bool begins = is_newly_busy_.exchange(false, seam::relaxed) || is_unpolled;
+  poll_gap_ = begins ? poll_patience : std::min(poll_gap_ * 2, patience);
+  const instant longest = is_unwatched ? (is_unpolled ? now : turn.polled_at()) + poll_gap_ : now + patience;
   return std::min(std::max(first, now + gap_), longest);
 }
 

@@ -6,12 +6,13 @@
 // that starts an earlier timer sets the alarm earlier, if an idle worker could run what that timer makes ready: no
 // thread is woken for that.
 //
-// When the alarm rings, the monitor runs the due timers of processors that are in a task (or stuck in a callback),
-// wakes an idle worker for the tasks that are queued behind a stuck task, and looks into the poller if no worker has.
+// When the alarm rings, the monitor runs the due timers of processors that are in a task (or stuck in a callback), and
+// wakes an idle worker for the tasks that are queued behind a stuck task, or to look into the poller if no worker has.
+// While no worker is idle it rings seldom: nobody could run what the monitor finds.
 // Then it reports the tasks that are stuck, if the program wants to know (stuck_task.hpp).
 //
-// Thread safety: guard(), wake_by() and rescues() from any thread; arm() and disarm() under the scheduler's lock;
-// start() and end() by the thread that runs the runtime.
+// Thread safety: guard(), wake_by() and rescues() from any thread; arm() and disarm() under the
+// scheduler's lock; start() and end() by the thread that runs the runtime.
 #pragma once
 
 #include <array>
@@ -57,7 +58,7 @@ class monitor {
   static constexpr std::size_t most_processors = 256;
   /// How long a task may run before the tasks behind it are given to other workers.
   static constexpr duration patience = duration::nanoseconds(10'000'000);
-  /// The same for the poller: how long no worker may look into it while all of them run tasks.
+  /// The same for the poller: how long no worker may look into it while an idle one sleeps elsewhere.
   static constexpr duration poll_patience = duration::nanoseconds(200'000);
   static constexpr duration shortest_gap = duration::nanoseconds(20'000);
 
@@ -72,13 +73,16 @@ class monitor {
   // Written under the lock; read by guard().
   seam::atomic<std::int64_t> rings_at_{INT64_MIN};
   seam::atomic<bool> ending_{false};
+  // Whether the runtime has become busy since the last look. Set by arm(), cleared by the monitor's thread. relaxed: a
+  // hint, and the ring of the alarm that arm() sets comes after it.
+  seam::atomic<bool> is_newly_busy_{false};
   seam::atomic<std::uint64_t> rescues_{0};
-  // Only the monitor's thread uses these: the gap between two looks; when it last compared the processors' rounds; the
-  // rounds, and the number of looks into the poller, at that time.
+  // Only the monitor's thread uses these: the gap between two looks at timers, and at the poller; when it last compared
+  // the processors' rounds; the rounds at that time.
   duration gap_ = shortest_gap;
+  duration poll_gap_ = poll_patience;
   instant looked_at_rounds_;
   std::array<std::uint64_t, most_processors> seen_rounds_{};
-  std::uint64_t seen_polls_ = 0;
   seam::thread thread_;
 };
 

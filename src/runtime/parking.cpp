@@ -36,7 +36,7 @@ void scheduler::sleep(processor& p) noexcept {
     if (!descriptors_.empty() && poll_turn_.take(p)) {
       if (p.park.begin(parker::way::in_the_poller)) {
         note_park(p, until);
-        poll(&p, until);
+        poll(p, until);
         foliot::detail::probes::unpark(p.id);
       }
       poll_turn_.give_back();

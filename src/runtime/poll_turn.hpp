@@ -1,11 +1,12 @@
 // The turn to sleep in the poller: at most one worker has it, so that a thread that breaks the wait knows which worker
 // it wakes.
 //
-// Thread safety: holder(), is_free(), count_poll() and polls() from any thread; take() and give_back() by workers.
+// Thread safety: take() and give_back() by workers; everything else from any thread.
 #pragma once
 
 #include <cstdint>
 
+#include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 
 namespace foliot::runtime::detail {
@@ -26,15 +27,21 @@ class poll_turn {
   }
   void give_back() noexcept { holder_.store(nullptr, seam::relaxed); }
 
-  /// Called by each thread that looks into the poller, with the turn or without it. The monitor sees by the count
-  /// whether any thread does (H9).
-  void count_poll() noexcept { polls_.fetch_add(1, seam::relaxed); }
+  /// Called by each thread that has looked into the poller, with the turn or without it.
+  void note_poll(instant now) noexcept {
+    polls_.fetch_add(1, seam::relaxed);
+    polled_at_.store(now.nanoseconds(), seam::relaxed);
+  }
   [[nodiscard]] std::uint64_t polls() const noexcept { return polls_.load(seam::relaxed); }
+  /// When a thread has looked there last: the monitor sees by that whether any does (H9). relaxed: a hint.
+  [[nodiscard]] instant polled_at() const noexcept { return instant::from_nanoseconds(polled_at_.load(seam::relaxed)); }
 
  private:
   // Written by the worker that takes the turn and by the same worker when it gives it back.
   seam::atomic<const processor*> holder_{nullptr};
   seam::atomic<std::uint64_t> polls_{0};
+  // In nanoseconds. Of two threads that look at once the earlier may come later: then it is too early by that much.
+  seam::atomic<std::int64_t> polled_at_{INT64_MIN};
 };
 
 }  // namespace foliot::runtime::detail

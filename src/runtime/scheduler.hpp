@@ -153,9 +153,9 @@ class scheduler {
   /// Runs the timers of `of` that are due, and puts the tasks that become ready into the queue of `by`; null: into the
   /// global run queue. Returns whether a timer was due.
   bool run_timers(processor& of, processor* by) noexcept;
-  /// Waits in the poller until then at most, and puts the tasks that become ready into the queue of `by`; null: into
-  /// the global run queue. Returns whether a task became ready; on virtual time also if the wait was broken.
-  bool poll(processor* by, instant until) noexcept;
+  /// Waits in the poller until then at most, and puts the tasks that become ready into the queue of `by`. Returns
+  /// whether a task became ready; on virtual time also if the wait was broken.
+  bool poll(processor& by, instant until) noexcept;
   /// Queues the tasks at the processor `by`; null: as make_ready() does, so from the monitor into the global run queue.
   void queue_all(processor* by, ready_list& ready) noexcept;
   /// The next task of the processor's own, or null.

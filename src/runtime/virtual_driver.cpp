@@ -31,7 +31,7 @@ void virtual_driver::drive() {
   }
 }
 
-bool virtual_driver::look_into_poller(instant until) { return scheduler_.poll(&scheduler_.all_processors()[0], until); }
+bool virtual_driver::look_into_poller(instant until) { return scheduler_.poll(scheduler_.all_processors()[0], until); }
 
 bool virtual_driver::has_task() const noexcept {
   if (scheduler_.has_global_task()) return true;

@@ -158,6 +158,57 @@ TEST(Hazards, H9ADescriptorWhileTheLastWhoPolledComputes) {
   }
 }
 
+/// Goes round for so long.
+task<> go_round(duration length) {
+  for (const instant until = runtime::now() + length; runtime::now() < until;) {
+    compute(100us);
+    co_await yield();
+  }
+}
+
+/// H9 after a long time in which the monitor found nothing to do: it does not look later for that.
+TEST(Hazards, H9ADescriptorWhileTheLastWhoPolledComputesAfterACalmTime) {
+  const auto main = []() -> task<> {
+    socket wire;
+    auto reader = spawn(read_all(wire, 1, 2ms));
+    co_await go_round(30ms);
+    // Another worker sleeps in the poller by now. This one wakes it, and may be the next that sleeps there.
+    static_cast<void>(spawn([]() -> task<> { co_return; }()));
+    co_await sleep(1ms);
+    seam::thread outside("outside", [&] {
+      pass_time(up_to(5ms));
+      wire.write();
+    });
+    compute(50ms);
+    co_await reader.join();
+    co_await joined(outside);
+  };
+  for (const faults& with : {quiet, interrupted}) {
+    explore(worlds / 4, with, [&] { run_task(2, main()); });
+  }
+}
+
+/// Not a hazard but its price: the monitor wakes seldom while no worker could run what it finds, and while the workers
+/// that are awake look into the poller themselves. (monitor.cpp: look().)
+TEST(RuntimePoller, TheMonitorSleepsWhileWorkersGoRound) {
+  const auto main = [](std::size_t busy) -> task<> {
+    socket wire;
+    auto reader = spawn(read_all(wire, 1, duration::zero()));
+    std::vector<join_handle<>> others;
+    for (std::size_t i = 0; i < busy; ++i) others.push_back(spawn(go_round(80ms)));
+    co_await sleep(20ms);
+    const std::uint64_t before = rings();
+    co_await sleep(50ms);
+    require(rings() - before < 25, "the monitor woke for nothing");
+    wire.write();
+    for (auto& each : others) co_await each.join();
+    co_await reader.join();
+  };
+  for (const std::size_t busy : {1U, 2U, 3U}) {
+    for (const std::size_t processors : {1U, 2U, 3U}) explore(10, quiet, [&] { run_task(processors, main(busy)); });
+  }
+}
+
 /// H9 too: no thread polls, because all workers have always had tasks to run.
 TEST(Hazards, H9ADescriptorWhileTasksGoOnWithoutAPause) {
   const auto main = []() -> task<> {

@@ -97,6 +97,13 @@ class world {
   }
 
   seam::wait_status wait_for(seam::alarm& bell) {
+    const seam::wait_status ended = listen(bell);
+    ++rings_;
+    return ended;
+  }
+  [[nodiscard]] std::uint64_t rings() const { return rings_; }
+
+  seam::wait_status listen(seam::alarm& bell) {
     if (faults_.interrupts && random_.below(8) == 0) return seam::wait_status::interrupted;
     if (faults_.early_timeouts && random_.below(8) == 0) return seam::wait_status::timed_out;
     thread& self = me();
@@ -311,6 +318,7 @@ class world {
   faults faults_;
   std::uint64_t eagerness_;  // one point in so many switches; differs from seed to seed
   world* current_ = nullptr;
+  std::uint64_t rings_ = 0;
   instant time_ = instant::from_nanoseconds(1'000'000'000);
   duration boottime_ahead_{};
   duration wall_ahead_ = duration::nanoseconds(1'700'000'000'000'000'000);
@@ -340,6 +348,7 @@ seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_
   return world::current()->sleep_on(word, expected, deadline, bell);
 }
 bool tell_of_ring(const seam::alarm& bell) { return world::current()->tell_of_ring(bell); }
+std::uint64_t rings() { return world::current()->rings(); }
 void pass_time(duration length) {
   const seam::atomic<std::uint32_t> nobody_wakes{0};
   const instant until = world::current()->look_at_clock() + length;

@@ -64,6 +64,9 @@ seam::wait_status sleep_on(const seam::atomic<std::uint32_t>& word, std::uint32_
 /// Whether the bell has rung and no poller has reported it yet: at most once for each time that it is set.
 bool tell_of_ring(const seam::alarm& bell);
 
+/// How often a thread has come back from the wait for an alarm in this world.
+std::uint64_t rings();
+
 /// A file descriptor that is ready when the test says so.
 class descriptor {
  public:
