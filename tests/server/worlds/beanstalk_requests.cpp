@@ -72,9 +72,9 @@ std::string beanstalk_requests::expect(std::string command, std::string expected
 }
 
 std::string beanstalk_requests::greeting() {
-  used_ = world::tubes[in_.below(world::tubes.size())];
+  used_ = client_world::tubes[in_.below(client_world::tubes.size())];
   std::string all = expect("use " + used_ + "\r\n", "USING " + used_);
-  for (const char* each : world::tubes) {
+  for (const char* each : client_world::tubes) {
     if (in_.one_in(2)) continue;
     watched_.insert(each);
     all += expect(fmt::format("watch {}\r\n", each), fmt::format("WATCHING {}", watched_.size()));
@@ -123,7 +123,7 @@ std::string beanstalk_requests::extended_put() {
     made.delay = jobs::milliseconds(in_.below(60));
     due = fmt::format("{}", made.delay.count());
   } else if (in_.one_in(2)) {
-    made.at = in_.one_in(3) ? world::far : in_.utc() + jobs::milliseconds(in_.below(60));
+    made.at = in_.one_in(3) ? client_world::far : in_.utc() + jobs::milliseconds(in_.below(60));
     due = fmt::format("@{}", made.at->time_since_epoch().count());
   }
   const std::array<const char*, 3> policies{"keep", "replace", "refuse"};
@@ -200,7 +200,7 @@ std::string beanstalk_requests::other() {
   }
   if (choice == 3 && in_.has_pauses) {
     event& made = note(verb::pause);
-    made.tube = world::tubes[in_.below(world::tubes.size())];
+    made.tube = client_world::tubes[in_.below(client_world::tubes.size())];
     return fmt::format("pause-tube {} {}\r\n", made.tube, in_.below(2));
   }
   if (choice == 4) return expect("list-tube-used\r\n", "USING " + used_);

@@ -13,7 +13,7 @@ namespace foliot::program::worlds {
 
 class beanstalk_requests final : public requests {
  public:
-  beanstalk_requests(world& in, std::size_t connection) : requests(in, connection, protocol_of::beanstalk) {}
+  beanstalk_requests(client_world& in, std::size_t connection) : requests(in, connection, protocol_of::beanstalk) {}
 
   /// The commands that choose the tubes.
   [[nodiscard]] std::string greeting() override;

@@ -53,6 +53,8 @@ bool is_right(const event& it) {
   if (is_one_of(right_answers[static_cast<std::size_t>(it.what)], it.answer)) return true;
   if (it.answer == "OTHER_VERSION") return it.wanted_version != 0;
   if (it.by != protocol_of::http) return false;
+  if (it.answer == "NOT_PUT") return it.group != 0;
+  if (it.answer == "ENDED") return it.what == verb::reserve && !it.once.empty();
   // Over HTTP these tell more.
   if (it.what == verb::kick_job) return is_one_of(" GONE IS_RESERVED REFUSED ", it.answer);
   return it.is(verb::peek, "SHOWN");
@@ -68,6 +70,8 @@ std::string show(const event& it) {
   if (it.end) text += " to " + show(*it.end);
   if (it.given_up) text += ", given up " + show(*it.given_up);
   if (!it.token.empty()) text += ", token " + it.token;
+  if (!it.once.empty()) text += ", once " + it.once;
+  if (it.group != 0) text += fmt::format(", batch {}", it.group);
   if (it.version != 0) text += fmt::format(", {} with version {}", it.state, it.version);
   if (it.wanted_version != 0) text += fmt::format(", wants version {}", it.wanted_version);
   if (it.at) text += fmt::format(", due at {} ms", it.at->time_since_epoch().count());
@@ -92,6 +96,9 @@ class checker {
     for (const event& each : judged_.events) check_answer(each);
     check_ids();
     check_tokens();
+    check_once();
+    check_claims_once();
+    check_together();
     for (const auto& [id, put] : facts_.puts()) {
       check_lost(id, *put);
       check_back(id);
@@ -134,6 +141,7 @@ class checker {
 
   /// Wrong page: its jobs are not those that are due next, or not in their order.
   void check_page(const event& it) {
+    if (judged_.has_clocks_apart) return;
     std::pair last(*it.at, it.after);
     for (const jobs::due_job& each : it.listed) {
       if (std::exchange(last, std::pair(each.due, each.id)) >= std::pair(each.due, each.id)) {
@@ -200,8 +208,95 @@ class checker {
     for (std::size_t i = 1; i < puts.size(); ++i) {
       const event& first = *puts[i - 1];
       const event& second = *puts[i];
+      if (!first.once.empty() && first.once == second.once) continue;  // it was sent again
       if (first.job == second.job) breach("same id: {} {}", show(first), show(second));
-      if (second.end->order < first.begin.order) breach("same id: not ascending {} {}", show(first), show(second));
+      if (second.end->order < first.begin.order && !judged_.has_several_databases) {
+        breach("same id: not ascending {} {}", show(first), show(second));
+      }
+    }
+  }
+
+  /// The jobs that somebody has seen, by their bodies: no two puts have the same one.
+  [[nodiscard]] std::map<std::string, std::set<jobs::job_id>> seen_bodies() const {
+    std::map<std::string, std::set<jobs::job_id>> seen;
+    for (const event& each : judged_.events) {
+      if (each.answer == "RESERVED" || each.answer == "FOUND") seen[each.body].insert(each.job);
+    }
+    for (const auto& [id, job] : judged_.left) seen[job.body].insert(id);
+    return seen;
+  }
+
+  /// Once: a put that happens once has brought two jobs, or its answers differ.
+  void check_once() {
+    const std::map<std::string, std::set<jobs::job_id>> seen = seen_bodies();
+    std::map<std::string, const event*> answered;
+    for (const event& each : judged_.events) {
+      if (each.what != verb::put || each.once.empty()) continue;
+      const auto found = seen.find(each.body);
+      if (found != seen.end() && found->second.size() > 1) breach("once: {} jobs {}", found->second.size(), show(each));
+      if (each.answer != "INSERTED" && each.answer != "REPLACED" && each.answer != "KEPT") continue;
+      const auto [at, is_new] = answered.emplace(each.once, &each);
+      const event& first = *at->second;
+      if (!is_new && std::pair(first.job, first.answer) != std::pair(each.job, each.answer)) {
+        breach("once: {} {}", show(first), show(each));
+      }
+      const bool is_its_own = each.answer != "KEPT" && found != seen.end();
+      if (is_its_own && !found->second.contains(each.job)) breach("once: another job {}", show(each));
+    }
+  }
+
+  /// Once: a reserve that happens once has brought other reservations, or says that they have ended while they live.
+  void check_claims_once() {
+    std::map<std::string, std::vector<const event*>> all;
+    for (const event* each : facts_.reserves()) {
+      if (!each->once.empty() && each->end) all[each->once].push_back(each);
+    }
+    for (const auto& [once, events] : all) {
+      for (const event* one : events) {
+        if (one->answer == "RESERVED") check_claim_once(*one, events);
+      }
+    }
+  }
+
+  void check_claim_once(const event& one, const std::vector<const event*>& events) {
+    std::set<std::string> tokens{one.token};
+    for (const event* other : events) {
+      if (facts_.may_have_restarted(one.begin.order, std::max(one.end->order, other->end->order))) continue;
+      if (other->answer == "RESERVED") tokens.insert(other->token);
+      const bool is_other = other->answer == "RESERVED" && other->job == one.job && other->token != one.token;
+      if (is_other) breach("once: {} {}", show(one), show(*other));
+      if (other->answer != "ENDED") continue;
+      for (const hold& each : facts_.holds(one.job)) {
+        const bool lives = other->end->order < each.until && other->end->time <= each.until_time;
+        if (each.by == &one && lives) breach("once: its reservation lives {} {}", show(one), show(*other));
+      }
+    }
+    if (tokens.size() > one.count) breach("once: {} reservations {}", tokens.size(), show(one));
+  }
+
+  /// Refused: a put that was refused has brought a job. Together: a batch that takes all or none has brought some.
+  void check_together() {
+    const std::map<std::string, std::set<jobs::job_id>> seen = seen_bodies();
+    // Bodies of puts that have happened, or may have: one that is sent again has its own.
+    std::set<std::string> put;
+    std::set<std::string> maybe_put;
+    std::map<std::size_t, const event*> there;
+    for (const event& each : judged_.events) {
+      if (each.what != verb::put) continue;
+      if (!each.end) maybe_put.insert(each.body);
+      if (each.answer == "INSERTED" || each.answer == "REPLACED") put.insert(each.body);
+      const bool is_there = seen.contains(each.body) || put.contains(each.body);
+      if (each.group != 0 && is_there) there.emplace(each.group, &each);
+    }
+    for (const event& each : judged_.events) {
+      if (each.what != verb::put || each.body.empty()) continue;
+      const bool is_there = seen.contains(each.body);
+      const bool was_put = put.contains(each.body);
+      if (is_there && !was_put && !maybe_put.contains(each.body)) breach("refused: its job is there {}", show(each));
+      const auto of_group = there.find(each.group);
+      if (of_group != there.end() && !is_there && !was_put && facts_.never_was(each)) {
+        breach("together: {} {}", show(*of_group->second), show(each));
+      }
     }
   }
 
@@ -271,6 +366,7 @@ class checker {
 
   /// Early: a job was handed out before the wall clock had shown its due time.
   void check_early(const event& got) {
+    if (judged_.has_clocks_apart) return;
     for (const event* each : facts_.about(got.job)) {
       const bool sets_due = each == facts_.put_of(got.job) || each->is(verb::release, "RELEASED") ||
                             each->is(verb::reschedule, "RESCHEDULED");
@@ -303,6 +399,7 @@ class checker {
   void check_order(const event& got) {
     const event* const mine = facts_.put_of(got.job);
     if (mine == nullptr || has_new_priority(got.job)) return;
+    if (judged_.has_clocks_apart || judged_.has_several_databases) return;
     const instant took = facts_.is_exact(got) ? got.end->time : got.begin.time;
     for (const auto& [id, put] : facts_.puts()) {
       const bool is_better = std::pair(put->priority, id) < std::pair(mine->priority, got.job);
@@ -338,7 +435,8 @@ class checker {
     for (const event* each : facts_.reserves()) {
       if (each->token.empty() || each->answer != "RESERVED") continue;
       const auto [at, is_new] = reserved.emplace(each->token, each);
-      if (!is_new) breach("same token: {} {}", show(*at->second), show(*each));
+      const bool is_again = !each->once.empty() && each->once == at->second->once;
+      if (!is_new && !is_again) breach("same token: {} {}", show(*at->second), show(*each));
     }
     for (const event& each : judged_.events) {
       if (each.token.empty() || each.what == verb::reserve || !each.end || !succeeds(each)) continue;
@@ -381,8 +479,9 @@ class checker {
 
   /// Missed: a reserve brings fewer jobs than it has asked for, although another one was ready all the time.
   void check_missed(const event& it) {
+    if (!it.once.empty()) return;
     const bool has_few = it.answer == "TIMED_OUT" || (it.answer == "RESERVED" && it.brought < it.count);
-    if (!has_few || !it.end || it.given_up) return;
+    if (!has_few || !it.end || it.given_up || judged_.has_clocks_apart) return;
     for (const auto& [id, put] : facts_.puts()) {
       if (id == it.job || !it.watched.contains(put->tube) || put->end->order > it.begin.order) continue;
       if (facts_.latest_due(*put) >= judged_.wall.trough(it.begin.time, it.end->time)) continue;

@@ -473,6 +473,90 @@ TEST(HttpHistoryChecker, FindsATokenThatIsAcceptedAfterItsEnd) {
   EXPECT_EQ(restarted.broken(), rules{"stale"});
 }
 
+/// A put over HTTP that happens once; all of its repeats begin where it was sent first.
+event& put_once(written& in, jobs::job_id id, std::string key, std::string body) {
+  event& it = in.put(id);
+  it.by = protocol_of::http;
+  it.once = std::move(key);
+  it.body = std::move(body);
+  in.left(id).body = it.body;
+  return it;
+}
+
+TEST(HttpHistoryChecker, FindsAPutThatHappensAgain) {
+  for (const bool is_same : {true, false}) {
+    written all;
+    const moment begin = put_once(all, 1, "i/0", "one").begin;
+    put_once(all, is_same ? 1 : 2, "i/0", "one").begin = begin;
+    EXPECT_EQ(all.broken(), is_same ? rules{} : rules{"once"});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsTheSecondJobOfAPutWhoseAnswerWasLost) {
+  for (const bool is_again : {false, true}) {
+    written all;
+    event& lost = put_once(all, 1, "i/0", "one");
+    lost.end.reset();
+    lost.answer.clear();
+    lost.job = 0;
+    put_once(all, is_again ? 2 : 1, "i/0", "one").begin = lost.begin;
+    EXPECT_EQ(all.broken(), is_again ? rules{"once"} : rules{});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsAReserveThatHappensAgain) {
+  for (const char* const second : {"1-1-1", "1-1-2"}) {
+    written all;
+    all.put(1).ttr = 1ms;
+    event& first = all.reserve_http(2, 1, "1-1-1");
+    event& again = all.reserve_http(3, 1, second);
+    first.once = again.once = "i/0";
+    again.begin = first.begin;
+    EXPECT_EQ(all.broken(), second == first.token ? rules{} : rules{"once"});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsThatAReservationIsSaidToHaveEnded) {
+  for (const bool has_ended : {true, false}) {
+    written all;
+    all.put(1);
+    event& first = all.reserve_http(2, 1, "1-1-1");
+    if (has_ended) all.show(3, verb::release, 1, "1-1-1", "RELEASED");
+    event& again = all.add(3, verb::reserve, 0, "ENDED");
+    again.by = protocol_of::http;
+    first.once = again.once = "i/0";
+    again.begin = first.begin;
+    EXPECT_EQ(all.broken(), has_ended ? rules{} : rules{"once"});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsSomeJobsOfABatchThatTakesAllOrNone) {
+  for (const bool are_all_there : {true, false}) {
+    written all;
+    for (const jobs::job_id id : {1U, 2U}) {
+      event& lost = put_once(all, id, "", id == 1 ? "one" : "two");
+      lost.group = 1;
+      lost.end.reset();
+      lost.answer.clear();
+      lost.job = 0;
+    }
+    if (!are_all_there) (*all).left.erase(2);
+    EXPECT_EQ(all.broken(), are_all_there ? rules{} : rules{"together"});
+  }
+}
+
+TEST(HttpHistoryChecker, FindsTheJobOfARefusedBatch) {
+  for (const bool is_there : {false, true}) {
+    written all;
+    event& refused = put_once(all, 1, "", "one");
+    refused.group = 1;
+    refused.answer = "NOT_PUT";
+    refused.job = 0;
+    if (!is_there) (*all).left.erase(1);
+    EXPECT_EQ(all.broken(), is_there ? rules{"refused"} : rules{});
+  }
+}
+
 TEST(HttpHistoryChecker, FindsATokenThatIsAcceptedAfterItsTime) {
   for (const bool is_touched : {false, true}) {
     written all;

@@ -113,10 +113,21 @@ const event* facts::end_of(jobs::job_id id) const {
   return first;
 }
 
+bool facts::never_was(const event& put) const {
+  if (!put.key.empty()) return false;
+  if (std::ranges::any_of(clears_, [&](const event* each) { return each->tube == put.tube; })) return false;
+  // A client may name a job of which nobody has heard, by its id.
+  return std::ranges::none_of(all_.events, [&](const event& each) {
+    const bool may_end_it = each.what == verb::remove || each.what == verb::cancel;
+    return may_end_it && each.key.empty() && !puts_.contains(each.asked) && each.answer != "GONE" &&
+           each.answer != "NOT_FOUND";
+  });
+}
+
 bool facts::may_have_been_held(jobs::job_id id, std::uint64_t order) const {
   const auto may_have_it = [&](const event& it) {
     if (it.begin.order > order || !is_reserve(it)) return false;
-    return it.end ? it.job == id : it.asked == 0 || it.asked == id;
+    return may_hide_a_job(it) ? it.asked == 0 || it.asked == id : it.job == id;
   };
   return std::ranges::any_of(all_.events, may_have_it);
 }
@@ -124,7 +135,7 @@ bool facts::may_have_been_held(jobs::job_id id, std::uint64_t order) const {
 std::vector<hold> facts::holds(jobs::job_id id) const {
   std::vector<hold> found;
   const event* const put = put_of(id);
-  if (put == nullptr) return found;
+  if (put == nullptr || all_.has_clocks_apart) return found;
   const std::vector<const event*> named = about(id);
   for (const event* each : named) {
     if (!is_reserve(*each) || each->answer != "RESERVED") continue;
@@ -164,7 +175,7 @@ const char* facts::why_ended(const event& reserve, const event& it) const {
     if (each->what != verb::touch || each->answer == "NOT_FOUND" || latest == instant::never()) continue;
     latest = each->end ? std::max(latest, each->end->time + duration(put->ttr)) : instant::never();
   }
-  return it.begin.time > latest ? "its time was over" : nullptr;
+  return it.begin.time > latest && !all_.has_clocks_apart ? "its time was over" : nullptr;
 }
 
 bool facts::may_have_restarted(std::uint64_t from, std::uint64_t to) const {
@@ -194,7 +205,7 @@ bool facts::may_have_changed(jobs::job_id id, const event& look, const event& it
   const std::string& tube = put_of(id)->tube;
   const auto may_change = [&](const event* each) {
     if (!may_be_between(each)) return false;
-    return each->what == verb::reserve ? !each->end && each->watched.contains(tube) : each->tube == tube;
+    return each->what == verb::reserve ? may_hide_a_job(*each) && each->watched.contains(tube) : each->tube == tube;
   };
   return std::ranges::any_of(about(id), may_be_between) || std::ranges::any_of(reserves_, may_change) ||
          std::ranges::any_of(kicks_, may_change) || std::ranges::any_of(clears_, may_change);
@@ -220,7 +231,7 @@ bool facts::is_untouched(jobs::job_id id, instant until, const event* but) const
   };
   if (std::ranges::any_of(clears_, may_have_ended_it)) return false;
   return std::ranges::none_of(reserves_, [&](const event* each) {
-    return each != but && !each->end && each->watched.contains(put.tube) && !has_gone(each) &&
+    return each != but && may_hide_a_job(*each) && each->watched.contains(put.tube) && !has_gone(each) &&
            may_have_reserved(*each, until);
   });
 }

@@ -43,9 +43,11 @@ class facts {
   [[nodiscard]] const std::vector<const event*>& reserves() const { return reserves_; }
 
   /// Whether the answer to a reserve came at the instant in which the server reserved the job, or would have come.
-  [[nodiscard]] bool is_exact(const event& it) const { return it.prompt && !all_.has_stalls; }
+  [[nodiscard]] bool is_exact(const event& it) const { return it.prompt && it.once.empty() && !all_.has_stalls; }
   /// Whether `it` happened after `earlier` was answered, for certain.
   [[nodiscard]] bool is_after(const event& it, const event& earlier) const;
+  /// Whether a reserve may have got a job of which its answer does not tell.
+  [[nodiscard]] bool may_hide_a_job(const event& it) const { return !it.end || all_.has_outages; }
   /// Whether a reserve may have got its job, or may have been lost with a job, until this time.
   [[nodiscard]] bool may_have_reserved(const event& it, instant until) const;
 
@@ -54,6 +56,8 @@ class facts {
   /// The command that was first answered with the end of the job: also a clear that has left no job in its tube, if no
   /// worker may have had this one.
   [[nodiscard]] const event* end_of(jobs::job_id id) const;
+  /// Whether a put of which nobody has seen the job has certainly brought none: nothing may have ended it unseen.
+  [[nodiscard]] bool never_was(const event& put) const;
   /// Whether some client may have had the job before `order`.
   [[nodiscard]] bool may_have_been_held(jobs::job_id id, std::uint64_t order) const;
   [[nodiscard]] std::vector<hold> holds(jobs::job_id id) const;

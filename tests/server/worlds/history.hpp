@@ -61,6 +61,7 @@ struct moment {
 /// request about several jobs is an event for each of them: a batch of puts, and a reserve that has brought several.
 struct event {
   std::size_t connection = 0;
+  std::size_t node = 0;  ///< that the connection is to, where nodes end one by one
   protocol_of by = protocol_of::beanstalk;
   verb what = verb::other;
   moment begin;  ///< before the client wrote it
@@ -80,12 +81,16 @@ struct event {
   std::optional<jobs::utc_time> at;  ///< the due time, if it was not a delay
   jobs::milliseconds ttr{};
   std::optional<jobs::milliseconds> timeout;  ///< how long a reserve waits; none: until its client goes away
-  std::string token;                          ///< over HTTP: of the reservation that it has brought, or that it shows
-  jobs::job_version version = 0;              ///< of the job that a look has shown; 0: none
-  jobs::job_version wanted_version = 0;       ///< not 0: the change expects it
-  std::string state;                          ///< of the job that a look has shown
-  std::uint64_t changed = 0;                  ///< how many jobs a clear has cancelled
-  std::size_t brought = 1;                    ///< how many jobs the answer to a reserve has
+  /// Not empty: it happens once. A request that is sent again has the same, and begins where it was sent first, as it
+  /// may have happened at any time since.
+  std::string once;
+  std::size_t group = 0;                 ///< not 0: a put of a batch that takes all or none, and its number
+  std::string token;                     ///< over HTTP: of the reservation that it has brought, or that it shows
+  jobs::job_version version = 0;         ///< of the job that a look has shown; 0: none
+  jobs::job_version wanted_version = 0;  ///< not 0: the change expects it
+  std::string state;                     ///< of the job that a look has shown
+  std::uint64_t changed = 0;             ///< how many jobs a clear has cancelled
+  std::size_t brought = 1;               ///< how many jobs the answer to a reserve has
   // Of a page: behind the time `at` and the id `after`, in the tubes with this prefix. `count`: also how many jobs a
   // reserve or a clear asks for.
   jobs::job_id after = 0;
@@ -145,7 +150,7 @@ struct history {
   wall_history wall;
   /// Whether the store takes time, in which the clock moves and nothing else happens.
   bool has_stalls = false;
-  /// The jobs that are there at the end, of those that some client has heard of.
+  /// The jobs that are there at the end.
   std::map<jobs::job_id, jobs::job> left;
   /// All pages of what is due then, joined, by the prefix of the tubes.
   std::map<std::string, std::vector<jobs::due_job>> listed;
@@ -154,6 +159,15 @@ struct history {
   /// When the server began to end, or crashed, each time, and when it was started. Between the two it may still answer.
   std::vector<std::uint64_t> server_ends;
   std::vector<std::uint64_t> server_starts;
+  // Of nodes over databases.
+  /// The databases and nodes fail: an answer may say that the store does not answer; and a reserve may have got a job
+  /// for a while of which its answer says nothing, because its commit was in doubt.
+  bool has_outages = false;
+  /// The clocks of the databases differ: the ends of reservations and due times may come earlier or later.
+  bool has_clocks_apart = false;
+  /// The jobs lie in several databases: ids have no common order, nor have jobs of several tubes.
+  bool has_several_databases = false;
+
   std::uint64_t order = 0;
 };
 

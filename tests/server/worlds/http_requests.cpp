@@ -100,6 +100,7 @@ bool http_requests::take(std::string& received, bool has_body, answer& into) {
 std::string http_requests::write(std::string_view method, std::string path, const json& values, std::string fields,
                                  std::size_t events) {
   questions_.push_back({events});
+  if (!key_.empty()) fields += fmt::format("Idempotency-Key: {}\r\n", key_);
   const auto is_plain = [](const json& each) { return !each.is_structured(); };
   constexpr std::size_t most_in_query = 1000;
   const std::string body = values.dump();
@@ -128,8 +129,15 @@ std::string http_requests::next() {
     if (!in_.ending_token.empty() && !in_.one_in(3)) return of_reservation({in_.ending_token, in_.ending_job});
     return reserve();
   }
+  if (!in_.keyed.empty() && in_.one_in(12)) return repeat();
   const std::size_t choice = in_.below(100);
-  if (choice < 5) return batch();
+  if (in_.one_in(6)) {
+    if (choice < 10) return once(&http_requests::batch);
+    if (choice < 20) return once(&http_requests::atomic_batch);
+    return once(choice < 60 ? &http_requests::put : &http_requests::reserve);
+  }
+  if (choice < 3) return atomic_batch();
+  if (choice < 7) return batch();
   if (choice < 30) return put();
   if (choice < 54) return reserve();
   if (choice < 76) return some_reservation();
@@ -139,18 +147,19 @@ std::string http_requests::next() {
 
 http_requests::json http_requests::choose_put(event& made) {
   json values;
-  made.tube = values["tube"] = world::tubes[in_.below(world::tubes.size())];
+  made.tube = values["tube"] = client_world::tubes[in_.below(client_world::tubes.size())];
   made.body = new_body();
   if (in_.one_in(200)) made.body.append(20'000, '.');
   made.priority = static_cast<jobs::priority>(in_.below(3));
   if (made.priority != 0 || in_.one_in(2)) values["priority"] = made.priority;
-  made.ttr = in_.one_in(2) ? jobs::milliseconds(1 + in_.below(30)) : jobs::milliseconds(60'000);
+  const auto shorter = static_cast<std::size_t>(in_.short_ttr.count());
+  made.ttr = in_.one_in(2) ? jobs::milliseconds(1 + in_.below(shorter)) : in_.long_ttr;
   if (made.ttr != 60s || in_.one_in(2)) values["ttr"] = text_of(made.ttr);
   if (in_.one_in(3)) {
     made.delay = jobs::milliseconds(in_.below(60));
     values["delay"] = text_of(made.delay);
   } else if (in_.one_in(2)) {
-    made.at = in_.one_in(3) ? world::far : in_.utc() + jobs::milliseconds(in_.below(60));
+    made.at = in_.one_in(3) ? client_world::far : in_.utc() + jobs::milliseconds(in_.below(60));
     values["due"] = text_of(*made.at);
   }
   return values;
@@ -159,6 +168,7 @@ http_requests::json http_requests::choose_put(event& made) {
 std::string http_requests::raw_put(const event& made, json values) {
   questions_.push_back({});
   std::string fields = "Content-Type: text/plain\r\n";
+  if (!key_.empty()) fields += fmt::format("Idempotency-Key: {}\r\n", key_);
   if (values.contains("delay")) {
     fields += fmt::format("Foliot-Delay: {}\r\n", values["delay"].get<std::string>());
     values.erase("delay");
@@ -227,13 +237,67 @@ std::string http_requests::batch() {
   return write("POST", "/v1/batch", all, "", count);
 }
 
+std::string http_requests::atomic_batch() {
+  json all;
+  all["atomic"] = true;
+  all["jobs"] = json::array();
+  const std::size_t count = 1 + in_.below(4);
+  const std::size_t group = ++in_.groups;
+  const std::size_t tube = in_.below(client_world::tubes.size());
+  std::set<std::pair<std::string, std::string>> keys;
+  for (std::size_t i = 0; i < count; ++i) {
+    event& made = note(verb::put);
+    made.group = group;
+    json values = choose_put(made);
+    // Most have one tube: those of several databases are refused.
+    if (!in_.one_in(10)) values["tube"] = made.tube = client_world::tubes[tube];
+    values["text"] = made.body;
+    std::string key = in_.one_in(3) ? some_key() : "";
+    if (!key.empty() && keys.emplace(made.tube, key).second) {
+      values["key"] = made.key = std::move(key);
+      const std::size_t policy = in_.below(3);
+      made.replaces = policy == 1;
+      if (policy == 1) values["existing"] = "replace";
+      if (policy == 2) values["existing"] = "refuse";
+    }
+    all["jobs"].push_back(std::move(values));
+  }
+  std::string text = write("POST", "/v1/batch", all, "", count);
+  questions_.back().is_atomic = true;
+  return text;
+}
+
+std::string http_requests::once(std::string (http_requests::*ask)()) {
+  key_ = fmt::format("i{}", ++in_.keys);
+  const std::size_t first = open().size();
+  keyed_request made;
+  made.text = (this->*ask)();
+  made.is_atomic = questions_.back().is_atomic;
+  for (std::size_t i = first; i < open().size(); ++i) {
+    event& each = *open()[i];
+    each.once = fmt::format("{}/{}", key_, i - first);
+    made.asked.push_back(each);
+  }
+  key_.clear();
+  in_.keyed.push_back(made);
+  return std::move(made.text);
+}
+
+std::string http_requests::repeat() {
+  const std::size_t latest = std::min<std::size_t>(in_.keyed.size(), 6);
+  const keyed_request again = in_.keyed[in_.keyed.size() - 1 - in_.below(latest)];
+  for (const event& each : again.asked) note_again(each);
+  questions_.push_back({again.asked.size(), false, again.is_atomic});
+  return again.text;
+}
+
 std::string http_requests::reserve() {
   event& made = note(verb::reserve);
   json values;
-  for (const char* each : world::tubes) {
+  for (const char* each : client_world::tubes) {
     if (in_.one_in(2)) made.watched.insert(each);
   }
-  if (made.watched.empty()) made.watched.insert(world::tubes[in_.below(world::tubes.size())]);
+  if (made.watched.empty()) made.watched.insert(client_world::tubes[in_.below(client_world::tubes.size())]);
   if (made.watched.size() == 1 && in_.one_in(2)) {
     values["tube"] = *made.watched.begin();
   } else {
@@ -284,7 +348,7 @@ std::string http_requests::name_job(event& made) {
     made.asked = some_job();
     return fmt::format("/v1/jobs/{}", made.asked);
   }
-  made.tube = world::tubes[in_.below(world::tubes.size())];
+  made.tube = client_world::tubes[in_.below(client_world::tubes.size())];
   made.key = some_key();
   return fmt::format("/v1/tubes/{}/jobs/{}", made.tube, made.key);
 }
@@ -338,13 +402,13 @@ std::string http_requests::of_named_job() {
 
 std::string http_requests::kick() {
   event& made = note(verb::kick);
-  made.tube = world::tubes[in_.below(world::tubes.size())];
+  made.tube = client_world::tubes[in_.below(client_world::tubes.size())];
   return write("POST", fmt::format("/v1/tubes/{}/kick", made.tube), {{"count", 1 + in_.below(3)}});
 }
 
 std::string http_requests::clear() {
   event& made = note(verb::clear);
-  made.tube = world::tubes[in_.below(world::tubes.size())];
+  made.tube = client_world::tubes[in_.below(client_world::tubes.size())];
   made.count = in_.one_in(2) ? 10'000 : 1 + in_.below(3);
   json values;
   values["tube"] = made.tube;
@@ -354,7 +418,7 @@ std::string http_requests::clear() {
 
 std::string http_requests::pause_tube() {
   event& made = note(verb::pause);
-  made.tube = world::tubes[in_.below(world::tubes.size())];
+  made.tube = client_world::tubes[in_.below(client_world::tubes.size())];
   const jobs::milliseconds length(in_.one_in(3) ? 0 : 1 + in_.below(60));
   return write("POST", fmt::format("/v1/tubes/{}/pause", made.tube), {{"length", text_of(length)}});
 }
@@ -408,11 +472,17 @@ bool http_requests::take_answer(std::string& received) {
   questions_.pop_front();
   const std::vector<event*> answered = take_answered(asked.events);
   const json value = got.body.empty() ? json::object() : json::parse(got.body, nullptr, false);
-  const bool is_batch = value.is_object() && value.contains("results");
-  if (!is_batch) {
+  if (value.is_object() && value.contains("results")) {
+    note_batch(answered, got, value);
+  } else if (asked.is_atomic && !is_of_outage(got, value)) {
+    note_refused_batch(answered, got, value);
+  } else {
     for (event* each : answered) note_answer(*each, got, value);
-    return true;
   }
+  return true;
+}
+
+void http_requests::note_batch(const std::vector<event*>& answered, const answer& got, const json& value) {
   bool all_put = true;
   for (std::size_t i = 0; i < answered.size(); ++i) {
     answer one = got;
@@ -423,13 +493,27 @@ bool http_requests::take_answer(std::string& received) {
   }
   const bool is_right = got.status == (all_put ? 200 : 207) && value["results"].size() == answered.size();
   if (!is_right) answered.front()->answer += fmt::format(" in a batch with {}", got.status);
-  return true;
+}
+
+/// One put is refused, and with it all; or none is the reason.
+void http_requests::note_refused_batch(const std::vector<event*>& answered, const answer& got, const json& value) {
+  const std::string outcome = value.is_object() ? value.value("outcome", "") : "";
+  std::size_t place = answered.size();
+  const std::string pointer = value.is_object() ? value.value(json::json_pointer("/errors/0/pointer"), "") : "";
+  if (outcome != "several_databases" && pointer.starts_with("#/jobs/")) place = number_of(pointer.substr(7));
+  for (std::size_t i = 0; i < answered.size(); ++i) {
+    if (i == place || (got.status != 409 && got.status != 412 && outcome != "several_databases")) {
+      note_answer(*answered[i], got, value);
+    } else {
+      answered[i]->answer = "NOT_PUT";
+    }
+  }
 }
 
 /// The word of the history for an outcome; nothing if it is unknown.
 std::string_view http_requests::word_of(verb what, std::string_view outcome) {
   using entry = std::pair<std::string_view, std::string_view>;
-  constexpr std::array<entry, 18> words{entry{"inserted", "INSERTED"},
+  constexpr std::array<entry, 19> words{entry{"inserted", "INSERTED"},
                                         {"kept", "KEPT"},
                                         {"replaced", "REPLACED"},
                                         {"exists", "EXISTS"},
@@ -444,6 +528,7 @@ std::string_view http_requests::word_of(verb what, std::string_view outcome) {
                                         {"touched", "TOUCHED"},
                                         {"buried", "BURIED"},
                                         {"not_held", "NOT_FOUND"},
+                                        {"reservations_ended", "ENDED"},
                                         {"paused", "PAUSED"},
                                         {"going on", "PAUSED"},
                                         {"ready", "FIRED"}};
@@ -453,8 +538,18 @@ std::string_view http_requests::word_of(verb what, std::string_view outcome) {
   return found == words.end() ? std::string_view() : found->second;
 }
 
+bool http_requests::is_of_outage(const answer& got, const json& value) const {
+  if (in_.is_over && got.status >= 500) return true;
+  const std::string outcome = value.is_object() ? value.value("outcome", "") : "";
+  if (got.status == 409 && outcome == "under_way") return true;
+  if (!in_.seen.has_outages) return false;
+  return got.status == 503 || (got.status == 507 && outcome == "no_space") ||
+         (got.status == 500 && outcome == "unknown");
+}
+
 void http_requests::note_answer(event& it, const answer& got, const json& value) {
-  if (got.status >= 500 && in_.is_over) {  // as if no answer had come
+  if (is_of_outage(got, value)) {  // as if no answer had come
+    if (!in_.is_over) it.given_up = it.end;
     it.end.reset();
     return;
   }
@@ -465,7 +560,7 @@ void http_requests::note_answer(event& it, const answer& got, const json& value)
   }
   const std::string outcome = value.is_object() ? value.value("outcome", "") : "";
   it.answer = word_of(it.what, outcome);
-  constexpr std::string_view refusals = " NOT_FOUND GONE EXISTS IS_RESERVED OTHER_VERSION REFUSED ";
+  constexpr std::string_view refusals = " NOT_FOUND GONE EXISTS IS_RESERVED OTHER_VERSION REFUSED ENDED ";
   const bool is_refused = refusals.find(fmt::format(" {} ", it.answer)) != std::string_view::npos;
   if (it.answer.empty() || is_refused == (got.status < 300)) it.answer = fmt::format("{} {}", got.status, outcome);
   if (got.status == 503 && it.what == verb::put) it.answer = "DRAINING";

@@ -17,7 +17,9 @@ namespace foliot::program::worlds {
 
 class http_requests final : public requests {
  public:
-  http_requests(world& in, std::size_t connection) : requests(in, connection, protocol_of::http) {}
+  /// `node`: see event.
+  http_requests(client_world& in, std::size_t connection, std::size_t node = 0)
+      : requests(in, connection, protocol_of::http, node) {}
 
   [[nodiscard]] std::string greeting() override { return next(); }
   [[nodiscard]] std::string next() override;
@@ -31,6 +33,7 @@ class http_requests final : public requests {
   struct question {
     std::size_t events = 1;
     bool is_head = false;
+    bool is_atomic = false;
   };
   struct answer {
     int status = 0;
@@ -50,6 +53,11 @@ class http_requests final : public requests {
 
   std::string put();
   std::string batch();
+  /// A batch that takes all or none.
+  std::string atomic_batch();
+  /// The request that `ask` writes, with a key, so that it happens once.
+  std::string once(std::string (http_requests::*ask)());
+  std::string repeat();
   /// The values of a put, which `made` is about.
   json choose_put(event& made);
   std::string raw_put(const event& made, json values);
@@ -69,8 +77,14 @@ class http_requests final : public requests {
   std::string name_job(event& made);
   std::string expected_version(event& made);
 
+  /// Whether an answer says that the request could not be executed at present, or that this is not known, or that the
+  /// same request is under way.
+  [[nodiscard]] bool is_of_outage(const answer& got, const json& value) const;
   void note_answer(event& it, const answer& got, const json& value);
   void note_reserved(event& it, const json& all);
+  /// The answers to the puts of a batch, or what has become of all of them.
+  void note_batch(const std::vector<event*>& answered, const answer& got, const json& value);
+  void note_refused_batch(const std::vector<event*>& answered, const answer& got, const json& value);
   static void note_job(event& it, const json& job);
   void note_look(event& it, const answer& got, const json& value);
   void note_page_answer(event& it, const json& value);
@@ -78,6 +92,7 @@ class http_requests final : public requests {
 
   std::deque<question> questions_;
   bool is_last_ = false;
+  std::string key_;  // of the request that is being written
 };
 
 }  // namespace foliot::program::worlds

@@ -21,12 +21,23 @@ constexpr duration before_the_end = duration::nanoseconds(2'000'000);
 event& requests::note(verb what) {
   event& made = in_.seen.events.emplace_back();
   made.connection = connection_;
+  made.node = node_;
   made.by = by_;
   made.what = what;
   made.begin = in_.now();
   made.front = open_.empty() ? made.begin : moment{0, instant::never()};
   made.tube = used_;
   open_.push_back(&made);
+  return made;
+}
+
+event& requests::note_again(const event& first) {
+  event& made = note(first.what);
+  const moment front = made.front;
+  made = first;
+  made.connection = connection_;
+  made.node = node_;
+  made.front = front;
   return made;
 }
 
@@ -53,9 +64,9 @@ void requests::learn(const event& from) {
 
 duration requests::pause() {
   const instant end = in_.next_end - (in_.has_stalls ? before_the_end : duration::zero());
-  if (end > in_.time.now() && in_.one_in(in_.has_stalls ? 2 : 6)) {
+  if (end > in_.time_now() && in_.one_in(in_.has_stalls ? 2 : 6)) {
     aims_ = true;
-    return end - in_.time.now() + duration::nanoseconds(in_.has_stalls || in_.one_in(2) ? 0 : 1);
+    return end - in_.time_now() + duration::nanoseconds(in_.has_stalls || in_.one_in(2) ? 0 : 1);
   }
   switch (in_.below(4)) {
     case 0: return duration::zero();
@@ -83,7 +94,7 @@ event& requests::note_page() {
     made.at = last_listed_->due;
     made.after = last_listed_->id;
   } else if (in_.one_in(2)) {
-    made.at = in_.one_in(2) ? world::far : in_.utc() + jobs::milliseconds(in_.below(60));
+    made.at = in_.one_in(2) ? client_world::far : in_.utc() + jobs::milliseconds(in_.below(60));
     if (in_.one_in(2)) made.after = some_job();
   }
   return made;

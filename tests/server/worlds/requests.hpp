@@ -4,16 +4,19 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "world.hpp"
+#include "client_world.hpp"
 
 namespace foliot::program::worlds {
 
 class requests {
  public:
-  requests(world& in, std::size_t connection, protocol_of by) : in_(in), connection_(connection), by_(by) {}
+  requests(client_world& in, std::size_t connection, protocol_of by, std::size_t node = 0)
+      : in_(in), connection_(connection), node_(node), by_(by) {}
   requests(const requests&) = delete;
   requests& operator=(const requests&) = delete;
   virtual ~requests() = default;
@@ -40,6 +43,10 @@ class requests {
  protected:
   /// A command that is being sent.
   event& note(verb what);
+  /// The same for one that is sent again.
+  event& note_again(const event& first);
+  /// The commands that are not answered, the latest last.
+  [[nodiscard]] const std::deque<event*>& open() const { return open_; }
   /// The first open commands, which one answer has answered now.
   std::vector<event*> take_answered(std::size_t count);
   /// What clients of the world learn from an answer that is noted.
@@ -52,12 +59,13 @@ class requests {
   /// Chooses the prefix, the size and the beginning of a page: behind the last one of this client, or anywhere.
   event& note_page();
 
-  world& in_;
+  client_world& in_;
   std::string used_ = "default";
   std::optional<jobs::due_job> last_listed_;
 
  private:
   const std::size_t connection_;
+  const std::size_t node_;
   const protocol_of by_;
   std::deque<event*> open_;
   bool aims_ = false;  // the next command is sent when a reservation ends

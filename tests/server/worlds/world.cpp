@@ -280,6 +280,13 @@ void look_at_the_end(world& in, jobs::job_store& store) {
     ids.insert(each.asked);
     ids.insert(each.job);
   }
+  jobs::list_jobs every{.count = jobs::most_listed};
+  for (bool is_last = false; !is_last;) {
+    const jobs::jobs_answer page = jobs::execute_one(store, every);
+    for (const jobs::listed_job& each : page.jobs) ids.insert(each.job.id);
+    is_last = !page.next || ids.size() > most_listed;
+    every.after = page.next.value_or(every.after);
+  }
   for (const jobs::job_id id : ids) {
     const jobs::peek_answer found = jobs::execute_one(store, jobs::peek{id});
     if (found.job) in.seen.left.emplace(id, *found.job);
@@ -313,7 +320,7 @@ void live_once(world& in, std::uint64_t seed, simulated_disk& disk, jobs::job_st
 
 }  // namespace
 
-world::world(std::uint64_t seed) : random_(seed) {
+world::world(std::uint64_t seed) : client_world(seed) {
   has_stalls = seen.has_stalls = one_in(3);
   has_clock_steps = one_in(3);
   has_pauses = one_in(4);
@@ -324,14 +331,6 @@ world::world(std::uint64_t seed) : random_(seed) {
   http_in_ten = parts[below(parts.size())];
   time.set_wall(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1) + std::chrono::microseconds(below(1000)));
   seen.wall.step(time.now(), time.wall_now() - time.now());
-}
-
-void world::end_connection(std::size_t number) {
-  const moment at = now();
-  seen.connection_ends.emplace(number, at.order);
-  for (event& each : seen.events) {
-    if (each.connection == number && !each.end && !each.given_up) each.given_up = at;
-  }
 }
 
 void world::end_server() {

@@ -139,6 +139,11 @@ TEST(ServerCanary, IsReadyEarly) { EXPECT_TRUE(shows(flaw::is_ready_early, "earl
 TEST(ServerCanary, PrefersHighNumbers) { EXPECT_TRUE(shows(flaw::prefers_high_numbers, "out of order")); }
 TEST(ServerCanary, LiesAboutCancels) { EXPECT_TRUE(shows(flaw::lies_about_cancels, "back")); }
 TEST(ServerCanary, GivesAnIdTwice) { EXPECT_TRUE(shows(flaw::gives_an_id_twice, "same id")); }
+TEST(ServerCanary, PutsTwiceWhatHappensOnce) { EXPECT_TRUE(shows(flaw::ignores_once, "once")); }
+TEST(ServerCanary, ForgetsWhatHappenedOnce) { EXPECT_TRUE(shows(flaw::forgets_once, "once")); }
+TEST(ServerCanary, PutsABatchAgain) { EXPECT_TRUE(shows(flaw::puts_all_again, "once")); }
+TEST(ServerCanary, ClaimsAgain) { EXPECT_TRUE(shows(flaw::claims_again, "once")); }
+TEST(ServerCanary, PutsSomeOfARefusedBatch) { EXPECT_TRUE(shows(flaw::puts_only_some, "refused")); }
 TEST(ServerCanary, SaysDueTooLate) { EXPECT_TRUE(shows(flaw::says_due_too_late, "late")); }
 TEST(ServerCanary, LeavesOutTheLastOfEqualTimes) { EXPECT_TRUE(shows(flaw::leaves_out_equal_times, "wrong page")); }
 TEST(ServerCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_reservations, "left")); }
