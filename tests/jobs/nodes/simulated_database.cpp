@@ -56,6 +56,7 @@ class simulated_connection final : public detail::node_connection {
   [[nodiscard]] detail::batch_plan::outcome execute(std::span<const operation> batch, const detail::batch_frame& frame,
                                                     detail::batch_time& time, instant deadline) override {
     backend::transaction& open = begin(deadline);
+    here_->registration = frame.registration;
     detail::batch_plan::outcome got = to_.execute(open, batch, frame, time);
     end_call();
     return got;

@@ -66,6 +66,14 @@ bool has_changed(const answer& got) {
   return false;
 }
 
+/// Whether a put has put nothing, and is remembered.
+bool keeps_a_record(const operation& what, const answer& got) {
+  const auto* const made = std::get_if<put>(&what);
+  if (made == nullptr || made->once.empty()) return false;
+  const auto* const kept = std::get_if<put_answer>(&got);
+  return kept != nullptr && kept->what == put_answer::kind::kept && !kept->is_replayed;
+}
+
 /// Times of the server's clock, by that of the node.
 void to_local(answer& got, const detail::batch_time& time) {
   if (auto* const claimed = std::get_if<claim_answer>(&got)) {
@@ -170,7 +178,18 @@ void simulated_server::finish_commit(backend& by) {
   by.has_ended = true;
 }
 
+/// What a canary does when a connection is lost.
+void simulated_server::end_reservations_of(const backend& by) {
+  backend::transaction ending;
+  ending.after = stored_;
+  std::vector<operation> ends;
+  for (const reservation& each : reservations_of(stored_, by.registration)) ends.emplace_back(abandon{each});
+  static_cast<void>(abandon_all(ending, ends));
+  stored_ = std::move(ending.after);
+}
+
 void simulated_server::lose(backend& by, duration noticed_after) {
+  if (wrong_ == flaw::ends_with_connections && holder_ == nullptr) end_reservations_of(by);
   by.ends_at = time_now() + noticed_after;
   advance();
 }
@@ -263,6 +282,8 @@ operation simulated_server::alter(operation what, content& data) const {
   if (made != nullptr && wrong_ == flaw::is_early) made->due = std::get<milliseconds>(made->due) / 2;
   if (made != nullptr && wrong_ == flaw::ignores_priorities) made->priority = {};
   if (made != nullptr && wrong_ == flaw::ignores_once) made->once = {};
+  if (auto* const some = std::get_if<claim>(&what); some != nullptr && wrong_ == flaw::claims_again) some->once = {};
+  if (auto* const all = std::get_if<put_all>(&what); all != nullptr && wrong_ == flaw::puts_all_again) all->once = {};
   if (auto* const released = std::get_if<release>(&what);
       released != nullptr && wrong_ == flaw::is_early_after_release) {
     released->due = std::get<milliseconds>(released->due) / 2;
@@ -295,6 +316,7 @@ void simulated_server::close_registration(backend::transaction& in, std::int64_t
     }
   }
   if (wrong_ != flaw::keeps_reservations) static_cast<void>(abandon_all(in, ends));
+  if (!row->second.name.empty()) in.after.ended.emplace_back(row->second.name, in.time);
   if (is_left) {
     row->second.name.clear();
   } else {
@@ -333,10 +355,11 @@ bool simulated_server::heartbeat(backend::transaction& in, const detail::batch_f
   });
   for (const auto& [registration, other] : data.registrations) {
     if (other.name.empty()) {
-      if (end_lasting(in, registration, time)) return true;
+      if (wrong_ != flaw::keeps_lasting && end_lasting(in, registration, time)) return true;
       continue;
     }
-    if (row.since >= time - other.timeout || other.seen >= time - other.timeout) continue;
+    const duration patience = wrong_ == flaw::takes_for_dead_early ? other.timeout / 4 : other.timeout;
+    if (row.since >= time - patience || other.seen >= time - patience) continue;
     close_registration(in, registration);
     return true;
   }
@@ -345,8 +368,10 @@ bool simulated_server::heartbeat(backend::transaction& in, const detail::batch_f
 
 void simulated_server::note(backend::transaction& in, const operation& what, const answer& got,
                             std::int64_t registration) const {
+  in.changes = in.changes || keeps_a_record(what, got);
   if (!has_changed(got)) return;
   in.changes = true;
+  if (const auto* const changed = std::get_if<change_answer>(&got)) ++in.after.changes[changed->id];
   const auto add = [&](effect::kind kind, std::string body, const reservation& token) {
     in.effects.push_back({kind, std::move(body), token, in.time});
   };
@@ -396,6 +421,13 @@ void note_still_held(content& data, const detail::batch_frame& frame, const deta
   }
 }
 
+/// Whether it is a put_all that only looks whether it has happened (sql/once.sql), and finds no record.
+bool looks_in_vain(const operation& what, const backend::transaction& in) {
+  const auto* const all = std::get_if<put_all>(&what);
+  return all != nullptr && !all->once.empty() && all->once.lifetime() == milliseconds(0) &&
+         !in.after.jobs.remembers(all->once.key(), std::chrono::floor<milliseconds>(in.wall));
+}
+
 /// Whether it is a put that has happened already: it is only answered again, also if its tube has left.
 bool is_known(const operation& what, const backend::transaction& in) {
   const auto* const made = std::get_if<put>(&what);
@@ -412,6 +444,11 @@ simulated_server::divided simulated_server::divide(std::span<const operation> ba
   parts.refused.resize(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::span<const put> puts = puts_of(batch[i]);
+    if (looks_in_vain(batch[i], in)) {
+      map.elsewhere.push_back(i);
+      parts.refused[i] = passed_over_answer{};
+      continue;
+    }
     const auto left = std::ranges::count_if(puts, [&](const put& each) { return data.away.contains(each.tube); });
     if (left > 0 && !is_known(batch[i], in) && wrong_ != flaw::accepts_tubes_that_left) {
       if (std::cmp_equal(left, puts.size())) {

@@ -39,6 +39,8 @@ enum class flaw : std::uint8_t {
   ignores_registrations,    ///< a batch is executed for a registration that is over
   keeps_reservations,       ///< a registration ends, and its reservations do not
   ends_lasting,             ///< a registration ends, and those of its reservations that last do as well
+  keeps_lasting,            ///< those do not end with their TTR either
+  takes_for_dead_early,     ///< a node is taken for dead after a quarter of its timeout
   repeats_tokens,           ///< the attempts of a job begin again with each reservation
   is_early,                 ///< a delayed job is ready after half of its delay
   is_early_after_release,   ///< the same for a job that was released with a delay
@@ -51,9 +53,12 @@ enum class flaw : std::uint8_t {
   ignores_priorities,       ///< all jobs have one priority
   ignores_versions,         ///< a change is executed whatever version it expects
   ignores_once,             ///< a put that happens once is executed as often as it is sent
+  claims_again,             ///< the same for a claim
+  puts_all_again,           ///< the same for a put_all
   leaves_once_behind,       ///< a tube moves without the memory of its puts
   hides_what_is_undone,     ///< a put_all that is refused leaves jobs, and the node is not told
   forgets_timelines,        ///< a process forgets the timelines that its connections have reached
+  ends_with_connections,    ///< the reservations of a process end with its connection
 };
 
 /// What a transaction did to jobs, for the judge.
@@ -84,8 +89,10 @@ struct content {
   std::map<std::pair<std::int64_t, std::int64_t>, bool> numbers;  ///< of batches; whether one was given up
   std::string origin;
   std::int64_t map_version = 1;
-  detail::tube_map map;        ///< of the first database
-  std::set<std::string> away;  ///< the tubes that have left
+  detail::tube_map map;                   ///< of the first database
+  std::set<std::string> away;             ///< the tubes that have left
+  std::map<job_id, std::size_t> changes;  ///< cancels, kicks and new due times of jobs that nobody has, by job
+  std::vector<std::pair<std::string, instant>> ended;  ///< nodes whose registrations have ended, and when
 };
 
 using server_time = std::chrono::sys_time<std::chrono::nanoseconds>;
@@ -107,6 +114,7 @@ struct backend {
   std::string process;
   bool has_ended = false;
   std::unique_ptr<transaction> open;
+  std::int64_t registration = 0;  ///< of the last batch
   instant last_use;
   instant ends_at = instant::never();     ///< the connection is lost: when the server notices
   instant commits_at = instant::never();  ///< the same, with a commit that is under way
@@ -187,6 +195,7 @@ class simulated_server {
   void put_some(backend::transaction& in, std::span<const put> puts, std::size_t most, std::int64_t registration) const;
   void note(backend::transaction& in, const operation& what, const answer& got, std::int64_t registration) const;
   void finish_commit(backend& by);
+  void end_reservations_of(const backend& by);
 
   const std::string host_;
   const job_id number_;

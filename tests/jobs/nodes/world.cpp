@@ -13,8 +13,6 @@
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 
-#include "jobs/postgresql/postgresql_node.hpp"
-
 namespace foliot::jobs::nodes {
 
 namespace {
@@ -23,8 +21,6 @@ using namespace std::chrono_literals;
 using runtime::task;
 using simulation::choose;
 
-constexpr milliseconds node_timeout = 2s;
-constexpr milliseconds scan_every = 500ms;
 /// Of a job that clients may hold for too long.
 constexpr milliseconds longest_ttr = 3s;
 constexpr milliseconds longest_delay = 500ms;
@@ -35,17 +31,6 @@ bool one_in(std::uint64_t count) { return choose(count) == 0; }
 
 duration up_to(duration longest) {
   return duration::nanoseconds(1 + static_cast<std::int64_t>(choose(static_cast<std::uint64_t>(longest.count()))));
-}
-
-std::unique_ptr<job_store> open(const std::string& name, const std::shared_ptr<simulated_process>& process,
-                                const std::string& database) {
-  postgresql_options options;
-  options.database = database;
-  options.node = name;
-  options.node_timeout = node_timeout;
-  options.give_up_after = 1s;
-  options.scan_every = scan_every;
-  return detail::postgresql_node::as_store(std::make_unique<detail::postgresql_node>(options, process));
 }
 
 request& add_request(world& in, request::kind what, std::string body, const reservation& token) {
@@ -355,31 +340,13 @@ task<> live_in(world& in) {
 
 /// Something happens to a database or to a node.
 void make_trouble(world& in) {
-  simulated_database& one = in.any_database();
-  switch (choose(8)) {
-    case 0: {
-      one.primary().stop(one_in(2));
-      simulation::pass_time(up_to(one_in(3) ? duration(4s) : duration(300ms)));
-      if (!one.primary().is_up) one.primary().is_up = true;
-      break;
-    }
-    case 1: {
-      const bool loses = in.loses_commits || one.wrong == flaw::answers_before_commit;
-      const old_primary stays = in.loses_commits ? old_primary::goes_on : old_primary::confirms_nothing;
-      one.fail_over(loses ? choose(4) : 0, one_in(2) ? stays : old_primary::is_down);
-      break;
-    }
-    case 2:
-      one.primary().is_full = true;
-      simulation::pass_time(up_to(1s));
-      one.primary().is_full = false;
-      break;
-    case 3: in.nodes[choose(in.nodes.size())]->process->stop_for(up_to(duration(node_timeout) * 3)); break;
-    case 4: one.interrupt_listeners(); break;
-    case 5:
-      if (in.nodes.size() > 1 && one_in(4)) in.nodes.back()->process->die();
-      break;
-    default: one.deliver_late();
+  const std::uint64_t what = choose(8);
+  if (what == 0) {
+    in.nodes[choose(in.nodes.size())]->process->stop_for(up_to(duration(node_timeout) * 3));
+  } else if (what > 1) {
+    trouble_database(in.any_database(), in.loses_commits);
+  } else if (in.nodes.size() > 1 && one_in(4)) {
+    in.nodes.back()->process->die();
   }
 }
 
@@ -464,11 +431,6 @@ void move_tube(world& in) {
 }
 
 }  // namespace
-
-node_life::node_life(std::string name, std::span<const std::unique_ptr<simulated_database>> databases)
-    : process(std::make_shared<simulated_process>(databases)),
-      store(open(name, process, databases.front()->connection_string())),
-      broker(*store) {}
 
 world::world(flaw wrong)
     : loses_commits(one_in(4)),

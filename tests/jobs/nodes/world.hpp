@@ -36,8 +36,8 @@
 
 #include <foliot/core/instant.hpp>
 #include <foliot/jobs/broker.hpp>
-#include <foliot/jobs/postgresql_store.hpp>
 
+#include "node_life.hpp"
 #include "simulated_database.hpp"
 
 namespace foliot::jobs::nodes {
@@ -70,15 +70,6 @@ struct receipt {
   bool is_of_drain = false;             ///< of the client that gets all jobs at the end
 
   friend bool operator==(const receipt&, const receipt&) = default;
-};
-
-/// One process.
-struct node_life {
-  node_life(std::string name, std::span<const std::unique_ptr<simulated_database>> databases);
-
-  const std::shared_ptr<simulated_process> process;
-  const std::unique_ptr<job_store> store;
-  jobs::broker broker;
 };
 
 struct world {

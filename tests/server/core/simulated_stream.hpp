@@ -25,14 +25,17 @@ namespace foliot::program::test {
 
 class simulated_stream final : public byte_stream {
  public:
-  /// So many bytes at most are on their way in one direction; a read or a write moves at most so many.
+  /// So many bytes at most are on their way in one direction; a read or a write moves at most so many. Tests may have
+  /// other numbers.
   static constexpr std::size_t most_bytes = 1000;
   static constexpr std::size_t most_at_once = 7;
 
-  static std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> pair() {
+  static std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> pair(std::size_t at_once = most_at_once,
+                                                                                    std::size_t most = most_bytes) {
     const auto one = std::make_shared<way>();
     const auto other = std::make_shared<way>();
-    return {std::make_unique<simulated_stream>(one, other), std::make_unique<simulated_stream>(other, one)};
+    return {std::make_unique<simulated_stream>(one, other, at_once, most),
+            std::make_unique<simulated_stream>(other, one, at_once, most)};
   }
 
   struct way {
@@ -44,7 +47,8 @@ class simulated_stream final : public byte_stream {
     void wake_writer() { static_cast<void>(has_room.try_send('\0')); }
   };
 
-  simulated_stream(std::shared_ptr<way> in, std::shared_ptr<way> out) : in_(std::move(in)), out_(std::move(out)) {}
+  simulated_stream(std::shared_ptr<way> in, std::shared_ptr<way> out, std::size_t at_once, std::size_t most)
+      : in_(std::move(in)), out_(std::move(out)), at_once_(at_once), most_(most) {}
   ~simulated_stream() override { close(); }
 
   task<runtime::or_error<std::size_t>> read_some(std::span<char> into) override {
@@ -59,7 +63,7 @@ class simulated_stream final : public byte_stream {
       auto waited = co_await runtime::select(in_->changed.receive(), runtime::when(is_timed, runtime::after(left)));
       static_cast<void>(waited);
     }
-    const std::size_t count = std::min({into.size(), in_->bytes.size(), most_at_once});
+    const std::size_t count = std::min({into.size(), in_->bytes.size(), at_once_});
     std::ranges::copy(std::string_view(in_->bytes).substr(0, count), into.data());
     in_->bytes.erase(0, count);
     in_->wake_writer();
@@ -71,13 +75,13 @@ class simulated_stream final : public byte_stream {
       if (is_closed_) co_return error(runtime::io_errc::closed);
       if (out_->ended) co_return std::unexpected(std::make_error_code(std::errc::broken_pipe));
       if (write_deadline_ <= runtime::now()) co_return error(runtime::io_errc::deadline_exceeded);
-      if (out_->bytes.size() < most_bytes) break;
+      if (out_->bytes.size() < most_) break;
       const bool is_timed = write_deadline_ != instant::never();
       const duration left = write_deadline_ - runtime::now();
       auto waited = co_await runtime::select(out_->has_room.receive(), runtime::when(is_timed, runtime::after(left)));
       static_cast<void>(waited);
     }
-    const std::size_t count = std::min(from.size(), most_at_once);
+    const std::size_t count = std::min(from.size(), at_once_);
     out_->bytes += from.substr(0, count);
     out_->wake_reader();
     co_return count;
@@ -118,6 +122,8 @@ class simulated_stream final : public byte_stream {
 
   const std::shared_ptr<way> in_;
   const std::shared_ptr<way> out_;
+  const std::size_t at_once_;
+  const std::size_t most_;
   instant read_deadline_ = instant::never();
   instant write_deadline_ = instant::never();
   bool is_closed_ = false;

@@ -28,12 +28,20 @@ template <class Value>
 class atomic {
  public:
   atomic() noexcept = default;
-  atomic(Value value) noexcept : value_(value) {}
+  constexpr atomic(Value value) noexcept : value_(value) {}
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
 
   Value load(order = seq_cst) const noexcept { return here(); }
   void store(Value value, order = seq_cst) noexcept { here() = value; }
+  operator Value() const noexcept { return load(); }
+  Value operator=(Value value) noexcept { return here() = value; }
+  Value operator++() noexcept { return fetch_add(1) + 1; }
+  Value operator++(int) noexcept { return fetch_add(1); }
+  Value operator--() noexcept { return fetch_sub(1) - 1; }
+  Value operator--(int) noexcept { return fetch_sub(1); }
+  Value operator+=(Value value) noexcept { return fetch_add(value) + value; }
+  Value operator-=(Value value) noexcept { return fetch_sub(value) - value; }
   Value exchange(Value value, order = seq_cst) noexcept { return std::exchange(here(), value); }
   Value fetch_add(Value value, order = seq_cst) noexcept {
     Value& now = here();  // before the sum: another thread may go on in it

@@ -1,0 +1,134 @@
+// Nodes that serve clients over HTTP, over simulated databases: no world may break a promise, and each way in which
+// what lies below can be wrong must show.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foliot_simulation/world.hpp"
+#include "node_world.hpp"
+#include "server/worlds/checker.hpp"
+#include "support/leaks.hpp"
+
+namespace foliot::program::worlds {
+namespace {
+
+using jobs::nodes::flaw;
+
+/// explore() multiplies it by 10 in builds without sanitizers, and divides it by 4 with them.
+constexpr std::uint64_t worlds_here = 100;
+constexpr std::uint64_t worlds_with_actions = 20;
+constexpr std::uint64_t worlds_of_a_canary = 2000;  // the first that shows it ends the search
+constexpr simulation::faults quiet{};
+
+TEST(NodesOverHttp, KeepTheirPromises) {
+  simulation::explore(worlds_here, quiet, [] {
+    const node_outcome left = live_with_http(flaw::none);
+    for (const std::string& each : left.breaches) ADD_FAILURE() << each;
+    if (left.breaches.empty() || std::getenv("FOLIOT_SIMULATION_SEED") == nullptr) return;
+    for (const event& each : left.seen.events) std::cout << shown(each) << '\n';
+  });
+}
+
+/// A failure could not be repeated otherwise.
+TEST(NodesOverHttp, ASeedIsTheSameWorld) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    node_outcome one;
+    node_outcome other;
+    EXPECT_FALSE(simulation::run(seed, quiet, [&] { one = live_with_http(flaw::none); }));
+    EXPECT_FALSE(simulation::run(seed, quiet, [&] { other = live_with_http(flaw::none); }));
+    ASSERT_EQ(one.seen.events.size(), other.seen.events.size()) << "seed " << seed;
+    EXPECT_EQ(one.seen.left, other.seen.left) << "seed " << seed;
+    for (std::size_t i = 0; i < one.seen.events.size(); ++i) {
+      EXPECT_EQ(one.seen.events[i].begin, other.seen.events[i].begin) << "seed " << seed << ", event " << i;
+      EXPECT_EQ(one.seen.events[i].answer, other.seen.events[i].answer) << "seed " << seed << ", event " << i;
+    }
+  }
+}
+
+/// The worlds have what they are there for.
+TEST(NodesOverHttp, HaveTroubles) {
+  std::size_t answered = 0;
+  std::size_t unanswered = 0;
+  std::size_t deaths = 0;
+  std::size_t used_elsewhere = 0;
+  std::size_t used_after_death = 0;
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    node_outcome left;
+    EXPECT_FALSE(simulation::run(seed, quiet, [&] { left = live_with_http(flaw::none); }));
+    for (const event& each : left.seen.events) ++(each.end ? answered : unanswered);
+    deaths += left.deaths;
+    used_elsewhere += left.used_elsewhere;
+    used_after_death += left.used_after_death;
+  }
+  EXPECT_GT(answered, 1000U);
+  EXPECT_GT(unanswered, 100U);
+  EXPECT_GT(deaths, 10U);
+  EXPECT_GT(used_elsewhere, 30U);
+  EXPECT_GT(used_after_death, 1U);
+}
+
+/// Changes by filter, while nodes die.
+TEST(NodesOverHttp, ChangeEachJobThatFitsOnce) {
+  simulation::explore(worlds_with_actions, quiet, [] {
+    for (const std::string& each : live_with_an_action(flaw::none).breaches) ADD_FAILURE() << each;
+  });
+}
+
+TEST(NodesOverHttp, DieWhileAnActionRuns) {
+  std::size_t deaths = 0;
+  for (std::uint64_t seed = 0; seed < 100 && deaths < 3; ++seed) {
+    EXPECT_FALSE(
+        simulation::run(seed, quiet, [&] { deaths += live_with_an_action(flaw::none).died_meanwhile ? 1U : 0U; }));
+  }
+  EXPECT_EQ(deaths, 3U);
+}
+
+/// Whether a world over a broken database breaks this rule. The search begins with the world `first`.
+bool shows(std::string_view rule, const std::function<std::vector<std::string>()>& live, std::uint64_t first = 0) {
+  const support::leaks_ignored of_what_is_abandoned;
+  for (std::uint64_t seed = first; seed < first + worlds_of_a_canary; ++seed) {
+    const auto failure = simulation::run(seed, quiet, [&] {
+      for (const std::string& each : live()) simulation::require(!each.starts_with(rule), each);
+    });
+    if (failure && failure->starts_with(rule)) return true;
+  }
+  return false;
+}
+
+bool shows(flaw wrong, std::string_view rule) {
+  return shows(rule, [&] { return live_with_http(wrong).breaches; });
+}
+
+TEST(NodesOverHttpCanary, EndsReservationsWithTheirConnection) {
+  EXPECT_TRUE(shows(flaw::ends_with_connections, "refused"));
+}
+TEST(NodesOverHttpCanary, EndsReservationsWithTheirNode) { EXPECT_TRUE(shows(flaw::ends_lasting, "refused")); }
+TEST(NodesOverHttpCanary, TakesNodesForDeadEarly) { EXPECT_TRUE(shows(flaw::takes_for_dead_early, "ended")); }
+TEST(NodesOverHttpCanary, AcceptsTheTokenOfAnOldAttempt) { EXPECT_TRUE(shows(flaw::ends_by_id, "stale")); }
+TEST(NodesOverHttpCanary, AnswersBeforeTheCommit) {
+  EXPECT_TRUE(shows(flaw::answers_before_commit, "back"));
+  EXPECT_TRUE(shows(flaw::answers_before_commit, "lost"));
+}
+TEST(NodesOverHttpCanary, RepeatsTokens) { EXPECT_TRUE(shows(flaw::repeats_tokens, "same token")); }
+TEST(NodesOverHttpCanary, ChangesAJobTwice) {
+  // None of the worlds before that shows it, and all of them take nine seconds.
+  constexpr std::uint64_t first = 360;
+  EXPECT_TRUE(shows("action", [] { return live_with_an_action(flaw::ignores_versions).breaches; }, first));
+}
+TEST(NodesOverHttpCanary, IsEarly) { EXPECT_TRUE(shows(flaw::is_early, "early")); }
+TEST(NodesOverHttpCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_lasting, "left")); }
+TEST(NodesOverHttpCanary, IgnoresPriorities) { EXPECT_TRUE(shows(flaw::ignores_priorities, "out of order")); }
+TEST(NodesOverHttpCanary, IgnoresIdempotencyKeys) { EXPECT_TRUE(shows(flaw::ignores_once, "once")); }
+TEST(NodesOverHttpCanary, ClaimsAgain) { EXPECT_TRUE(shows(flaw::claims_again, "once")); }
+TEST(NodesOverHttpCanary, PutsABatchAgain) { EXPECT_TRUE(shows(flaw::puts_all_again, "once")); }
+TEST(NodesOverHttpCanary, LeavesJobsOfARefusedBatch) { EXPECT_TRUE(shows(flaw::hides_what_is_undone, "refused")); }
+
+}  // namespace
+}  // namespace foliot::program::worlds
