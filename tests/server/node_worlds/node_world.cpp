@@ -28,7 +28,6 @@ namespace foliot::program::worlds {
 namespace {
 
 using namespace std::chrono_literals;
-using jobs::nodes::content;
 using jobs::nodes::flaw;
 using jobs::nodes::node_timeout;
 using jobs::nodes::simulated_database;

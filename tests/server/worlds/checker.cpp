@@ -68,6 +68,7 @@ std::string show(const event& it) {
                   it.connection, verb_names[static_cast<std::size_t>(it.what)], it.asked, it.tube,
                   it.key.empty() ? "" : "=" + it.key, it.answer.empty() ? "?" : it.answer, it.job, show(it.begin));
   if (it.end) text += " to " + show(*it.end);
+  if (it.node != 0) text += fmt::format(", node {}", it.node);
   if (it.given_up) text += ", given up " + show(*it.given_up);
   if (!it.token.empty()) text += ", token " + it.token;
   if (!it.once.empty()) text += ", once " + it.once;
