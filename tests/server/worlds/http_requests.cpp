@@ -530,7 +530,7 @@ std::string_view http_requests::word_of(verb what, std::string_view outcome) {
                                         {"not_held", "NOT_FOUND"},
                                         {"reservations_ended", "ENDED"},
                                         {"paused", "PAUSED"},
-                                        {"going on", "PAUSED"},
+                                        {"resumed", "PAUSED"},
                                         {"ready", "FIRED"}};
   if (outcome == "ready" && what == verb::kick_job) return "KICKED";
   if (outcome == "gone" && what == verb::peek) return "NOT_FOUND";
