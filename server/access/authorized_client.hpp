@@ -18,8 +18,8 @@
 // What a client holds it may end, for it got the job by its rights. When the rights end, every operation is refused
 // from then on; the owner of the holder closes the connection.
 //
-// Who has reserved a job is for operators, which are the clients that may administer. Any other client that may look at
-// the job sees its own id there, and else nothing.
+// Operators, which are the clients that may administer, see who has reserved a job. Any other client that may look at
+// the job sees the holder only if the holder has the same id as itself.
 //
 // Changes by operators are told to the authority, which has a line of the log for each: those of a whole tube, such as
 // a pause or a kick, and those of single jobs by clients that may administer. A program that cancels the jobs that it

@@ -56,7 +56,7 @@ enum class problem_outcome : std::uint8_t {
   other_count,
   busy,
 };
-/// The word; empty for none, and for what is no outcome.
+/// The word that clients get for this outcome; empty for `none` and for a value that is not an outcome.
 [[nodiscard]] std::string_view word_of(problem_outcome what) noexcept;
 
 struct problem {
@@ -81,7 +81,7 @@ struct problem {
 /// The problem of a refusal.
 [[nodiscard]] problem problem_of(const refusal& what);
 
-/// The response where the server has no memory for what it is to answer with.
+/// The response if the server has no memory for the answer.
 [[nodiscard]] response respond_without_memory();
 
 /// The phrase of a status code, such as `Not Found`.

@@ -330,8 +330,8 @@ class FOLIOT_EXPORT client {
   /// gone. O(watched tubes), whatever it holds.
   ~client();
 
-  /// The name by which broker::holder_of() tells that the client has a job: of what it holds, and of what it parts with
-  /// from now on. Empty at first. Throws std::bad_alloc.
+  /// Sets the name that broker::holder_of() returns for the jobs that this client holds, and for those that it parts
+  /// with from now on. Empty at first. Throws std::bad_alloc.
   void set_name(std::string_view name);
 
   /// From now on the client counts as a user of this tube, and of no other; empty: of none. Throws broker_full, and
