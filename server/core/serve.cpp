@@ -74,6 +74,9 @@ using namespace std::chrono_literals;
 
 /// How long the sessions have to finish what they have begun, when the server ends.
 constexpr duration end_of_sessions = 5s;
+/// Of a folder: each batch ends with a sync. Devices that ask every few seconds do not notice it, and 10,000 of them in
+/// a second share 200 syncs.
+constexpr duration longest_commit_delay = 5ms;
 constexpr std::string_view lacks_memory_to_end = "there is not enough memory to end in order; start the server again";
 
 /// The failures of the steps in which a server ends. Both functions are called in catch blocks.
@@ -115,6 +118,7 @@ jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   limits.operations /= count;
   limits.queued_bytes /= count;
   limits.job.max_body = options.max_job_size;
+  if (!options.folder.empty()) limits.commit_delay = longest_commit_delay;
   return limits;
 }
 

@@ -102,6 +102,10 @@ struct broker_limits {
   /// that it has answered. Not for jobs that become ready, and not if many operations are there. Zero: it does not
   /// wait.
   duration gathering = std::chrono::milliseconds(1);
+  /// Over any other store: the longest time for which a request waits for others, so that one sync of the disk is for
+  /// all of them. It waits at most for a hundredth of the time since its client has asked before, and only if others
+  /// are expected meanwhile. Zero: it does not wait, which is right where a batch costs little.
+  duration commit_delay = duration::zero();
 };
 
 /// A limit of broker_limits is reached. The text names it.

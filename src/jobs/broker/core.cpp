@@ -74,7 +74,13 @@ bool has_had_no_space(const answer& brought) noexcept {
 }  // namespace
 
 broker_core::broker_core(job_store& store, const broker_limits& limits, event_buffer& events)
-    : store_(store), limits_(limits), pauses_(tubes_), news_(store.others()), events_(events), next_(store.next()) {
+    : store_(store),
+      limits_(limits),
+      delay_(store.others() == nullptr ? limits.commit_delay : duration::zero()),
+      pauses_(tubes_),
+      news_(store.others()),
+      events_(events),
+      next_(store.next()) {
   failure_.reserve(room_for_failure);
 }
 
@@ -114,6 +120,7 @@ void broker_core::submit(broker_request& one) {
   }
   if (one.token_.id == 0) check_open();  // reservations may end while the broker is being closed
   queue_.push(one, limits_);
+  if (delay_.is_used()) delay_.note_request(runtime::now(), one.client_ != nullptr ? &one.client_->asked : nullptr);
   is_used_ = true;
 }
 
@@ -147,7 +154,10 @@ void broker_core::withdraw(broker_request& one) noexcept {
   const lock held(lock_);
   if (one.wait_.begun()) one.done_.end(one.wait_);
   switch (one.state_) {
-    case broker_request::state::queued: queue_.erase(one); break;
+    case broker_request::state::queued:
+      queue_.erase(one);
+      if (queue_.empty()) delay_.note_empty();
+      break;
     case broker_request::state::in_batch: entries_[one.index_].request = nullptr; break;
     case broker_request::state::done:
       if (const auto* const claimed = std::get_if<claim_answer>(&one.answer_); claimed != nullptr && !one.is_taken_) {
@@ -170,11 +180,18 @@ void broker_core::withdraw(broker_request& one) noexcept {
 
 void broker_core::lead_if_free() noexcept {
   if (led_) return;
-  if (news_.has_others() || (runs_ && runner_leads_alone_)) {
+  const bool waits = runs_ && waits_for_others();
+  if (waits && armed_ && armed_->expiry <= delay_.until()) return;  // run() wakes in time
+  if (waits || news_.has_others() || (runs_ && runner_leads_alone_)) {
     runner_event_.set();
   } else {
     lead();
   }
+}
+
+bool broker_core::waits_for_others() const noexcept {
+  return delay_.is_used() && !queue_.empty() && queue_.size() < enough && !has_own_work() && !closing_ &&
+         runtime::now() < delay_.until();
 }
 
 void broker_core::lead() noexcept {
@@ -273,6 +290,7 @@ void broker_core::gather_requests() {
     one->index_ = entries_.size() - 1;
     batch_.push_back(std::move(one->operation_));
   }
+  if (queue_.empty()) delay_.note_empty();
   if (!is_told) [[likely]]
     return;
   events_.add_looks(batch_, first_entry_);
@@ -766,6 +784,7 @@ class broker_core::runner {
     core_.runner_wants_lead_ = false;
     core_.runner_leads_alone_ = false;
     core_.armed_.reset();
+    if (core_.delay_.is_used() && !core_.led_ && core_.has_work()) core_.lead();  // nobody else ends their wait
   }
   runner(const runner&) = delete;
   runner& operator=(const runner&) = delete;
@@ -824,7 +843,9 @@ broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_ch
   runner_leads_alone_ = is_alone;
   runner_event_.clear();
   if (failed_) throw store_failure(failure_, remedy_);
-  if (has_work() || is_due()) {
+  const bool is_due_now = is_due();
+  const bool waits = !led_ && !is_due_now && waits_for_others();
+  if (!waits && (has_work() || is_due_now)) {
     if (led_) {
       runner_wants_lead_ = true;  // the leader sets the event when it ends its lead
       return step::wait_for_leader;
@@ -836,7 +857,8 @@ broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_ch
   }
   if (closing_ && clients_ == 0 && !led_) return step::end;
   next = next_;
-  armed_ = next_;
+  if (waits) next.expiry = std::min(next.expiry, delay_.until());
+  armed_ = next;
   return step::wait;
 }
 

@@ -1,6 +1,7 @@
 // The inside of a broker: which task executes the next batch, what is in the batch, and which tasks get the answers.
 // Parts that have a state of their own:
 //   request_queue      requests that wait for a batch
+//   commit_delay       how long they wait for others
 //   tube_registry      the tubes that clients use or watch
 //   held_jobs          reservations, and those that are to be given back
 //   parted_jobs        reservations that clients have parted with, as far as they are known
@@ -22,6 +23,9 @@
 // There run() alone leads: it lets the tasks that can run go first, and takes the operations that they have queued as
 // one batch.
 //
+// Requests may wait for others (broker_limits::commit_delay), if nothing else is to be done. Then no task leads, and
+// run() does when the time is over; a request that does not wait leads at once, with all others.
+//
 // Over a store that other nodes share run() alone leads, too, and executes each batch on a thread that may block. While
 // it does, `led_` is true, and the requests form the next batch. Nothing is executed while no task is in run().
 //
@@ -30,7 +34,8 @@
 //
 // Invariants:
 //   1. While no task leads and a task is in run(), there is work only if run() is awake or about to wake, or if the
-//      request was queued by a task that has not awaited it yet.
+//      request was queued by a task that has not awaited it yet, or if requests wait for others and run() is to wake
+//      when their time is over.
 //   2. Each request is in the queue, in the batch that is being executed, or done.
 //   3. A client is in its tubes' lists if and only if it waits.
 //   4. A job that the broker has claimed is held by a client, or is to be given back.
@@ -59,6 +64,7 @@
 #include "batch_events.hpp"
 #include "claims.hpp"
 #include "client_state.hpp"
+#include "commit_delay.hpp"
 #include "held_jobs.hpp"
 #include "node_news.hpp"
 #include "parted_jobs.hpp"
@@ -163,9 +169,14 @@ class broker_core {
     bool touches = false;
   };
   [[nodiscard]] bool has_work() const noexcept FOLIOT_REQUIRES(lock_) {
-    return !failed_ &&
-           (!queue_.empty() || held_.has_to_give_back() || tubes_.has_tube_to_serve() || pauses_.has_work());
+    return !failed_ && (!queue_.empty() || has_own_work());
   }
+  /// Whether there is work besides the requests.
+  [[nodiscard]] bool has_own_work() const noexcept FOLIOT_REQUIRES(lock_) {
+    return held_.has_to_give_back() || tubes_.has_tube_to_serve() || pauses_.has_work();
+  }
+  /// Whether the only work are requests that wait for others (commit_delay).
+  [[nodiscard]] bool waits_for_others() const noexcept FOLIOT_REQUIRES(lock_);
   /// Whether the store wants a batch.
   [[nodiscard]] bool is_due() const noexcept FOLIOT_REQUIRES(lock_);
   /// Throws broker_closed if the broker is being closed.
@@ -241,6 +252,7 @@ class broker_core {
   broker_event failed_event_;
 
   request_queue queue_ FOLIOT_GUARDED_BY(lock_);
+  commit_delay delay_ FOLIOT_GUARDED_BY(lock_);
   tube_registry tubes_ FOLIOT_GUARDED_BY(lock_);
   held_jobs held_ FOLIOT_GUARDED_BY(lock_);
   parted_jobs parted_ FOLIOT_GUARDED_BY(lock_);

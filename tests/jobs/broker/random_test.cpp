@@ -306,6 +306,10 @@ task<> watch_for_idleness(broker_world& world, const ledger& known, std::uint64_
   for (;;) {
     co_await sleep(duration::nanoseconds(static_cast<std::int64_t>(random() % 20'000'000)));
     co_await wait_idle();
+    while (world.jobs.counters().queued != 0) {
+      co_await world.jobs.execute(count_all{});  // takes along the requests that wait for others
+      co_await wait_idle();
+    }
     const check_result broker = world.jobs.check();
     EXPECT_TRUE(broker) << broker.error();
     const count_answer all = co_await world.jobs.execute(count_all{});
@@ -344,17 +348,23 @@ task<> play(broker_world& world, ledger& known, std::uint64_t seed) {
   co_await running.join();
 }
 
-/// Parameter: whether other nodes share the store, so that run() alone leads.
-class BrokerRandom : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Alone, BrokerRandom, testing::Values(false));
-INSTANTIATE_TEST_SUITE_P(Shared, BrokerRandom, testing::Values(true));
+/// `with_nodes`: whether other nodes share the store, so that run() alone leads.
+struct variant {
+  shared with_nodes = shared::no;
+  duration commit_delay{};
+};
+class BrokerRandom : public testing::TestWithParam<variant> {};
+INSTANTIATE_TEST_SUITE_P(Alone, BrokerRandom, testing::Values(variant{}));
+INSTANTIATE_TEST_SUITE_P(Delayed, BrokerRandom, testing::Values(variant{.commit_delay = std::chrono::milliseconds(5)}));
+INSTANTIATE_TEST_SUITE_P(Shared, BrokerRandom, testing::Values(variant{.with_nodes = shared::yes}));
 
 TEST_P(BrokerRandom, KeepsItsPromises) {
   std::size_t reserved = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     virtual_clock clock;
-    broker_world world(clock, {.gathering = duration::zero()}, shared{GetParam()});
+    broker_world world(clock, {.gathering = duration::zero(), .commit_delay = GetParam().commit_delay},
+                       GetParam().with_nodes);
     ledger known;
     on_virtual_time(clock, play(world, known, seed), {.processors = 1 + seed % 3, .seed = seed, .shuffles_ties = true});
     const check_result store = world.memory.check();
