@@ -1,23 +1,15 @@
 """The programs of the page docs/serve/clients.md: one with Python's standard library, and clients that are generated from
 /openapi.json. The generators are downloaded, in the versions below; a test is skipped where that is impossible.
-
-The commands of the page are run as they are, except those that install something.
 """
 import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 from downloads import need, of_npm, of_pip
-from kit.beanstalk_client import PATIENCE
 from kit.program_case import main
-from kit.serve_case import ServeCase
+from page_case import PageCase
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/serve/clients.md"
-PLACE = "localhost:11380"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-INSTALLS = re.compile(r"^(pip|npm) install .*\n", re.M)
 
 # The generator, and what it and its clients import.
 OPENAPI_PYTHON_CLIENT = [
@@ -36,46 +28,16 @@ await client.GET("/v1/jobs/{id}", { params: { path: { number: order.id } } });
 """
 
 
-def blocks_of(heading):
-    """The blocks of a section of the page, in their order: language and text."""
-    section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return BLOCK.findall(section)
-
-
-class PageCase(ServeCase):
-    def run_section(self, heading, program, more="", **environment):
-        """Does what a section says: its program goes into a file of this name, and its commands print what is shown behind
-        them. Returns what they write to the standard error."""
-        self.serve_http()
-        complaints = []
-        blocks = blocks_of(heading)
-        for (language, text), (next_language, shown) in zip(blocks, [*blocks[1:], ("end", "")]):
-            text = text.replace(PLACE, f"localhost:{self.port}")
-            if language == "sh":
-                done = self.run_here("bash", "-euo", "pipefail", "-c", INSTALLS.sub("", text), **environment)
-                if not next_language:
-                    self.assertEqual(done.stdout, shown)
-                complaints.append(done.stderr)
-            elif language:
-                self.put(program, (text + more).encode())
-        self.assertTrue(complaints, "the section has no commands")
-        return "".join(complaints)
-
-    def run_here(self, *command, **environment):
-        """A command that succeeds, with its output."""
-        done = subprocess.run(list(map(str, command)), cwd=self.here, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=PATIENCE, check=False, env=os.environ | environment)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done
-
-
 class StandardLibrary(PageCase):
+    PAGE = PAGE
+
     def test_worker(self):
         self.assertEqual(self.run_section("Python, with its standard library", "worker.py"), "")
 
 
 class GeneratedPython(PageCase):
     """By openapi-python-client, of PyPI."""
+    PAGE = PAGE
 
     def test_quick_start(self):
         libraries = of_pip("openapi-python-client", *OPENAPI_PYTHON_CLIENT)
@@ -87,6 +49,7 @@ class GeneratedPython(PageCase):
 
 class GeneratedTypeScript(PageCase):
     """By openapi-typescript, of npm. Its compiler compares the quick start with the description."""
+    PAGE = PAGE
 
     def test_quick_start(self):
         need("node")

@@ -205,6 +205,7 @@ class node {
   static jobs::broker_limits limits() {
     jobs::broker_limits limits;
     limits.gathering = duration::zero();
+    limits.commit_delay = std::chrono::milliseconds(5);  // as over a folder
     return limits;
   }
 
