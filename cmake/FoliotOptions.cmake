@@ -53,7 +53,8 @@ endfunction()
 
 # foliot_unity(target [source...]): with FOLIOT_UNITY_BUILD, compiles several sources of a target at once, because what
 # they include takes longest. The given sources are compiled alone: they have names in common with others.
-# With TESTS the libraries' sources are compiled one by one, as users compile them, but where a test compiles them again.
+# With TESTS the libraries' sources are compiled one by one, as users compile them, but where a test compiles them again;
+# with PLAIN so are those of the libraries that foliot_layer has headers for.
 function(foliot_unity target)
   if(NOT FOLIOT_UNITY_BUILD)
     return()
@@ -107,7 +108,9 @@ function(foliot_layer name)
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
     endif()
     foliot_compile_options(${target})
-    if(FOLIOT_UNITY_BUILD STREQUAL "ALL")
+    # PLAIN: each source of a library is still compiled alone and without precompiled headers, by this build or by one
+    # with LIBRARIES, which finds a missing #include.
+    if(FOLIOT_UNITY_BUILD STREQUAL "ALL" OR (FOLIOT_UNITY_BUILD STREQUAL "PLAIN" AND NOT ARGN))
       foliot_unity(${target})
     endif()
     if(FOLIOT_PRECOMPILED_HEADERS STREQUAL "LIBRARIES" AND ARGN)
