@@ -79,6 +79,7 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
+#include <foliot/jobs/time_histogram.hpp>
 #include <foliot/runtime/detail/frame.hpp>
 #include <foliot/runtime/detail/operation.hpp>
 #include <foliot/runtime/detail/wait_point.hpp>
@@ -151,6 +152,34 @@ struct broker_counters {
   std::size_t waiting = 0;       ///< clients that wait for a job
   std::size_t reservations = 0;  ///< jobs that clients hold
   std::size_t tubes = 0;         ///< tubes that a client uses or watches
+};
+
+/// What has become of jobs by a broker, since its beginning, and how long that has taken.
+struct job_flow {
+  std::uint64_t put = 0;       ///< new jobs, also those that have replaced another one
+  std::uint64_t reserved = 0;  ///< by clients of this broker
+  std::uint64_t finished = 0;
+  std::uint64_t released = 0;
+  std::uint64_t buried = 0;
+  std::uint64_t expired = 0;  ///< reservations whose time was over; over a shared store those that this broker ended
+  /// From the due time of a job to its reservation, by the wall clock. Without jobs that were reserved before, and came
+  /// back without a new due time: because their TTR had ended, or their client had gone.
+  time_histogram::counts lateness;
+  /// From the reservation of a job to its finish: of those reservations that the broker still knew.
+  time_histogram::counts work;
+
+  /// Adds what has become of jobs by another broker.
+  job_flow& operator+=(const job_flow& other) noexcept {
+    put += other.put;
+    reserved += other.reserved;
+    finished += other.finished;
+    released += other.released;
+    buried += other.buried;
+    expired += other.expired;
+    lateness += other.lateness;
+    work += other.work;
+    return *this;
+  }
 };
 
 /// The clients of one tube.
@@ -300,6 +329,8 @@ class FOLIOT_EXPORT broker {
   [[nodiscard]] event_buffer& events() const noexcept;
   /// The present counters. O(1).
   [[nodiscard]] broker_counters counters() const noexcept;
+  /// What has become of jobs so far. O(1).
+  [[nodiscard]] job_flow flow() const noexcept;
   /// The clients of a tube; all zero if there are none. O(log n).
   [[nodiscard]] tube_clients clients_of(std::string_view tube) const;
   /// The name of the client (client::set_name()) that has reserved a job, `reserves` being the number of that

@@ -99,6 +99,9 @@ class FOLIOT_EXPORT embedded_store final : public job_store {
   /// a batch be reported that is not durable, so only then can this throw.
   void close() override;
 
+  /// The syncs, the disk, and the bound of jobs. Asks the file system for the free space.
+  [[nodiscard]] store_figures figures() const override;
+
   /// Makes the new folder `to`, and the folder around it if that is missing, with a copy of the store: every batch that
   /// was reported before the call is in it, and each later one as a whole or not at all. The copy is a store of its
   /// own, durable when this returns. On the same file system it shares the tables with this store by hard links, which

@@ -14,6 +14,7 @@
 #include <foliot/core/language.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -25,6 +26,7 @@
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/jobs/other_nodes.hpp>
+#include <foliot/jobs/time_histogram.hpp>
 
 namespace foliot::jobs {
 
@@ -97,6 +99,19 @@ struct next_change {
   friend bool operator==(const next_change&, const next_change&) noexcept = default;
 };
 
+/// What a store tells of itself to those who watch it. What it does not know, or has not, is missing.
+struct store_figures {
+  /// How long each sync of the disk has taken, since the opening.
+  std::optional<time_histogram::counts> syncs{};
+  std::optional<std::uint64_t> disk_free{};     ///< bytes that are free where the store is
+  std::optional<std::uint64_t> disk_reserve{};  ///< with fewer free bytes new jobs are refused
+  std::optional<std::uint64_t> most_jobs{};     ///< a bound on the jobs, where there is one
+  std::optional<std::uint64_t> bytes{};         ///< of the jobs in memory, as memory_bounds counts them
+  std::optional<std::uint64_t> most_bytes{};    ///< a bound on these, where there is one
+
+  friend bool operator==(const store_figures&, const store_figures&) = default;
+};
+
 /// The interface of all stores. One thread at a time may use a store.
 class FOLIOT_EXPORT job_store {
  public:
@@ -127,6 +142,9 @@ class FOLIOT_EXPORT job_store {
   /// does nothing then, as it does after a batch that has failed. Throws store_failure if some of it could not be made
   /// durable: a crash of the machine may lose that. The destructor closes, too, but cannot say that it failed.
   virtual void close() {}
+
+  /// What the store tells of itself. Any thread, until close(). Costs a call of the system at the most.
+  [[nodiscard]] virtual store_figures figures() const { return {}; }
 
   /// The other nodes that use this store; null: there are none, so that nothing changes but by this object. A store
   /// that has some may take long to execute a batch, and changes also between batches. The pause of a tube then lasts

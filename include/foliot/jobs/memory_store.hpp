@@ -28,6 +28,7 @@
 #include <foliot/core/contract.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/operations.hpp>
@@ -67,6 +68,8 @@ class FOLIOT_EXPORT memory_store final : public job_store {
   [[nodiscard]] next_change next() const noexcept override;
   /// O(n log n).
   [[nodiscard]] check_result check() override;
+  /// Its bounds, and the bytes of its jobs behind the latest batch.
+  [[nodiscard]] store_figures figures() const override;
 
   /// About what the store needs for a job besides its texts, in bytes.
   static constexpr std::uint64_t job_overhead = 400;
@@ -121,6 +124,8 @@ class FOLIOT_EXPORT memory_store final : public job_store {
   job_id next_id_ = 1;
   std::uint64_t next_burial_ = 1;
   bool failed_ = false;
+  /// What counts for memory_bounds::bytes behind the latest batch: for figures(). Relaxed, it publishes nothing.
+  seam::atomic<std::uint64_t> shown_bytes_{0};
 };
 
 }  // namespace foliot::jobs

@@ -105,6 +105,7 @@ std::string broker::failure() const { return core_->failure(); }
 bool broker::has_other_nodes() const noexcept { return core_->has_other_nodes(); }
 event_buffer& broker::events() const noexcept { return *events_; }
 broker_counters broker::counters() const noexcept { return core_->counters(); }
+job_flow broker::flow() const noexcept { return core_->flow(); }
 tube_clients broker::clients_of(std::string_view tube) const { return core_->clients_of(tube); }
 std::string broker::holder_of(job_id id, std::uint32_t reserves) const { return core_->holder_of(id, reserves); }
 std::vector<std::string> broker::tubes_in_use() const { return core_->tubes_in_use(); }

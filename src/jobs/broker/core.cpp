@@ -333,12 +333,44 @@ void broker_core::conclude_batch(outcome& brought) noexcept {
   }
 }
 
+void broker_core::count(const execution& done) noexcept {
+  flow_.note_expired(done.expired.size());
+  std::optional<std::chrono::sys_time<std::chrono::nanoseconds>> wall;  // read once, if need be
+  std::optional<instant> now;
+  for (std::size_t i = 0; i < done.answers.size(); ++i) {
+    const answer& each = done.answers[i];
+    if (has_had_no_space(each)) availability_.note_no_space();
+    if (const auto* const put = std::get_if<put_answer>(&each)) {
+      flow_.note(*put);
+    } else if (const auto* const all = std::get_if<put_all_answer>(&each)) {
+      flow_.note(*all);
+    } else if (const auto* const claimed = std::get_if<claim_answer>(&each)) {
+      if (claimed->jobs.empty() || claimed->is_replayed) continue;
+      if (!wall) wall = runtime::wall_now();
+      for (const claimed_job& one : claimed->jobs) flow_.note_reserved(one.job, *wall);
+    } else if (const auto* const ended = std::get_if<holder_answer>(&each)) {
+      if (ended->what != holder_answer::kind::done) continue;
+      const operation& asked = batch_[i];  // the store may have moved from it, but not its kind, nor a token
+      if (const auto* const finished = std::get_if<finish>(&asked)) {
+        if (!now) now = runtime::now();
+        flow_.note_finished(beginning_of(finished->token), *now);
+      } else if (std::holds_alternative<release>(asked)) {
+        flow_.note_released();
+      } else if (std::holds_alternative<bury>(asked)) {
+        flow_.note_buried();
+      }
+    }
+  }
+}
+
+instant broker_core::beginning_of(const reservation& token) const noexcept {
+  const holding* const found = held_.find(token.id);
+  return found != nullptr && found->token == token ? found->began : parted_.began(token);
+}
+
 void broker_core::hand_out(execution& done) {
   FOLIOT_ASSERT(done.answers.size() == batch_.size(), "a store answers each operation of a batch");
-  expired_ += done.expired.size();
-  for (const answer& each : done.answers) {
-    if (has_had_no_space(each)) availability_.note_no_space();
-  }
+  count(done);
   if (events_.wanted()) [[unlikely]]
     note_events(done);
   for (std::size_t i = 0; i < entries_.size(); ++i) conclude(entries_[i], done.answers[first_entry_ + i]);
@@ -1021,7 +1053,7 @@ broker_counters broker_core::counters() const noexcept {
   now.is_unavailable = availability_.is_unavailable();
   now.no_space = availability_.no_space();
   now.lacks_room = availability_.lacks_room();
-  now.expired = expired_;
+  now.expired = flow_.expired();
   now.operations = operations_;
   now.queued = queue_.size();
   now.queued_bytes = queue_.bytes();
@@ -1030,6 +1062,11 @@ broker_counters broker_core::counters() const noexcept {
   now.reservations = held_.size();
   now.tubes = tubes_.size();
   return now;
+}
+
+job_flow broker_core::flow() const noexcept {
+  const lock held(lock_);
+  return flow_.seen();
 }
 
 tube_clients broker_core::clients_of(std::string_view tube) const {

@@ -11,6 +11,7 @@
 //   node_news          what nodes that share the store tell each other
 //   availability       what such a store has refused
 //   batch_events       what the present batch does to jobs, for those that look on
+//   flow_counter       what all batches have done to jobs, and how long that took
 //
 // Leaders. `led_` means that a task executes a batch, or is about to: only that task uses the store, so the store needs
 // no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and no task
@@ -65,6 +66,7 @@
 #include "claims.hpp"
 #include "client_state.hpp"
 #include "commit_delay.hpp"
+#include "flow_counter.hpp"
 #include "held_jobs.hpp"
 #include "node_news.hpp"
 #include "parted_jobs.hpp"
@@ -148,6 +150,7 @@ class broker_core {
   void close() noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::string failure() const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] broker_counters counters() const noexcept FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] job_flow flow() const noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] tube_clients clients_of(std::string_view tube) const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::string holder_of(job_id id, std::uint32_t reserves) const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::vector<std::string> tubes_in_use() const FOLIOT_EXCLUDES(lock_);
@@ -193,6 +196,10 @@ class broker_core {
   void gather_reservations_to_give_back() FOLIOT_REQUIRES(lock_);
   void gather_requests() FOLIOT_REQUIRES(lock_);
   void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
+  /// Counts what the batch has done to jobs.
+  void count(const execution& done) noexcept FOLIOT_REQUIRES(lock_);
+  /// When this reservation has begun; never() if that is not known.
+  [[nodiscard]] instant beginning_of(const reservation& token) const noexcept FOLIOT_REQUIRES(lock_);
   /// Notes what the batch has done to jobs.
   [[gnu::cold]] void note_events(const execution& done) noexcept FOLIOT_REQUIRES(lock_);
   /// Tells it, without the lock: readers are woken.
@@ -288,7 +295,7 @@ class broker_core {
   bool has_news_ FOLIOT_GUARDED_BY(lock_) = false;
 
   std::uint64_t batches_ FOLIOT_GUARDED_BY(lock_) = 0;
-  std::uint64_t expired_ FOLIOT_GUARDED_BY(lock_) = 0;  // reservations
+  flow_counter flow_ FOLIOT_GUARDED_BY(lock_);
   std::uint64_t operations_ FOLIOT_GUARDED_BY(lock_) = 0;
 };
 

@@ -27,6 +27,7 @@ struct holding {
   std::uint32_t reserves = 0;  // as job_counters has it: the number of the reservation
   client_state* client = nullptr;
   instant expires;
+  instant began;              // of the reservation
   list_links<holding> links;  // among those to give back
 };
 
@@ -60,6 +61,7 @@ class held_jobs {
     made.token = claimed.token;
     made.reserves = claimed.job.counters.reserves;
     made.expires = claimed.job.expires;
+    made.began = claimed.job.expires - duration(claimed.job.ttr);
     if (by == nullptr) {
       to_give_back_.push_back(made);
       return;

@@ -40,7 +40,7 @@ class parted_jobs {
     }
     try {
       entry& made = all_[parted.token.id];
-      made = {parted.token, parted.reserves, parted.expires, parted.client->name};
+      made = {parted.token, parted.reserves, parted.expires, parted.began, parted.client->name};
       ends_.emplace(made.expires, made.token.id);
     } catch (...) {
       all_.erase(parted.token.id);
@@ -64,6 +64,11 @@ class parted_jobs {
     }
     ends_.erase({found->second.expires, token.id});
     found->second.expires = expires;
+  }
+  /// When this reservation has begun; never() if it is not here.
+  [[nodiscard]] instant began(const reservation& token) const noexcept {
+    const auto found = all_.find(token.id);
+    return found == all_.end() || found->second.token != token ? instant::never() : found->second.began;
   }
   /// The name of the client that has got the job by the reservation with this number; empty if that is not known.
   [[nodiscard]] std::string holder_of(job_id id, std::uint32_t reserves) const {
@@ -90,6 +95,7 @@ class parted_jobs {
     reservation token;
     std::uint32_t reserves = 0;
     instant expires;
+    instant began;
     std::string name;
   };
 

@@ -197,11 +197,13 @@ void embedded_core::commit() {
   const bool sync_now = std::exchange(ids_raised_, false) ||
                         (options_.sync_every ? unsynced_ && sync_at_ <= now_ : must_sync_ || unsynced_);
   tubes_.gather_rows(disk_);
+  const instant began = sync_now ? options_.clocks.monotonic->now() : now_;
   if (disk_.has_gathered()) {
     disk_.write(sync_now);
   } else if (sync_now) {
     disk_.sync();
   }
+  if (sync_now) syncs_.record(options_.clocks.monotonic->now() - began);
   records_.end_batch();
   once_.end_batch();
   if (sync_now) {
@@ -216,6 +218,15 @@ void embedded_core::commit() {
 }
 
 // What a caller may ask between two batches.
+
+store_figures embedded_core::figures() const {
+  store_figures seen;
+  seen.syncs = syncs_.seen();
+  seen.disk_free = disk_.free_space();
+  if (options_.disk_reserve != 0) seen.disk_reserve = options_.disk_reserve;
+  if (options_.most_jobs != std::numeric_limits<std::uint64_t>::max()) seen.most_jobs = options_.most_jobs;
+  return seen;
+}
 
 next_change embedded_core::next() const noexcept {
   next_change next;
@@ -898,6 +909,7 @@ execution embedded_store::execute(std::span<operation> batch) { return core_->ex
 next_change embedded_store::next() const noexcept { return core_->next(); }
 check_result embedded_store::check() { return core_->check(); }
 void embedded_store::close() { core_->close(); }
+store_figures embedded_store::figures() const { return core_->figures(); }
 void embedded_store::back_up(const std::string& to) { core_->back_up(to); }
 
 }  // namespace foliot::jobs

@@ -73,6 +73,8 @@ class embedded_core {
   [[nodiscard]] check_result check();
   void close();
   /// Any thread.
+  [[nodiscard]] store_figures figures() const;
+  /// Any thread.
   void back_up(const std::string& to);
 
  private:
@@ -199,6 +201,7 @@ class embedded_core {
   // What has been written, but not synced, and must be.
   bool unsynced_ = false;
   instant sync_at_ = instant::never();
+  time_histogram syncs_;  // of the thread that executes batches
 
   instant next_mark_warning_ = instant::earliest();
 

@@ -1,6 +1,8 @@
 #include <foliot/jobs/memory_store.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "executor.hpp"
@@ -26,6 +28,7 @@ execution memory_store::execute(std::span<operation> batch) {
   done.ready_tubes = one.ready_tubes();
   done.emptied_tubes = one.emptied_tubes();
   done.expired = std::move(one).expired();
+  shown_bytes_.store(bytes_ + once_->bytes(), seam::relaxed);
   done.has_room = jobs_.size() < bounds_.jobs && bytes_ + once_->bytes() < bounds_.bytes;
   failed_ = false;
   return done;
@@ -41,6 +44,15 @@ next_change memory_store::next() const noexcept {
     next.expiry = std::min(next.expiry, expiring_.begin()->first + duration::nanoseconds(1));
   }
   return next;
+}
+
+store_figures memory_store::figures() const {
+  constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
+  store_figures seen;
+  seen.bytes = shown_bytes_.load(seam::relaxed);
+  if (bounds_.jobs != unbounded) seen.most_jobs = bounds_.jobs;
+  if (bounds_.bytes != unbounded) seen.most_bytes = bounds_.bytes;
+  return seen;
 }
 
 check_result memory_store::check() {

@@ -1,0 +1,82 @@
+// A histogram of lengths of time with few buckets, whose bounds people write in their alarms: from 100 us to a day.
+//
+//   jobs::time_histogram late;
+//   late.record(length);                                      // one writer
+//   const jobs::time_histogram::counts seen = late.seen();    // any thread, at any time
+//
+// The bounds are exact: a length that equals a bound counts in the bucket that ends there. A negative length counts as
+// zero.
+//
+// Thread safety: one thread at a time may record; any thread may call seen(), also during a record(), which may then be
+// in the buckets and not yet in the sum. Complexity: record() is O(1), some ten comparisons. Memory: 200 bytes.
+// For the precision of percentiles foliot::histogram is the better one; it takes 9.5 KiB.
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/core/seam/sync.hpp>
+
+namespace foliot::jobs {
+
+/// Counts lengths of time in fixed buckets.
+class time_histogram {
+ public:
+  /// The greatest length of each bucket but the last, in microseconds. The last bucket has no bound.
+  static constexpr std::array<std::int64_t, 23> bounds_us{
+      100,        250,        500,         1'000,         2'500,         5'000,          10'000,        25'000,
+      50'000,     100'000,    250'000,     500'000,       1'000'000,     2'500'000,      5'000'000,     10'000'000,
+      30'000'000, 60'000'000, 300'000'000, 1'800'000'000, 3'600'000'000, 21'600'000'000, 86'400'000'000};
+  static constexpr std::size_t buckets = bounds_us.size() + 1;
+
+  /// A copy of the counts. A plain value.
+  struct counts {
+    std::array<std::uint64_t, buckets> in{};  ///< of each bucket alone
+    std::uint64_t sum_ns = 0;
+
+    /// How many lengths there are.
+    [[nodiscard]] std::uint64_t all() const noexcept {
+      std::uint64_t total = 0;
+      for (const std::uint64_t each : in) total += each;
+      return total;
+    }
+    /// Adds those of another histogram.
+    counts& operator+=(const counts& other) noexcept {
+      for (std::size_t i = 0; i < buckets; ++i) in[i] += other.in[i];
+      sum_ns += other.sum_ns;
+      return *this;
+    }
+    friend bool operator==(const counts&, const counts&) = default;
+  };
+
+  /// Counts a length. At most one thread at a time.
+  void record(duration length) noexcept {
+    const std::int64_t counted = std::max<std::int64_t>(0, length.count());
+    const std::int64_t microseconds = counted / 1000 + (counted % 1000 != 0 ? 1 : 0);
+    const auto bucket = std::ranges::lower_bound(bounds_us, microseconds) - bounds_us.begin();
+    add(in_[static_cast<std::size_t>(bucket)], 1);
+    add(sum_ns_, static_cast<std::uint64_t>(counted));
+  }
+  /// What was counted so far. Any thread.
+  [[nodiscard]] counts seen() const noexcept {
+    counts now;
+    for (std::size_t i = 0; i < buckets; ++i) now.in[i] = in_[i].load(seam::relaxed);
+    now.sum_ns = sum_ns_.load(seam::relaxed);
+    return now;
+  }
+
+ private:
+  using number = seam::atomic<std::uint64_t>;
+  /// Relaxed, as in seen(): each number stands for itself and publishes nothing. Only the writer changes them.
+  static void add(number& to, std::uint64_t more) noexcept { to.store(to.load(seam::relaxed) + more, seam::relaxed); }
+
+  std::array<number, buckets> in_{};
+  number sum_ns_{0};
+};
+
+}  // namespace foliot::jobs

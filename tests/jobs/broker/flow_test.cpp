@@ -1,0 +1,137 @@
+// What a broker counts of jobs: how many there were, how late they came to their workers, and how long these had them.
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/sleep.hpp>
+
+#include "jobs/kit/broker_world.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace test;
+
+constexpr std::uint64_t one_second = 1'000'000'000;
+
+TEST(BrokerFlow, CountsWhatBecomesOfJobs) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    for (int i = 0; i < 4; ++i) static_cast<void>(co_await put_job(world.jobs, mail("a")));
+    put_all several;
+    several.puts = {mail("b"), mail("c")};
+    static_cast<void>(co_await world.jobs.execute(std::move(several)));
+    put same = mail("d");
+    same.key = "k";
+    static_cast<void>(co_await put_job(world.jobs, same));
+    static_cast<void>(co_await put_job(world.jobs, same));  // keeps the first one
+    same.existing = on_existing::replace;
+    static_cast<void>(co_await put_job(world.jobs, same));
+    {
+      client worker(world.jobs);
+      worker.watch("mail");
+      const claimed_job first = got(co_await worker.reserve());
+      co_await worker.finish(first.token.id);
+      const claimed_job other_one = got(co_await worker.reserve());
+      co_await worker.release(other_one.token.id);
+      const claimed_job again = got(co_await worker.reserve());
+      co_await worker.bury(again.token.id);
+      const change_answer ended = co_await worker.remove(again.token.id);
+      EXPECT_EQ(ended.what, change_answer::kind::done) << "cancelled, and not finished";
+    }
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.put, 8U);
+    EXPECT_EQ(seen.reserved, 3U);
+    EXPECT_EQ(seen.finished, 1U);
+    EXPECT_EQ(seen.released, 1U);
+    EXPECT_EQ(seen.buried, 1U);
+    EXPECT_EQ(seen.expired, 0U);
+  });
+}
+
+TEST(BrokerFlow, AJobIsLateFromItsDueTimeOn) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    static_cast<void>(co_await put_job(world.jobs, mail("a", 10s)));
+    co_await sleep(13s);  // 3 s late
+    {
+      client worker(world.jobs);
+      worker.watch("mail");
+      const claimed_job mine = got(co_await worker.reserve());
+      co_await sleep(5s);
+      co_await worker.finish(mine.token.id);
+    }
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.lateness.all(), 1U);
+    EXPECT_EQ(seen.lateness.sum_ns, 3 * one_second);
+    EXPECT_EQ(seen.work.all(), 1U);
+    EXPECT_EQ(seen.work.sum_ns, 5 * one_second);
+  });
+}
+
+TEST(BrokerFlow, AJobThatComesBackWithoutANewDueTimeIsNotLateAgain) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    put what = mail("a");
+    what.ttr = 10s;
+    static_cast<void>(co_await put_job(world.jobs, what));
+    {
+      client gone(world.jobs);
+      gone.watch("mail");
+      static_cast<void>(got(co_await gone.reserve()));
+    }
+    co_await sleep(20s);
+    client worker(world.jobs);
+    worker.watch("mail");
+    static_cast<void>(got(co_await worker.reserve()));
+    co_await sleep(20s);  // its TTR ends
+    const claimed_job third = got(co_await worker.reserve());
+    EXPECT_EQ(third.job.counters.reserves, 3U);
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.reserved, 3U);
+    EXPECT_EQ(seen.expired, 1U);
+    EXPECT_EQ(seen.lateness.all(), 1U);
+    EXPECT_EQ(seen.lateness.sum_ns, 0U);
+    co_await worker.release(third.token.id, std::nullopt, milliseconds(2000));
+    co_await sleep(6s);
+  });
+}
+
+TEST(BrokerFlow, AReleaseSetsANewDueTime) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    static_cast<void>(co_await put_job(world.jobs, mail("a")));
+    client worker(world.jobs);
+    worker.watch("mail");
+    const claimed_job first = got(co_await worker.reserve());
+    co_await worker.release(first.token.id, std::nullopt, milliseconds(10'000));
+    co_await sleep(14s);
+    static_cast<void>(got(co_await worker.reserve()));
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.lateness.all(), 2U);
+    EXPECT_EQ(seen.lateness.sum_ns, 4 * one_second);
+  });
+}
+
+TEST(BrokerFlow, AReservationWithWhichAClientHasPartedIsKnown) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    static_cast<void>(co_await put_job(world.jobs, mail("a")));
+    reservation token;
+    {
+      client worker(world.jobs);
+      worker.set_name("worker");
+      worker.watch("mail");
+      token = got(co_await worker.reserve()).token;
+      EXPECT_TRUE(worker.part_with(token));
+    }
+    co_await sleep(7s);
+    const holder_answer done = co_await world.jobs.execute(finish{token});
+    EXPECT_EQ(done.what, holder_answer::kind::done);
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.finished, 1U);
+    EXPECT_EQ(seen.work.sum_ns, 7 * one_second);
+  });
+}
+
+}  // namespace
+}  // namespace foliot::jobs
