@@ -22,7 +22,8 @@ site_packages=(python3 doxygen python3-sphinx python3-breathe python3-myst-parse
 # shellcheck disable=SC2034
 test_packages=(
     "${site_packages[@]}"
-    chromium spin python3-prometheus-client
+    chromium spin
+    prometheus python3-prometheus-client # promtool, whose service does not start, and a reader of metrics
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
     curl python3-jsonschema # its HTTP interface, and the description of that
     nginx haproxy # in front of it; their services do not start

@@ -89,6 +89,7 @@ class access {
   [[nodiscard]] std::string why_refused(access_limit by, const runtime::address& from = {},
                                         std::string_view id = {}) const;
   [[nodiscard]] access_refusals refusals() const noexcept;
+  [[nodiscard]] const access_limits& limits() const noexcept { return most_; }
   /// How many are in, and how many have come in since the start.
   [[nodiscard]] std::size_t count() const noexcept { return count_.load(seam::relaxed); }
   [[nodiscard]] std::uint64_t come() const noexcept { return come_.load(seam::relaxed); }

@@ -44,6 +44,12 @@ jobs::broker_counters brokers::counters() const noexcept {
   return sum;
 }
 
+jobs::job_flow brokers::flow() const noexcept {
+  jobs::job_flow sum;
+  for (const jobs::broker* const each : all_) sum += each->flow();
+  return sum;
+}
+
 jobs::tube_clients brokers::clients_of(std::string_view tube) const {
   jobs::tube_clients sum;
   for (const jobs::broker* const each : all_) {

@@ -37,6 +37,7 @@ class brokers {
   [[nodiscard]] jobs::broker& for_next_connection() const noexcept;
   /// The sums over all brokers.
   [[nodiscard]] jobs::broker_counters counters() const noexcept;
+  [[nodiscard]] jobs::job_flow flow() const noexcept;
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const;
   /// The name that the first broker tells which knows the reservation: broker::holder_of().
   [[nodiscard]] std::string holder_of(jobs::job_id id, std::uint32_t reserves) const;

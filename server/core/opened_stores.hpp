@@ -29,6 +29,12 @@ class opened_stores {
   [[nodiscard]] const watched_store& first_watched() const { return *watched_.front(); }
   /// The first one as it was opened.
   [[nodiscard]] jobs::job_store& first() const { return *opened_.front(); }
+  /// How long the batches of all of them have taken.
+  [[nodiscard]] jobs::time_histogram::counts batches() const noexcept {
+    jobs::time_histogram::counts all;
+    for (const auto& each : watched_) all += each->batches();
+    return all;
+  }
   /// How long the oldest batch under way has taken; zero: there is none.
   [[nodiscard]] duration busy_for() const noexcept;
   /// Closes all of them, at once. Throws the first failure.

@@ -77,6 +77,9 @@ constexpr duration end_of_sessions = 5s;
 /// Of a folder: each batch ends with a sync. Devices that ask every few seconds do not notice it, and 10,000 of them in
 /// a second share 200 syncs.
 constexpr duration longest_commit_delay = 5ms;
+/// How many connections the listeners of --metrics take at once. They have places of their own: they must tell what is
+/// wrong also where all other places are taken.
+constexpr std::size_t connections_for_monitoring = 64;
 constexpr std::string_view lacks_memory_to_end = "there is not enough memory to end in order; start the server again";
 
 /// The failures of the steps in which a server ends. Both functions are called in catch blocks.
@@ -112,7 +115,7 @@ class way_out {
 /// The limits of each of so many brokers.
 jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   jobs::broker_limits limits;
-  limits.clients = options.max_connections;
+  limits.clients = options.max_connections + connections_for_monitoring;
   limits.waiting = options.max_connections;
   limits.tubes = options.max_tubes;
   limits.operations /= count;
@@ -138,6 +141,7 @@ class server {
         brokers_(stores.all(), limits_of(options, stores.all().size())),
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
         http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
+        monitoring_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
         actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size) {
     beanstalk_state_.certificates = certificates;
     beanstalk_state_.log = &log;
@@ -146,6 +150,9 @@ class server {
     http_api_.believe(named_proxies(options.proxies));
     http_api_.show(certificates);
     http_api_.do_actions_by(actions_);
+    monitoring_api_.believe(named_proxies(options.proxies));
+    monitoring_api_.show(certificates);
+    monitoring_api_.monitor_only();
     beanstalk_state_.own_jobs = &actions_.records();
   }
 
@@ -155,7 +162,9 @@ class server {
  private:
   /// The tubes of a store that only this server uses.
   task<> learn_tubes();
-  task<> serve_clients(listener& gate, std::vector<listener>& http_gates);
+  task<> serve_clients(listener& gate, std::vector<listener>& http_gates, std::vector<listener>& metrics_gates);
+  /// What limits the connections, and what the metrics tell of.
+  void open_door();
   /// Lets the connections of all listeners end. They end at once: the time is for all.
   task<> end_connections(way_out& ending);
   /// Lets the turn of an action end that is under way.
@@ -168,6 +177,8 @@ class server {
   /// Listens for clients of HTTP where the options ask for it. Where only the default does and the address is in use,
   /// the server does without them. Throws failure.
   task<std::vector<listener>> listen_for_http();
+  /// Listens where --metrics says. Throws failure.
+  task<std::vector<listener>> listen_for_monitoring();
   void begin_accepting(const listener& gate, connections& clients, std::string_view protocol);
   /// Nothing if nobody wants to see the server.
   [[nodiscard]] std::unique_ptr<shown_server> show() const;
@@ -200,9 +211,12 @@ class server {
                                                       : beanstalk::protocol(beanstalk_state_, *tokens_, log_);
   http::api http_api_;
   http::protocol http_{http_api_, memory_, http::api::limits_for(options_.max_job_size)};
+  http::api monitoring_api_;
+  http::protocol monitoring_{monitoring_api_, memory_, http::api::limits_for(0)};
   std::optional<access> access_;
+  access monitoring_access_{connections_for_monitoring};
   std::optional<connections> clients_;
-  std::deque<connections> http_clients_;  // of each listener
+  std::deque<connections> http_clients_;  // of each listener, also of those for monitoring
   std::vector<runtime::join_handle<>> accepting_;
   action_runner actions_;
   runtime::join_handle<> doing_actions_;
@@ -219,6 +233,8 @@ task<> server::live() {
   }
   auto listening_for_http = listen_for_http();
   std::vector<listener> http_gates = co_await listening_for_http;
+  auto listening_for_monitoring = listen_for_monitoring();
+  std::vector<listener> metrics_gates = co_await listening_for_monitoring;
   const std::unique_ptr<shown_server> shown = show();
   if (!options_.database.empty()) {
     auto nothing = [] {};
@@ -228,7 +244,8 @@ task<> server::live() {
   try {
     brokers_.start();
     if (shown != nullptr) shown->begin();
-    co_await serve_clients(gate, http_gates);
+    auto serving = serve_clients(gate, http_gates, metrics_gates);
+    co_await serving;
   } catch (...) {
     ending.note_failure();
   }
@@ -291,6 +308,16 @@ task<std::vector<listener>> server::listen_for_http() {
   co_return made;
 }
 
+task<std::vector<listener>> server::listen_for_monitoring() {
+  std::vector<listener> made;
+  for (const runtime::address& at : options_.metrics) {
+    auto listening = listener::listen(at, how_to_open());
+    listener one = co_await listening;
+    made.push_back(std::move(one));
+  }
+  co_return made;
+}
+
 void server::begin_accepting(const listener& gate, connections& clients, std::string_view protocol) {
   accepting_.push_back(runtime::spawn(clients.accept_all(gate, dog_.round()), "accepts connections"));
   dog_.expect([&clients] { return clients.rounds(); });
@@ -298,20 +325,36 @@ void server::begin_accepting(const listener& gate, connections& clients, std::st
       fmt::format("{} clients connect to {}{}", protocol, gate.address(), certificates_ != nullptr ? " by TLS" : ""));
 }
 
-task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates) {
-  co_await learn_tubes();
+void server::open_door() {
   access_limits most;
   most.all = connections_that_fit(options_.max_connections, log_);
   most.of_address = options_.max_connections_per_address;
   most.of_token = options_.max_connections_per_token;
   beanstalk_state_.door = &access_.emplace(most);
   http_api_.limit_by(*access_, rates_, &log_);
+  monitoring_api_.limit_by(monitoring_access_, rates_, &log_);
+  metrics_sources parts;
+  parts.stores = &stores_;
+  parts.memory = &memory_;
+  parts.door = &*access_;
+  parts.rates = &rates_;
+  parts.slow_clients = &beanstalk_state_.slow_clients;
+  parts.certificates = certificates_;
+  http_api_.measure(parts, options_.metrics_tubes);
+  monitoring_api_.measure(parts, options_.metrics_tubes);
+}
+
+task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, std::vector<listener>& metrics_gates) {
+  co_await learn_tubes();
+  open_door();
   connections& clients = clients_.emplace(beanstalk_, *access_, log_);
   way_out ending;
   try {
     if (options_.beanstalk) begin_accepting(gate, clients, "beanstalk");
     for (const listener& each : http_gates)
       begin_accepting(each, http_clients_.emplace_back(http_, *access_, log_), "HTTP");
+    for (const listener& each : metrics_gates)
+      begin_accepting(each, http_clients_.emplace_back(monitoring_, monitoring_access_, log_), "metrics");
     if (options_.http_is_default && options_.http.empty()) log_.info("HTTP is off: --http names an address for it");
     if (certificates_ != nullptr) {
       static_cast<void>(runtime::spawn(certificates_->watch(), "watches the certificates"));
@@ -327,6 +370,7 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates) 
   static_cast<void>(manager_.tell("STOPPING=1"));
   gate.close();
   for (listener& each : http_gates) each.close();
+  for (listener& each : metrics_gates) each.close();
   for (runtime::join_handle<>& each : accepting_) {
     try {
       co_await each.join();
@@ -419,6 +463,7 @@ void server::obey() {
       case SIGUSR1:
         beanstalk_state_.draining = true;
         http_api_.drain();
+        monitoring_api_.drain();
         log_.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
         break;
       case SIGUSR2: copies_.begin(); break;
@@ -483,6 +528,9 @@ void serve(const serve_options& asked) {
   if (is_database && options.beanstalk) runtime::run(expect_free(*options.beanstalk));
   if (is_database && !options.http_is_default) {
     for (const runtime::address& each : options.http) runtime::run(expect_free(each));
+  }
+  if (is_database) {
+    for (const runtime::address& each : options.metrics) runtime::run(expect_free(each));
   }
   std::optional<watched_tokens> tokens;
   if (!options.tokens.empty()) tokens.emplace(options.tokens, log);  // before a store is opened for nothing

@@ -8,10 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <foliot/jobs/limits.hpp>
+
 #include "text/address_text.hpp"
 #include "text/duration_text.hpp"
 #include "text/failure.hpp"
 #include "text/printable.hpp"
+#include "tube_name.hpp"
 
 namespace foliot::program {
 
@@ -65,6 +68,32 @@ std::vector<runtime::address> http_addresses(const std::vector<std::string>& tex
     if (at) all.push_back(*at);
   }
   return all;
+}
+
+std::vector<runtime::address> metrics_addresses(const std::vector<std::string>& texts, const locks& has) {
+  std::vector<runtime::address> all;
+  for (const std::string& each : texts) {
+    const auto at = listen_address("--metrics", each, has);
+    if (!at) throw failure("--metrics off is what there is without --metrics: leave it out");
+    all.push_back(*at);
+  }
+  return all;
+}
+
+std::vector<std::string> tube_patterns(const std::vector<std::string>& texts) {
+  if (texts.size() > tube_choice::most_patterns) {
+    throw failure(fmt::format("--metrics-tubes may come {} times, and comes {} times: let one pattern match more tubes",
+                              tube_choice::most_patterns, texts.size()));
+  }
+  for (const std::string& each : texts) {
+    const bool is_right = std::ranges::all_of(each, [](char c) { return c == '*' || is_tube_character(c); });
+    if (is_right && !each.empty() && each.size() <= jobs::longest_tube_name) continue;
+    throw failure(
+        fmt::format("--metrics-tubes '{}' is no pattern of tubes: write a name, in which * stands for any "
+                    "characters, such as 'mail.*'",
+                    printable(each)));
+  }
+  return texts;
 }
 
 network proxy_network(const std::string& text) {

@@ -12,6 +12,7 @@
 #include <foliot/runtime/net/address.hpp>
 
 #include "named_proxies.hpp"
+#include "server/metrics/tube_choice.hpp"
 #include "tls_files.hpp"
 
 namespace foliot::program {
@@ -40,6 +41,10 @@ struct serve_options {
   tls_files tls;
   /// Where clients of HTTP connect; none: nowhere.
   std::vector<runtime::address> http;
+  /// Where /health, /ready and /metrics are asked for, and nothing else is; none: nowhere.
+  std::vector<runtime::address> metrics;
+  /// The tubes that have metrics of their own.
+  tube_choice metrics_tubes;
   /// Whether nobody has asked for that address: where it is in use, the server does without it.
   bool http_is_default = false;
   /// The names by which clients of HTTP reach the server, besides those of loopback.
@@ -119,6 +124,12 @@ struct locks {
 
 /// The addresses of --http: one listen_address() for each text; none if the only one is `off`. Throws failure.
 [[nodiscard]] std::vector<runtime::address> http_addresses(const std::vector<std::string>& texts, const locks& has);
+
+/// The same of --metrics.
+[[nodiscard]] std::vector<runtime::address> metrics_addresses(const std::vector<std::string>& texts, const locks& has);
+
+/// The patterns of --metrics-tubes. Throws failure.
+[[nodiscard]] std::vector<std::string> tube_patterns(const std::vector<std::string>& texts);
 
 /// A value of --proxy. Throws failure.
 [[nodiscard]] network proxy_network(const std::string& text);

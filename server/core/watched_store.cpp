@@ -28,7 +28,9 @@ jobs::execution watched_store::execute(std::span<jobs::operation> batch) {
   began_.store(began.nanoseconds(), seam::relaxed);
   const auto end = [&] {
     began_.store(idle, seam::relaxed);
-    return time_.now() - began;
+    const duration took = time_.now() - began;
+    batches_.record(took);
+    return took;
   };
   try {
     jobs::execution done = inner_.execute(batch);

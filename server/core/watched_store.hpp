@@ -4,7 +4,7 @@
 // Where the store lacks memory, the process ends (process_end.hpp): no library below it can go on then, and locks may
 // be held for ever.
 //
-// Thread safety: as job_store; any thread may call busy_for() and next_due().
+// Thread safety: as job_store; any thread may call busy_for(), batches(), figures() and next_due().
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/time_histogram.hpp>
 
 namespace foliot::program {
 
@@ -42,6 +43,10 @@ class watched_store final : public jobs::job_store {
   void close() override;
   [[nodiscard]] jobs::other_nodes* others() noexcept override { return inner_.others(); }
 
+  [[nodiscard]] jobs::store_figures figures() const override { return inner_.figures(); }
+
+  /// How long the batches have taken that the store has executed or refused. Any thread.
+  [[nodiscard]] jobs::time_histogram::counts batches() const noexcept { return batches_.seen(); }
   /// For how long the present batch has been executing; zero: there is none.
   [[nodiscard]] duration busy_for() const noexcept;
   /// When the next delayed job becomes ready, as the store said after the latest batch that it executed.
@@ -61,6 +66,7 @@ class watched_store final : public jobs::job_store {
   void say_available();
 
   // Of the thread that executes a batch.
+  jobs::time_histogram batches_;
   instant next_warning_ = instant::earliest();
   std::uint64_t slow_batches_ = 0;                // since the last warning
   instant unavailable_since_ = instant::never();  // the beginning of the first batch that was refused

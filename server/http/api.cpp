@@ -25,6 +25,7 @@
 #include "job_requests.hpp"
 #include "list_requests.hpp"
 #include "look_requests.hpp"
+#include "metrics_requests.hpp"
 #include "openapi.hpp"
 #include "problem.hpp"
 #include "request_access.hpp"
@@ -44,8 +45,11 @@ namespace {
 using handler = task<response> (*)(call&);
 
 constexpr auto routes = std::to_array<route<handler>>({
+    // The first ones are all that a listener for monitoring serves.
     {"GET", "/health", tell_health},
     {"GET", "/ready", tell_readiness},
+    {"GET", "/metrics", show_metrics},
+
     {"GET", "/openapi.json", show_openapi},
 
     {"POST", "/v1/jobs", put_job},
@@ -103,6 +107,14 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"DELETE", "/v1/actions/{action}", forget_action},
 });
 
+constexpr std::size_t routes_of_monitoring = 3;
+static_assert(routes[routes_of_monitoring - 1].pattern == "/metrics");
+
+/// The routes that there are.
+std::span<const route<handler>> routes_of(const api_state& state) noexcept {
+  return std::span(routes).first(state.only_monitors ? routes_of_monitoring : routes.size());
+}
+
 bool is_put(handler which) noexcept { return which == put_job || which == put_or_replace_job; }
 
 /// Whether a change of this kind can expect a version of its job.
@@ -146,14 +158,14 @@ json_document json_of(const request& what, bool is_raw) {
 }
 
 /// A path that there is, and that the client may have meant by this target, where there is nothing; empty: none.
-std::string path_meant_by(std::string_view target) {
+std::string path_meant_by(std::span<const route<handler>> among, std::string_view target) {
   std::string_view path = target.substr(0, target.find('?'));
   if (path.ends_with('/')) path.remove_suffix(1);
   for (const std::string_view before : {"", "/v1"}) {
     std::string other = fmt::format("{}{}", before, path);
     const std::expected<http::target, problem> named = parse_target(other);
     if (!named) continue;
-    const auto found = find_route<handler>(std::span(routes), "", named->path);
+    const auto found = find_route<handler>(among, "", named->path);
     if (!found.allowed.empty()) return other;
   }
   return {};
@@ -271,7 +283,7 @@ class talk final : public conversation {
   bool open(request& what, answering_side& side, asked& into, response& made) {
     std::expected<target, problem> named = parse_target(what.target);
     if (!named) throw wrong_input(named.error());
-    auto found = find_route<handler>(std::span(routes), what.method, named->path);
+    auto found = find_route<handler>(routes_of(state_), what.method, named->path);
     if (found.which == nullptr) {
       made = respond_to_unknown(what, found.allowed);
       return false;
@@ -308,15 +320,15 @@ class talk final : public conversation {
   }
 
   /// The response to a request for which there is no route; nothing if there is one.
-  static std::optional<response> refuse_unknown(const request& head) {
+  std::optional<response> refuse_unknown(const request& head) {
     const std::expected<target, problem> named = parse_target(head.target);
     if (!named) return respond(named.error());
-    const auto found = find_route<handler>(std::span(routes), head.method, named->path);
+    const auto found = find_route<handler>(routes_of(state_), head.method, named->path);
     if (found.which != nullptr) return std::nullopt;
     return respond_to_unknown(head, found.allowed);
   }
 
-  static response respond_to_unknown(const request& what, const std::string& allowed) {
+  response respond_to_unknown(const request& what, const std::string& allowed) {
     const bool asks_for_methods = what.method == "OPTIONS" && (what.target == "*" || !allowed.empty());
     if (asks_for_methods) {
       response made{204};
@@ -325,7 +337,11 @@ class talk final : public conversation {
       return made;
     }
     if (allowed.empty()) {
-      const std::string meant = path_meant_by(what.target);
+      if (state_.only_monitors) {
+        return respond(
+            problem{404, "here are /health, /ready and /metrics alone: --http names the addresses of the rest"});
+      }
+      const std::string meant = path_meant_by(routes, what.target);
       return respond(problem{404, fmt::format("there is nothing at this path: {}GET /openapi.json describes all paths",
                                               meant.empty() ? "" : fmt::format("perhaps you mean {}; ", meant))});
     }

@@ -52,6 +52,13 @@ class api final : public service {
   }
   /// With these connections are opened; null: in plain.
   void show(const tls_certificates* certificates) noexcept { state_.certificates = certificates; }
+  /// The metrics tell of these parts, which must outlive it, and of the tubes of that choice.
+  void measure(const metrics_sources& parts, tube_choice which) {
+    state_.sources = parts;
+    state_.survey.choose(std::move(which));
+  }
+  /// From now on there is nothing but /health, /ready and /metrics. Before there are connections.
+  void monitor_only() noexcept { state_.only_monitors = true; }
   /// From now on it is woken when an action is made or started.
   void do_actions_by(action_runner& runner) noexcept { state_.actions = &runner; }
   /// From now on new jobs are refused.

@@ -25,6 +25,8 @@
 #include "server/core/named_proxies.hpp"
 #include "server/core/server_log.hpp"
 #include "server/core/tls_certificates.hpp"
+#include "server/metrics/server_metrics.hpp"
+#include "server/metrics/tube_survey.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
@@ -43,6 +45,7 @@ class api_state {
   /// The broker for the next connection: for its authorized_client.
   [[nodiscard]] jobs::broker& for_next_connection() const noexcept { return brokers_.for_next_connection(); }
   [[nodiscard]] jobs::broker_counters counters() const noexcept { return brokers_.counters(); }
+  [[nodiscard]] jobs::job_flow flow() const noexcept { return brokers_.flow(); }
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const { return brokers_.clients_of(tube); }
   /// The name of the client that has reserved a job, if a client of this server has: brokers::holder_of().
   [[nodiscard]] std::string holder_of(jobs::job_id id, std::uint32_t reserves) const {
@@ -59,6 +62,9 @@ class api_state {
   named_proxies proxies;
   const tls_certificates* certificates = nullptr;  ///< null: connections are in plain
   action_runner* actions = nullptr;                ///< does the pieces of actions; null: other nodes do
+  metrics_sources sources{};                       ///< the parts of the server that the metrics tell of
+  bool only_monitors = false;                      ///< whether there is nothing but /health, /ready and /metrics
+  tube_survey survey;                              ///< chosen before; any task looks
   /// The streams of events: at most so many at once, and so many of one access token.
   keyed_places streams{100};
   keyed_places streams_of_token{20};

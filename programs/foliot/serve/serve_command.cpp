@@ -23,6 +23,8 @@ struct serve_arguments {
   std::string beanstalk = "127.0.0.1:11300";
   std::vector<std::string> http;  // empty: the default
   std::vector<std::string> proxies;
+  std::vector<std::string> metrics;
+  std::vector<std::string> metrics_tubes;
   std::string checked;
   bool migrates = false;
   std::string node_timeout = "10s";
@@ -120,6 +122,8 @@ void choose_listeners(serve_arguments& all) {
   } else if (const auto at = default_http_address(all.options.beanstalk)) {
     all.options.http.push_back(*at);
   }
+  all.options.metrics = metrics_addresses(all.metrics, locks_of(all));
+  all.options.metrics_tubes.patterns = tube_patterns(all.metrics_tubes);
   for (std::string& each : all.options.hosts) each = host_name(each);
   for (const std::string& each : all.proxies) all.options.proxies.push_back(proxy_network(each));
 }
@@ -258,6 +262,35 @@ void add_limits(CLI::App& line, serve_arguments& all) {
       ->group("Limits");
 }
 
+void add_monitoring(CLI::App& line, serve_arguments& all) {
+  constexpr const char* group = "Monitoring";
+  line.add_option("--metrics", all.metrics,
+                  "Where /health, /ready and /metrics are asked for, and nothing\n"
+                  "else: an address as of --http, where they are besides. May come\n"
+                  "several times")
+      ->type_name("ADDRESS")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check([](const std::string& text) {
+        return text.empty() ? std::string("'' is no address: name one, or leave it out") : std::string();
+      })
+      ->group(group);
+  line.add_option("--metrics-tubes", all.metrics_tubes,
+                  "Tubes that have metrics of their own, such as 'mail.*'; default:\n"
+                  "all of them. May come several times")
+      ->type_name("PATTERN")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  line.add_option("--max-metrics-tubes", all.options.metrics_tubes.shown,
+                  "How many of these, those with the most jobs; at most 200. The\n"
+                  "others are one series together")
+      ->type_name("N")
+      ->capture_default_str()
+      ->transform(whole_number(std::size_t{0}, tube_choice::most_shown))
+      ->group(group);
+}
+
 constexpr const char* footer =
     "A job is put with a delay and handed to one worker when it is due. What the\n"
     "server has acknowledged survives a crash.\n"
@@ -280,6 +313,7 @@ void add_serve(CLI::App& program, command& chosen) {
   add_store(*line, *all);
   add_listeners(*line, *all);
   add_limits(*line, *all);
+  add_monitoring(*line, *all);
   add_database(*line, *all);
   const CLI::Option* const database = line->get_option("--store");
   CLI::Option* checking = line->add_option("--check", all->checked,

@@ -121,6 +121,9 @@ class Pages(PageCase):
     def test_monitoring(self):
         self.run_page("monitoring.md", 1)
 
+    def test_metrics(self):
+        self.run_page("metrics.md", 1)
+
     def test_coming_from_elsewhere(self):
         for page in ("redis", "celery", "sqs"):
             with self.subTest(page=page):

@@ -1,0 +1,63 @@
+#include "metrics_requests.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <foliot/jobs/job_store.hpp>
+
+#include "problem.hpp"
+#include "server/access/authorized_client.hpp"
+#include "server/metrics/exposition.hpp"
+#include "server/metrics/server_metrics.hpp"
+#include "server/metrics/tube_survey.hpp"
+
+namespace foliot::program::http {
+
+namespace {
+
+/// What the page takes at the most besides the series of tubes, and for each tube: six series with a name of up to 200
+/// bytes, and what the survey has read of it.
+constexpr std::size_t memory_of_page = std::size_t{1} << 20;
+constexpr std::size_t memory_of_tube = 4096;
+
+task<std::optional<surveyed>> survey(call& by) {
+  by.client.check_scope(scope::look);
+  if (by.state.counters().is_unavailable) co_return std::nullopt;
+  try {
+    auto looking = by.state.survey.look(by.client, by.state.has_other_nodes());
+    surveyed seen = co_await looking;
+    co_return std::optional<surveyed>(std::move(seen));
+  } catch (const jobs::store_unavailable&) {
+    co_return std::nullopt;
+  }
+}
+
+}  // namespace
+
+task<response> show_metrics(call& by) {
+  by.in.expect_no_others();
+  by.client.check_scope(scope::look);
+  const std::size_t bytes = memory_of_page + by.state.survey.choice().shown * memory_of_tube;
+  const bool has_room = co_await by.side.take_room(bytes);
+  if (!has_room) co_return respond_without_memory();
+  auto surveying = survey(by);
+  const std::optional<surveyed> seen = co_await surveying;
+  exposition page;
+  append_jobs(page, seen);
+  if (by.client.allowed().has_all_tubes()) {
+    server_status now;
+    now.counters = by.state.counters();
+    now.flow = by.state.flow();
+    now.is_draining = by.state.draining.load(seam::relaxed);
+    if (by.state.access.has_tokens()) now.tokens_are_good = by.state.access.is_good();
+    append_server(page, now, by.state.sources);
+    append_process(page);
+  }
+  response made{200, std::string(exposition::media_type)};
+  made.body = page.take();
+  co_return made;
+}
+
+}  // namespace foliot::program::http
