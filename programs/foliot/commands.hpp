@@ -12,7 +12,9 @@ namespace foliot::program {
 using command = std::function<void()>;
 
 void add_bench(CLI::App& program, command& chosen);
+void add_completion(CLI::App& program, command& chosen);
 void add_copy(CLI::App& program, command& chosen);
+void add_job(CLI::App& program, command& chosen);
 void add_map(CLI::App& program, command& chosen);
 void add_replay(CLI::App& program, command& chosen);
 void add_sample(CLI::App& program, command& chosen);

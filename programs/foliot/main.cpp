@@ -12,9 +12,11 @@ void add_commands(CLI::App& line, command& chosen) {
   add_bench(line, chosen);
   add_top(line, chosen);
   add_serve(line, chosen);
+  add_job(line, chosen);
   add_copy(line, chosen);
   add_map(line, chosen);
   add_token(line, chosen);
+  add_completion(line, chosen);
 }
 
 }  // namespace
@@ -24,8 +26,9 @@ int main(int argc, char** argv) {
       .name = "foliot",
       .purpose = "foliot: timers for C++ servers, at work on real input",
       .no_command =
-          "no command: name one of 'foliot serve', 'foliot token', 'foliot copy FROM TO', 'foliot map DATABASE', "
-          "'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see foliot --help",
+          "no command: name one of 'foliot serve', 'foliot job', 'foliot token', 'foliot copy FROM TO', "
+          "'foliot map DATABASE', 'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'; see "
+          "foliot --help",
       .fill = add_commands,
   };
   return run_program(all, argc, argv);

@@ -1,7 +1,7 @@
-"""The examples with curl in the pages about the server: each is run, in its order, and answers as the page says. Each page
+"""The examples with curl and with foliot job in the pages about the server: each is run, in its order, and answers as the page says. Each page
 has a new server.
 
-A block of `sh` with curl is followed by a block that has what it prints. There `…` stands for any text, a time for any
+A block of `sh` with one of them is followed by a block that has what it prints. There `…` stands for any text, a time for any
 time, and a token for the one that the server has given, which the later examples use. In the pages about TLS and access
 tokens all commands of the first section are run, the start of the server among them; elsewhere examples with $TOKEN are not.
 """
@@ -26,10 +26,10 @@ PLACE = "localhost:11380"
 
 
 def examples(page):
-    """The commands with curl of a page, and what each prints by the page."""
+    """The commands with curl or foliot job of a page, and what each prints by the page."""
     blocks = BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
     for (language, text), (next_language, shown) in zip(blocks, [*blocks[1:], ("end", "")]):
-        if language == "sh" and re.search(r"^curl ", text, re.M) and "$TOKEN" not in text:
+        if language == "sh" and re.search(r"^(curl|foliot job) ", text, re.M) and "$TOKEN" not in text:
             if next_language:
                 raise AssertionError(f"{page} does not show what this prints: {text}")
             yield text, shown
@@ -46,6 +46,7 @@ class PageCase(ServeCase):
             self.skipTest("curl is not installed (Debian: curl)")
 
     def run_example(self, commands, environment=None):
+        environment = (environment or self.with_foliot()) | {"FOLIOT_SERVER": f"http://localhost:{self.port}"}
         for shown, real in self.real.items():
             commands = commands.replace(shown, real)
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", commands.replace(PLACE, f"localhost:{self.port}")],
@@ -53,6 +54,13 @@ class PageCase(ServeCase):
                               stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, f"{commands}\n{done.stderr.decode()}")
         return done.stdout.decode().replace("\r\n", "\n")  # as a terminal shows the lines of beanstalk
+
+    def with_foliot(self):
+        """The environment, with the program under the name that pages have."""
+        link = self.here / "foliot"
+        if not link.is_symlink():
+            link.symlink_to(shutil.which(FOLIOT))
+        return os.environ | {"PATH": f"{self.here}:{os.environ['PATH']}"}
 
     def compare(self, commands, shown, printed):
         """Keeps the tokens that are shown."""
@@ -100,6 +108,9 @@ class Pages(PageCase):
     def test_workers(self):
         self.run_page("workers.md", 4)
 
+    def test_jobs_at_a_terminal(self):
+        self.run_page("job.md", 5)
+
     def test_looking_at_jobs(self):
         self.run_page("looking.md", 5)
 
@@ -130,7 +141,7 @@ class Pages(PageCase):
                 self.run_page(f"../migrating/{page}.md", 1)
 
     def test_the_begin_of_the_server(self):
-        self.run_page("README.md", 3)
+        self.run_page("README.md", 4)
 
 
 class FirstSteps(PageCase):
@@ -154,8 +165,7 @@ class FirstSteps(PageCase):
 
     def run_section(self, page):
         """Returns how many blocks of commands were run."""
-        (self.here / "foliot").symlink_to(shutil.which(FOLIOT))
-        environment = os.environ | {"PATH": f"{self.here}:{os.environ['PATH']}"}
+        environment = self.with_foliot()
         section = (DOCS / page).read_text(encoding="utf-8").split("\n## ")[1]
         blocks = BLOCK.findall(section)
         variables = ""

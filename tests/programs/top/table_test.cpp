@@ -65,6 +65,23 @@ TEST(TopTable, TellsTheSlowestCallbacks) {
   EXPECT_TRUE(has_line(text, "-                          3.00 us  a.cpp:1")) << text;
 }
 
+TEST(TopTable, NoNameReachesTheTerminalAsItIs) {
+  const std::string hostile =
+      "a\x1b[2J\x1b]0;owned\x07\r\n\xc2\x9b"
+      "31m\xe2\x80\xaegpj\xe2\x81\xa6\xff\x7f";
+  server_snapshot server;
+  server.jobs.by_tube.push_back({hostile, {.ready = 1}});
+  server.tasks.push_back({.name = hostile, .where = hostile, .tasks = 1});
+  service_snapshot service = at_first();
+  service.slowest = {{.took = 12ms, .name = hostile, .armed_at = hostile}};
+  for (const std::string& text : {statistics_table(hostile, server), statistics_table(hostile, service)}) {
+    for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < 0x7f)) << static_cast<int>(c);
+    EXPECT_NE(text.find("foliot top of a\\x1b[2J\\x1b]0;owned\\x07\\x0d\\x0a\\xc2\\x9b31m\\xe2\\x80\\xaegpj"),
+              std::string::npos)
+        << text;
+  }
+}
+
 TEST(TopTable, TellsTheJobsOfAServer) {
   server_snapshot now;
   now.jobs.tubes = 12;

@@ -1,0 +1,77 @@
+// What a command line of `foliot job` asks for.
+//
+// Thread safety: a value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/access_options.hpp"
+
+namespace foliot::program::terminal {
+
+enum class job_command : std::uint8_t {
+  put,
+  get,
+  list,
+  tubes,
+  why,
+  cancel,
+  move,
+  fire,
+  kick,
+  reserve,
+  finish,
+  release,
+  touch,
+  bury,
+  watch,
+};
+
+/// Which jobs a list shows, or an action changes.
+struct job_filter {
+  std::optional<std::string> tube;
+  std::optional<std::string> prefix;  ///< of the names of tubes
+  bool all = false;                   ///< of all tubes
+  std::string state;
+  std::string key_prefix;
+  std::string text;  ///< in the body
+
+  [[nodiscard]] bool is_given() const noexcept {
+    return tube || prefix || all || !state.empty() || !key_prefix.empty() || !text.empty();
+  }
+};
+
+struct job_line {
+  job_command what = job_command::list;
+  access_options access;
+  bool as_json = false;   ///< lines of JSON
+  bool is_exact = false;  ///< times as they are, instead of words
+  bool is_sure = false;   ///< no question before many jobs are changed
+
+  std::vector<std::string> job;  ///< an id, or a tube and a key
+  job_filter filter;
+  bool is_due_next = false;  ///< lists what is due next
+  std::uint64_t count = 0;   ///< the most that are shown or reserved; 0: unless the server ends it, without end
+  std::string due, delay;    ///< as the user has written them
+  std::string reservation;   ///< the token
+  std::vector<std::string> tubes;
+  std::string timeout;
+
+  // Of a put.
+  std::string tube, key, priority, ttr, existing, content_type, file;
+  std::optional<std::string> body;
+  std::vector<std::string> headers;  ///< NAME=VALUE
+
+  // Of a look at one job.
+  bool is_body_alone = false;
+  bool is_terminal_allowed = false;  ///< the body goes to a terminal as it is
+};
+
+/// Does what the line asks for, and writes the result to standard output. Throws failure, with the exit code 1 where
+/// the server has refused the request, or has no such job.
+void run_job(const job_line& line);
+
+}  // namespace foliot::program::terminal

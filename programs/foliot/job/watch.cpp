@@ -1,0 +1,140 @@
+#include "job/watch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "grouped.hpp"
+#include "job/event_lines.hpp"
+#include "job/job_text.hpp"
+#include "job/problems.hpp"
+#include "job/requests.hpp"
+#include "job/text_table.hpp"
+#include "job/time_words.hpp"
+#include "output_file.hpp"
+#include "report.hpp"
+#include "text/failure.hpp"
+
+namespace foliot::program::terminal {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::uint32_t usual_pause = 2000;  // ms
+constexpr std::uint32_t least_pause = 100;
+constexpr std::uint32_t most_pause = 60'000;
+
+std::string left_out(const ordered_json& data) {
+  if (data.contains("count")) {
+    const std::uint64_t count = number_in(data, "count");
+    return fmt::format("{} {} left out", grouped(count), count == 1 ? "event was" : "events were");
+  }
+  if (data.contains("at_most"))
+    return fmt::format("at most {} events were left out", grouped(number_in(data, "at_most")));
+  return "events may have been left out";
+}
+
+std::string line_of(std::string_view name, const ordered_json& data) {
+  constexpr std::size_t most = 48;
+  std::string more;
+  if (name == "missed") {
+    more = left_out(data);
+  } else {
+    const std::string id = text_in(data, "id");
+    const std::string key = text_in(data, "key");
+    const std::string reason = text_in(data, "reason");
+    if (!id.empty()) more += "job " + shortened(id, most);
+    if (!key.empty()) more += (more.empty() ? "key '" : " '") + shortened(key, most) + "'";
+    if (!reason.empty()) more += (more.empty() ? "" : ": ") + shortened(reason, most);
+    if (data.contains("count")) more += fmt::format(", {} jobs", grouped(number_in(data, "count")));
+  }
+  std::string line = fmt::format("{:<24}  {:<8}  {:<20}  {}", shortened(text_in(data, "at"), most),
+                                 shortened(name, most), shortened(text_in(data, "tube"), 200), more);
+  line.resize(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+class event_watch {
+ public:
+  event_watch(const job_line& line, api_client& server) : line_(line), server_(server) {}
+
+  void run();
+
+ private:
+  /// Follows the stream once. Returns whether it may be opened again.
+  bool follow();
+  bool take(std::string_view piece) noexcept;
+
+  const job_line& line_;
+  api_client& server_;
+  event_lines lines_;
+  std::uint64_t shown_ = 0;
+  std::exception_ptr error_;  // of what take() has done
+  bool has_begun_ = false;    // the server has streamed once
+  bool is_away_ = false;      // that was told
+};
+
+bool event_watch::take(std::string_view piece) noexcept {
+  try {
+    if (std::exchange(is_away_, false)) report("the server is there again");
+    has_begun_ = true;
+    const bool is_right = lines_.feed(piece, [this](const server_event& one) {
+      if (line_.count != 0 && shown_ == line_.count) return;
+      print(event_text(one.name, lines_.last_id(), one.data, line_.as_json));
+      ++shown_;
+    });
+    if (!is_right) throw failure(fmt::format("the stream of {} is not one of events", server_.at().name));
+    return line_.count == 0 || shown_ < line_.count;
+  } catch (...) {
+    error_ = std::current_exception();
+    return false;
+  }
+}
+
+bool event_watch::follow() {
+  api_request what{.path = "/v1/events", .query = listed_by(line_.filter)};
+  if (!lines_.last_id().empty()) what.fields.emplace_back("Last-Event-ID", lines_.last_id());
+  lines_.restart();
+  try {
+    const api_answer answer = server_.stream(what, [this](std::string_view piece) { return take(piece); });
+    if (error_) std::rethrow_exception(error_);
+    if (answer.status == 200) return line_.count == 0 || shown_ < line_.count;
+    const bool is_for_now = answer.status == 502 || answer.status == 503 || answer.status == 504;
+    if (!has_begun_ || !is_for_now) throw refused_by(answer, server_);
+  } catch (const failure& why) {
+    if (error_ || !has_begun_ || why.code() == exit_code::bad_input) throw;
+    if (!std::exchange(is_away_, true))
+      report(fmt::format("the connection with {} is lost: it is tried again", server_.at().name));
+  }
+  return true;
+}
+
+void event_watch::run() {
+  while (follow()) {
+    const std::uint32_t pause = std::clamp(lines_.retry().value_or(usual_pause), least_pause, most_pause);
+    wait_for(jobs::milliseconds(pause));
+  }
+}
+
+}  // namespace
+
+std::string event_text(std::string_view name, std::string_view id, const std::string& data, bool as_json) {
+  ordered_json value = parsed(data).value_or(ordered_json::object());
+  if (!as_json) return line_of(name, value);
+  ordered_json all = ordered_json::object();
+  all["event"] = std::string(name);
+  all["id"] = std::string(id);
+  all["data"] = std::move(value);
+  return json_line(all);
+}
+
+void watch_events(const job_line& line, api_client& server) { event_watch(line, server).run(); }
+
+}  // namespace foliot::program::terminal
