@@ -11,6 +11,7 @@
 
 #include "job/action.hpp"
 #include "job/api_client.hpp"
+#include "job/folder_look.hpp"
 #include "job/job_line.hpp"
 #include "job/job_output.hpp"
 #include "job/job_text.hpp"
@@ -251,6 +252,9 @@ void job_run::settle(std::string_view what) {
 
 }  // namespace
 
-void run_job(const job_line& line) { job_run(line).run(); }
+void run_job(const job_line& line) {
+  if (!line.folder.empty()) return look_into_folder(line);
+  job_run(line).run();
+}
 
 }  // namespace foliot::program::terminal

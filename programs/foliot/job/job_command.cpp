@@ -41,6 +41,8 @@ class job_commands {
   /// A command with a line of its own, and with the options of all: where the server is.
   CLI::App* begin(const char* name, job_command what, const char* purpose);
   void add_place();
+  /// For a command that only looks.
+  void add_folder();
   void add_job(bool is_needed);
   void add_tubes();
   void add_filter();
@@ -88,6 +90,12 @@ void job_commands::add_place() {
   add_file("--certificate", access.certificate, "The certificate of this client, in PEM");
   add_file("--certificate-key", access.key, "The key of that certificate, in PEM");
   line_->add_flag("--insecure", access.insecure, "Send the access token in the clear to another machine")->group(group);
+}
+
+void job_commands::add_folder() {
+  line_->add_option("--data", to_->folder, "Look into the folder of a stopped server instead")
+      ->type_name("DIR")
+      ->group("Server");
 }
 
 void job_commands::add_job(bool is_needed) {
@@ -141,6 +149,7 @@ void job_commands::add_put() {
 
 void job_commands::add_looks() {
   begin("get", job_command::get, "Show a job and its body");
+  add_folder();
   add_job(true);
   line_->add_flag("--body", to_->is_body_alone, "Write the body alone, as it is");
   line_
@@ -150,6 +159,7 @@ void job_commands::add_looks() {
   add_exact();
   add_json();
   begin("why", job_command::why, "Say why a job waits");
+  add_folder();
   add_job(true);
   add_json();
 }
@@ -160,7 +170,8 @@ void job_commands::add_list() {
           is_of_tubes ? "List the tubes with the numbers of their jobs"
                       : "List jobs: by tube, by state, or what is due next");
     to_->count = 100;
-      if (is_of_tubes) {
+    add_folder();
+    if (is_of_tubes) {
       line_->add_option("--prefix", to_->filter.prefix, "Those whose names begin so")->type_name("TEXT");
     } else {
       add_tubes();

@@ -47,6 +47,7 @@ struct job_filter {
 struct job_line {
   job_command what = job_command::list;
   access_options access;
+  std::string folder;     ///< of a stopped server, in the place of a server
   bool as_json = false;   ///< lines of JSON
   bool is_exact = false;  ///< times as they are, instead of words
   bool is_sure = false;   ///< no question before many jobs are changed

@@ -131,6 +131,8 @@ std::string why_text(const ordered_json& why, const time_style& style) {
     text += fmt::format(", but its tube is paused until {}", until);
   } else if (waits == "nobody_watches") {
     text += ", but no client of this server watches its tube: start a worker";
+  } else if (waits == "no_server") {
+    text += ": no server runs on the folder";
   } else if (waits == "next") {
     text += ": the next worker gets it";
   } else if (waits == "others_first") {

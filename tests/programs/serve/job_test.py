@@ -613,6 +613,60 @@ class Access(AccessCase):
         self.assertIn("revoked", err.decode())
 
 
+class StoppedFolder(JobCase):
+    """With --data."""
+
+    def look(self, what, *more):
+        return self.expect_done("job", what, "--data", "jobs", *more, env=environment(FOLIOT_SERVER="unix:nowhere"))
+
+    def test_what_a_stopped_server_has_left(self):
+        self.begin("--data", self.here / "jobs")
+        self.job("put", "mail", "hello\x1b[2J", "--delay", "3h", "--key", "k\u202e", "--header", "a=b")
+        self.job("put", "mail", "x", "--delay", "2h")
+        self.job("put", "icons", "x" * 3000)
+        self.job("bury", self.lines("reserve", "icons")[0]["reservation"])
+        self.job("put", "held", "x")
+        self.job("reserve", "held")
+        over_http = {each["id"]: each for each in self.lines("list")}
+        self.expect_error("--data: a server runs on 'jobs': ask it, by --server, or stop it first", "job", "list", "--data", "jobs",
+                          env=environment())
+        self.assertEqual(self.server.stop()[0], 0)
+        before = {path.name: path.read_bytes() for path in (self.here / "jobs").iterdir()}
+        shown = {each["id"]: each for each in map(json.loads, self.look("list", "--json").splitlines())}
+        for each in over_http.values():
+            del each["version"]
+            if each["id"] == "4":  # ready again
+                each["state"], each["reserves"] = "ready", 0  # a store forgets what it has not stored
+                del each["reserved_until"], each["held_by"]
+        self.assertEqual(shown, over_http)
+        self.assertRegex(self.look("list", "--due"), rf"\AID  TUBE  DUE     AT\n 2  mail  in 2 h  {TIME}\n 1  mail  in 3 h  {TIME}\n\Z")
+        self.assertIn("body, 9 bytes:\n  hello\\x1b[2J\n", self.look("get", "mail", "k\u202e"))
+        self.assertIn("header          a: b", self.look("get", "1"))
+        self.assertEqual(self.look("get", "3", "--body"), "x" * 3000)
+        self.assertEqual(self.look("tubes"), "TUBE   READY  DELAYED  RESERVED  BURIED\nheld       1        0         0       0\n"
+                                             "icons      0        0         0       1\nmail       0        2         0       0\n")
+        self.assertRegex(self.look("why", "2"), rf"\Ajob 2 of tube 'mail' is delayed: it is due at {TIME} \(in 2 h\)\n\Z")
+        self.assertIn("is buried", self.look("why", "3"))
+        self.assertEqual(self.look("why", "4"), "job 4 of tube 'held' is ready: no server runs on the folder\n")
+        self.assertEqual(json.loads(self.look("why", "4", "--json"))["waits"], "no_server")
+        self.assertEqual([json.loads(line)["id"] for line in self.look("list", "--state", "buried", "--json").splitlines()], ["3"])
+        self.assertEqual(self.run_foliot("job", "list", "--data", "jobs", "--count", "1", env=environment())[2],
+                         "foliot: more follow than these 1: --count shows more\n")
+        self.expect_error("there is no such job in 'jobs'", "job", "get", "9", "--data", "jobs", code=1, env=environment())
+        self.expect_error("tube 'mial' has no jobs: the nearest that has some is 'mail'", "job", "list", "--tube", "mial", "--data",
+                          "jobs", code=1, env=environment())
+        self.assertEqual({path.name: path.read_bytes() for path in (self.here / "jobs").iterdir()}, before)
+        self.begin("--data", self.here / "jobs")
+        self.assertEqual(self.job("cancel", "1"), "job 1: cancelled\n")
+
+    def test_what_is_no_folder_of_jobs(self):
+        self.expect_error("there is none", "job", "list", "--data", "missing", env=environment())
+        (self.here / "empty").mkdir()
+        self.expect_error("there is none", "job", "list", "--data", "empty", env=environment())
+        self.assertEqual(list((self.here / "empty").iterdir()), [])
+        self.expect_error("--data", "job", "cancel", "1", "--data", "empty", env=environment())
+
+
 class Nodes(NodesCase, JobCase):
     """Two servers over one database."""
 
