@@ -71,14 +71,15 @@ class job_run {
   void get();
   void list();
   void why();
-  void change(api_request what);
+  void change(const api_request& what);
   void move();
   void kick();
   void reserve();
   void settle(std::string_view what);
 
-  /// The value of the answer about the line's job. What is refused for want of such a job names a tube that is near.
-  ordered_json ask_about_job(const api_request& what);
+  /// The answer about the line's job, which is a success. Throws failure: where there is no such job, it names a tube
+  /// that is near.
+  [[nodiscard]] api_answer ask_about_job(const api_request& what);
   /// Shows pages of a list, as many entries as the line wants, and returns how many there were.
   std::uint64_t show_pages(api_request what, const char* member, text_table& table,
                            void (*add)(text_table&, const ordered_json&, const time_style&));
@@ -115,17 +116,16 @@ void job_run::run() {
 void job_run::move() {
   api_request moving = about_job(line_, "POST", "/reschedule");
   for (auto& each : due_of(line_, true)) moving.query.push_back(std::move(each));
-  change(std::move(moving));
+  change(moving);
 }
 
-ordered_json job_run::ask_about_job(const api_request& what) {
-  const api_answer answer = server_.ask(what);
-  if (answer.status == 404 && line_.job.size() == 2) {
-    const failure refused = refused_by(answer, server_);
-    const std::string more = about_tube(line_.job[0], server_);
-    throw failure(more.empty() ? refused.what() : fmt::format("{}; {}", refused.what(), more), refused.code());
-  }
-  return value_of(answer, server_);
+api_answer job_run::ask_about_job(const api_request& what) {
+  api_answer answer = server_.ask(what);
+  if (answer.is_success()) return answer;
+  const failure refused = refused_by(answer, server_);
+  const bool is_missing = answer.status == 404 && line_.job.size() == 2;
+  const std::string more = is_missing ? about_tube(line_.job[0], server_) : std::string();
+  throw failure(more.empty() ? refused.what() : fmt::format("{}; {}", refused.what(), more), refused.code());
 }
 
 void job_run::show_done(const ordered_json& done) {
@@ -140,26 +140,24 @@ void job_run::show_done(const ordered_json& done) {
 void job_run::put() { show_done(value_of(server_.ask(put_request(line_)), server_)); }
 
 void job_run::get() {
-  const api_answer answer = server_.ask(about_job(line_, "GET"));
-  if (!answer.is_success()) ask_about_job(about_job(line_, "GET"));
+  const api_answer answer = ask_about_job(about_job(line_, "GET"));
   show_job(line_, json_of(answer, server_.at()), answer.now);
 }
 
 void job_run::why() {
-  const api_answer answer = server_.ask(about_job(line_, "GET", "/why"));
-  const ordered_json value =
-      answer.is_success() ? json_of(answer, server_.at()) : ask_about_job(about_job(line_, "GET", "/why"));
+  const api_answer answer = ask_about_job(about_job(line_, "GET", "/why"));
+  const ordered_json value = json_of(answer, server_.at());
   print(line_.as_json ? json_line(value) : why_text(value, style(answer.now)));
 }
 
-void job_run::change(api_request what) { show_done(ask_about_job(what)); }
+void job_run::change(const api_request& what) { show_done(json_of(ask_about_job(what), server_.at())); }
 
 void job_run::kick() {
   ordered_json named = {{"id", line_.job.empty() ? "" : line_.job[0]}};
   api_request what = about_job(line_, "GET");
   if (line_.job.size() == 2) {  // the interface kicks by id
     what.query.emplace_back("with_body", "false");
-    named = ask_about_job(what);
+    named = json_of(ask_about_job(what), server_.at());
   }
   change({.method = "POST", .path = fmt::format("/v1/jobs/{}/kick", percent_encoded(text_in(named, "id")))});
 }

@@ -66,11 +66,6 @@ names_and_values name_of_job(const job_line& line) {
   throw failure("name a job by its id, or by its tube and its key");
 }
 
-std::string words_for_job(const job_line& line) {
-  if (line.job.size() == 2) return fmt::format("job '{}' of tube '{}'", line.job[1], line.job[0]);
-  return line.job.empty() ? "the job" : "job " + line.job[0];
-}
-
 api_request about_job(const job_line& line, std::string method, std::string_view path) {
   api_request made;
   made.method = std::move(method);

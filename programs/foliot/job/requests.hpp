@@ -14,8 +14,6 @@ namespace foliot::program::terminal {
 
 /// How the command line names a job: by its id, or by its tube and its key. Throws failure if it names none.
 [[nodiscard]] names_and_values name_of_job(const job_line& line);
-/// "job 17" or "job 'a' of tube 'mail'", for messages.
-[[nodiscard]] std::string words_for_job(const job_line& line);
 
 /// The request about the one job of the line, at this path behind /v1/job.
 [[nodiscard]] api_request about_job(const job_line& line, std::string method, std::string_view path = "");

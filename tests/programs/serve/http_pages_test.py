@@ -1,8 +1,8 @@
-"""The examples with curl and with foliot job in the pages about the server: each is run, in its order, and answers as the page says. Each page
-has a new server.
+"""The examples with curl and with foliot job in the pages about the server: each is run, in its order, and answers as the page
+says. Each page has a new server.
 
-A block of `sh` with one of them is followed by a block that has what it prints. There `…` stands for any text, a time for any
-time, and a token for the one that the server has given, which the later examples use. In the pages about TLS and access
+A block of `sh` with one of them is followed by a block that has what it prints. There `…` stands for any text, a time for
+any time, and a token for the one that the server has given, which the later examples use. In the pages about TLS and access
 tokens all commands of the first section are run, the start of the server among them; elsewhere examples with $TOKEN are not.
 """
 import os
