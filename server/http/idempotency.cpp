@@ -118,8 +118,12 @@ jobs::sha256 request_digest_of_batch(const json& entries, bool is_atomic) {
   return digest_of_parts().add("batch").add(is_atomic ? 1U : 0U).add_digest_of(json_text(entries)).get();
 }
 
+keyed_places::place enter_if_free(keyed_places& under_way, const idempotency_key& key) {
+  return under_way.enter(bytes_of(key.digest()));
+}
+
 keyed_places::place enter(keyed_places& under_way, const idempotency_key& key) {
-  keyed_places::place mine = under_way.enter(bytes_of(key.digest()));
+  keyed_places::place mine = enter_if_free(under_way, key);
   if (mine) return mine;
   problem wrong{409, "a request with this Idempotency-Key is under way: send it again in a second", where::header,
                 std::string(idempotency_field), problem_outcome::under_way};

@@ -79,8 +79,11 @@ class idempotency_key {
 /// What a batch asks for, with this array of entries.
 [[nodiscard]] jobs::sha256 request_digest_of_batch(const json& entries, bool is_atomic);
 
-/// A place among the requests that are under way at this server, until it is destroyed. Throws wrong_input (409) if one
-/// with the same key has it: the store would make the second request wait, and the client shall rather do so.
+/// A place among the requests that are under way at this server, until it is destroyed; none if one with the same key
+/// has it.
+[[nodiscard]] keyed_places::place enter_if_free(keyed_places& under_way, const idempotency_key& key);
+/// The same. Throws wrong_input (409) if there is none: the store would make the second request wait, and the client
+/// shall rather do so.
 [[nodiscard]] keyed_places::place enter(keyed_places& under_way, const idempotency_key& key);
 
 /// The problem of a request whose key was sent with another one.

@@ -1,6 +1,7 @@
 #include "work_requests.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
 #include "done_words.hpp"
@@ -40,6 +42,8 @@ constexpr jobs::milliseconds usual_wait = 30s;
 constexpr jobs::milliseconds longest_wait = 1h;
 /// The bytes of the bodies that one reserve brings; the first job comes in any case.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+/// When a repeat looks again whether the answer before it has left, one after the other.
+constexpr std::array<jobs::milliseconds, 4> until_it_has_left{1ms, 5ms, 15ms, 30ms};
 
 jobs::utc_time now_utc() { return std::chrono::floor<jobs::milliseconds>(runtime::wall_now()); }
 
@@ -230,12 +234,30 @@ std::optional<problem> problem_of_once(const jobs::claim_answer& done) {
                  where::header, std::string(idempotency_field), problem_outcome::reservations_ended};
 }
 
+/// Waits until the answer to an earlier request with this key has left, for a moment: a client that has read it may
+/// send the repeat before its server notes that it has left. The moment is a part of the time for which the reserve
+/// waits.
+task<> wait_for_answer_to_leave(call& by, const idempotency_key& key, jobs::milliseconds& wait) {
+  for (const jobs::milliseconds each : until_it_has_left) {
+    if (wait < each) co_return;
+    wait -= each;
+    co_await runtime::sleep(duration(each));
+    by.key_place = enter_if_free(by.state.keys_under_way, key);
+    if (by.key_place) co_return;
+  }
+}
+
 /// Reserves by the key of the request.
 task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
   jobs::claim what = claim_of(wanted.tubes, wanted.count, most_bytes);
   by.client.check(what);  // what is out of scope is answered as if nothing had ever been reserved
   // A repeat before the answer has left would get reservations that end if this client turns out to have gone.
-  by.key_place = enter(by.state.keys_under_way, key);
+  by.key_place = enter_if_free(by.state.keys_under_way, key);
+  if (!by.key_place) {
+    auto waiting = by.side.wait_for(wait_for_answer_to_leave(by, key, wanted.wait));
+    static_cast<void>(co_await waiting);
+    if (!by.key_place) by.key_place = enter(by.state.keys_under_way, key);
+  }
   what.once = jobs::once(key.digest(), request_digest_of_reserve(wanted), lifetime_of_reserve);
   auto claiming = by.client.execute(what);
   jobs::claim_answer got = co_await claiming;

@@ -745,6 +745,28 @@ TEST(IdempotencyKey, AReserveIsUnderWayUntilItsAnswerHasLeft) {
   });
 }
 
+/// Its client has read the answer before the server notes that it has left.
+TEST(IdempotencyKey, ARepeatWaitsForTheMomentInWhichTheAnswerLeaves) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const std::string target = "/v1/reserve?tube=t";
+    const received put = co_await client.ask("POST", "/v1/jobs?tube=t", extras("", std::string(9000, 'x')));
+    EXPECT_EQ(put.status, 201);
+    http_client slow(in);
+    co_await slow.send("POST", target, keyed("k"));
+    co_await runtime::sleep(1s);  // the answer does not fit into the buffers between
+    co_await client.send("POST", target, keyed("k"));
+    co_await runtime::sleep(10ms);
+    const received first = co_await slow.read();
+    const received again = co_await client.read();
+    EXPECT_EQ(again.status, 200) << again.body;
+    EXPECT_TRUE(is_replayed(again));
+    EXPECT_EQ(tokens_in(again), tokens_in(first));
+    co_await slow.leave();
+    co_await client.leave();
+  });
+}
+
 /// The first one may have had its answer, and work on the job.
 TEST(IdempotencyKey, ARepeatThatIsNotReadGivesNothingBack) {
   with_server([](http_server& in) -> task<> {

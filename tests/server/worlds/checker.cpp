@@ -19,6 +19,8 @@ namespace {
 /// Where nothing fails and the store takes no time, a job that is due is handed out within so long. The due time may be
 /// rounded up by a millisecond.
 constexpr duration lateness = duration::nanoseconds(1'000'000);
+/// For so long a reserve with an Idempotency-Key may wait for the answer to an earlier one with it.
+constexpr duration answer_leaves = duration::nanoseconds(51'000'000);
 
 constexpr std::array<std::string_view, 17> verb_names{
     "put",    "reserve",    "reserve-job", "delete", "release",    "bury", "touch", "kick", "kick-job",
@@ -425,7 +427,9 @@ class checker {
     for (const event* each : facts_.reserves()) {
       const std::optional<moment>& end = each->end ? each->end : each->given_up;
       const bool waits = each->prompt && each->watched.contains(put.tube) && each->front.time <= ready;
-      if (!waits || !end || end->time <= latest || !facts_.is_untouched(id, latest, each)) continue;
+      // A repeat waits for the answer before it to leave, before it waits for jobs.
+      const instant until = each->once.empty() ? latest : latest + answer_leaves;
+      if (!waits || !end || end->time <= until || !facts_.is_untouched(id, until, each)) continue;
       breach("late: {} {}", show(put), show(*each));
     }
   }
