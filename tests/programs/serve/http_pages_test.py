@@ -201,6 +201,9 @@ class FirstSteps(PageCase):
         if shutil.which("openssl") is None:
             self.skipTest("openssl is not installed (Debian: openssl)")
         self.assertEqual(self.run_section("tls.md"), 3)
+        by_hand = re.search(r"`(openssl s_client [^`]+)`", (DOCS / "tls.md").read_text(encoding="utf-8"))[1]
+        by_hand = by_hand.replace("\n", " ").replace("127.0.0.1:11300", f"127.0.0.1:{self.beanstalk_port}")
+        self.assertRegex(self.run_example(f"printf 'stats\\nquit\\n' | {by_hand}"), r"\AOK \d+\n---\n")
 
 
 if __name__ == "__main__":
