@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""What a page of each list takes over PostgreSQL, with so many jobs in so many tubes.
+
+    bench/list_pages.py --tubes 100000 --jobs 1000000
+
+Uses a private server on this machine, and one node. The jobs are those of `foliot bench serve --only lists`, which measures the
+same pages of a server with a folder: half of them in one tube, the others spread evenly; of each tube half are due within a day.
+Each page is asked for 20 times, and the first does not count. Prints the median of the time, and of the processor time of the
+node and of the database, each in ms."""
+import argparse
+import queue
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from arguments import built, positive
+from kit import postgresql_server
+from server_usage import ServerUsage
+from sizes import serving
+
+ROOT = Path(__file__).resolve().parent.parent
+LARGE = "foliot-bench"
+HOUR, DAY = 3600, 86_400
+BATCH = 1000  # jobs of a request
+WRITERS = 4
+RESERVED, RESERVED_SHARE, RESERVED_AT_ONCE = 3000, 8, 100
+PAGES = 20
+TICK = 100  # of the processor times of a process, in a second
+
+
+def small(number):
+    return f"t{number:07}"
+
+
+def jobs_of(first, last, tubes, chosen):
+    """The jobs of these numbers, as a batch names them."""
+    for number in range(first, last):
+        half = number // 2
+        is_large = number % 2 == 0
+        place = half if is_large else half // (tubes - 1)
+        delay = 0 if place % 2 == 0 else HOUR + chosen.randrange(DAY)
+        yield {"tube": LARGE if is_large else small(half % (tubes - 1)), "delay": f"{delay}s", "ttr": "1h", "text": "0123456789"}
+
+
+def put_all(server, options):
+    firsts, failures = queue.SimpleQueue(), []
+    for first in range(0, options.jobs, BATCH):
+        firsts.put(first)
+
+    def write():
+        try:
+            connection, chosen = server.connect(), random.Random(1)
+            while not failures:
+                first = firsts.get_nowait()
+                some = list(jobs_of(first, min(first + BATCH, options.jobs), options.tubes, chosen))
+                got = connection.ask("POST", "/v1/batch", {"jobs": some})
+                refused = [each for each in got["results"] if each["status"] >= 300]
+                if refused:
+                    raise RuntimeError(f"a put is refused: {refused[0]}")
+        except queue.Empty:
+            connection.close()
+        except Exception as error:  # of any kind: it ends the program
+            failures.append(error)
+
+    writers = [threading.Thread(target=write) for _ in range(WRITERS)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join()
+    if failures:
+        raise failures[0]
+
+
+def reserve_some(connection, jobs):
+    wanted = min(RESERVED, jobs // RESERVED_SHARE)
+    for _ in range(0, wanted, RESERVED_AT_ONCE):
+        connection.ask("POST", "/v1/reserve", {"tube": LARGE, "count": min(wanted, RESERVED_AT_ONCE)})
+
+
+def lists(tubes):
+    large, one = f"/v1/tubes/{LARGE}/jobs", f"/v1/tubes/{small(0)}/jobs"
+    return {"100 tubes": "/v1/tubes?count=100",
+            "100 tubes from the middle on": f"/v1/tubes?count=100&cursor={small(tubes // 2 - 1)}",
+            "1,000 tubes": "/v1/tubes?count=1000",
+            "100 jobs of what is due next": "/v1/due?count=100",
+            "100 delayed jobs of the large tube": f"{large}?count=100&state=delayed",
+            "100 ready jobs of it": f"{large}?count=100&state=ready",
+            "100 reserved jobs": "/v1/reservations?count=100",
+            "100 jobs of all tubes": "/v1/jobs?count=100",
+            "1,000 jobs of all tubes": "/v1/jobs?count=1000",
+            "the jobs of a small tube": f"{one}?count=100",
+            "its ready jobs": f"{one}?count=100&state=ready",
+            "the jobs of ten tubes": f"/v1/jobs?count=100&prefix={small(0)[:-1]}"}
+
+
+def seconds_of(process):
+    """Of the processors, of all threads of this process."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def measure(server, connection, usage, target):
+    """The medians of the time and of the database's processor time in ms, and the mean of the node's."""
+    times, costs, node = [], [], 0.0
+    for i in range(PAGES):
+        processes, used, began = usage.processes(), seconds_of(server.process.pid), time.monotonic()
+        got = connection.ask("GET", target)
+        took = time.monotonic() - began
+        if not next(iter(got.values())):
+            raise RuntimeError(f"GET {target} has no entry")
+        if i > 0:
+            times.append(took * 1e3)
+            costs.append(usage.backends_since(processes) / 1e3)
+            node += seconds_of(server.process.pid) - used
+    return statistics.median(times), node * 1e3 / (PAGES - 1), statistics.median(costs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=built, default=ROOT / "build/release/bin/foliot")
+    parser.add_argument("--tubes", type=positive, default=10_000)
+    parser.add_argument("--jobs", type=positive, default=100_000)
+    options = parser.parse_args()
+    if options.tubes < 3 or options.jobs < max(16, 2 * options.tubes):
+        parser.error("at least 3 tubes, and 2 jobs for each")
+    if not postgresql_server.is_installed():
+        sys.exit("list_pages.py: PostgreSQL is not installed (Debian: postgresql)")
+    program, database = options.program.resolve(), postgresql_server.PostgresqlServer()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([program, "serve", "--quiet", "--store", database.database, "--migrate"], check=True,
+                           stdout=subprocess.DEVNULL)
+            with serving(program, Path(folder), "--store", database.database, "--node", "web1") as server:
+                put_all(server, options)
+                connection = server.connect()
+                reserve_some(connection, options.jobs)
+                database.sql(database.folder, "VACUUM ANALYZE")
+                usage = ServerUsage(database)
+                print(f"{'ms':>10} {'node':>8} {'database':>9}   a page of")
+                for name, target in lists(options.tubes).items():
+                    took, node, cost = measure(server, connection, usage, target)
+                    print(f"{took:10.1f} {node:8.1f} {cost:9.1f}   {name}", flush=True)
+    finally:
+        database.remove()
+
+
+if __name__ == "__main__":
+    main()
