@@ -516,6 +516,25 @@ TEST(HttpHistoryChecker, FindsAReserveThatHappensAgain) {
   }
 }
 
+/// Only over several databases, and at two nodes, may twins both get jobs.
+TEST(HttpHistoryChecker, FindsTwinsThatBothGetJobs) {
+  for (const bool are_several : {false, true}) {
+    for (const std::size_t node : {1U, 2U}) {
+      written all;
+      all.put(1);
+      all.put(2);
+      event& first = all.reserve_http(2, 1, "1-1-1");
+      event& twin = all.reserve_http(3, 2, "2-1-1");
+      first.once = twin.once = "i/0";
+      twin.begin = first.begin;
+      first.node = 1;
+      twin.node = node;
+      (*all).has_several_databases = are_several;
+      EXPECT_EQ(all.broken(), are_several && node == 2 ? rules{} : rules{"once"});
+    }
+  }
+}
+
 TEST(HttpHistoryChecker, FindsThatAReservationIsSaidToHaveEnded) {
   for (const bool has_ended : {true, false}) {
     written all;
