@@ -158,7 +158,10 @@ class simulated_connection final : public detail::node_connection {
 
   void lose() {
     is_lost_ = true;
-    to_.lose(*here_, one_in(2) ? duration::zero() : up_to(8s));
+    // Where nothing but a process fails, its machine closes its connections: the others do not wait for what it has
+    // locked.
+    const bool is_noticed = !in_.is_troubled || one_in(2);
+    to_.lose(*here_, is_noticed ? duration::zero() : up_to(8s));
     fail_connection();
   }
 
