@@ -19,11 +19,15 @@ run_packages=(
 # For `scripts/run site`.
 site_packages=(python3 doxygen python3-sphinx python3-breathe python3-myst-parser furo)
 
+# For `scripts/run pictures`.
+picture_packages=(chromium chromium-driver python3-selenium)
+
 # To test any preset, in addition to those above.
 # shellcheck disable=SC2034
 test_packages=(
     "${site_packages[@]}"
-    chromium spin
+    "${picture_packages[@]}"
+    spin
     prometheus python3-prometheus-client # promtool, whose service does not start, and a reader of metrics
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
     curl python3-jsonschema # its HTTP interface, and the description of that

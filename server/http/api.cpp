@@ -27,6 +27,7 @@
 #include "look_requests.hpp"
 #include "metrics_requests.hpp"
 #include "openapi.hpp"
+#include "page_requests.hpp"
 #include "problem.hpp"
 #include "request_access.hpp"
 #include "routes.hpp"
@@ -51,6 +52,8 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"GET", "/metrics", show_metrics},
 
     {"GET", "/openapi.json", show_openapi},
+    {"GET", "/", show_page},
+    {"GET", "/page/{file}", show_page_file},
 
     {"POST", "/v1/jobs", put_job},
     {"POST", "/v1/tubes/{tube}/jobs", put_job},
@@ -92,8 +95,10 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"GET", "/v1/tubes/{tube}", show_tube},
     {"GET", "/v1/tube", show_tube},
     {"GET", "/v1/due", show_due},
+    {"GET", "/v1/due/counts", count_due},
     {"GET", "/v1/events", show_events},
     {"GET", "/v1/statistics", show_statistics},
+    {"GET", "/v1/access", show_access},
 
     {"GET", "/v1/jobs", list_jobs},
     {"GET", "/v1/tubes/{tube}/jobs", list_jobs},
@@ -116,6 +121,8 @@ std::span<const route<handler>> routes_of(const api_state& state) noexcept {
 }
 
 bool is_put(handler which) noexcept { return which == put_job || which == put_or_replace_job; }
+
+bool is_page(handler which) noexcept { return which == show_page || which == show_page_file; }
 
 /// Whether a change of this kind can expect a version of its job.
 bool takes_version(handler which) noexcept {
@@ -367,7 +374,8 @@ std::unique_ptr<conversation> api::begin(byte_stream& peer) { return std::make_u
 std::vector<api::named_route> api::all_routes() {
   std::vector<named_route> all;
   for (const route<handler>& each : routes) {
-    all.push_back({each.method, each.pattern, takes_version(each.handler), takes_idempotency_key(each.handler)});
+    all.push_back({each.method, each.pattern, takes_version(each.handler), takes_idempotency_key(each.handler),
+                   is_page(each.handler)});
   }
   return all;
 }

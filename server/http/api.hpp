@@ -72,6 +72,7 @@ class api final : public service {
     std::string_view pattern;            ///< of the path
     bool takes_version = false;          ///< whether it takes `If-Match`
     bool takes_idempotency_key = false;  ///< whether it takes `Idempotency-Key`
+    bool is_page = false;                ///< a file for people, which is no part of the interface for programs
   };
   /// The rows of the table of routes.
   [[nodiscard]] static std::vector<named_route> all_routes();

@@ -1,5 +1,6 @@
 #include "look_requests.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,8 @@
 #include "pages.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
+#include "server/access/rights.hpp"
+#include "text/timestamp.hpp"
 #include "times.hpp"
 
 namespace foliot::program::http {
@@ -98,6 +101,71 @@ jobs::list_due page_behind(inputs& in) {
   if (page.from > jobs::latest_due()) refuse_cursor(in);
   return page;
 }
+
+/// The jobs that count_due() reads, at the most, and those that it reads unless the request says otherwise.
+constexpr std::uint64_t most_counted_due = 10'000;
+constexpr std::uint64_t usually_counted_due = 1'000;
+
+/// Counts the jobs that are due in the pieces of the next minute, hour and day. A job whose time has come counts for
+/// the first piece.
+class due_counts {
+ public:
+  explicit due_counts(jobs::utc_time now) : now_(now) {}
+
+  /// Counts these, which come in the order of their times. False: neither they nor those behind them count.
+  bool add(const std::vector<jobs::due_job>& those) {
+    for (const jobs::due_job& each : those) {
+      const jobs::milliseconds left = std::max(each.due - now_, jobs::milliseconds(0));
+      bool counts = false;
+      for (scale& one : scales_) {
+        const auto piece = static_cast<std::size_t>(left / one.step);
+        if (piece < one.counts.size()) {
+          ++one.counts[piece];
+          counts = true;
+        }
+      }
+      if (!counts) return false;
+    }
+    return true;
+  }
+  /// No job behind this time was counted, and others may be due then as well.
+  void end_at(jobs::utc_time last) { end_ = last; }
+
+  [[nodiscard]] ordered_json shown() const {
+    ordered_json all = ordered_json::object();
+    all["from"] = time_text(now_);
+    if (end_) all["counted_until"] = time_text(*end_);
+    for (const scale& each : scales_) {
+      ordered_json& one = all[std::string(each.name)] = ordered_json::object();
+      one["step"] = each.step_text;
+      ordered_json& counts = one["counts"] = ordered_json::array();
+      for (std::size_t piece = 0; piece < pieces_of(each); ++piece) counts.push_back(each.counts[piece]);
+      one["at_least"] = end_ && *end_ - now_ < each.step * each.counts.size();
+    }
+    return all;
+  }
+
+ private:
+  struct scale {
+    std::string_view name;
+    std::string_view step_text;
+    jobs::milliseconds step;
+    std::vector<std::uint64_t> counts;
+  };
+
+  /// Up to that in which the counting has ended.
+  [[nodiscard]] std::size_t pieces_of(const scale& in) const {
+    if (!end_) return in.counts.size();
+    const auto whole = static_cast<std::size_t>(std::max(*end_ - now_, jobs::milliseconds(0)) / in.step);
+    return std::min(whole + 1, in.counts.size());
+  }
+
+  const jobs::utc_time now_;
+  std::optional<jobs::utc_time> end_;
+  std::vector<scale> scales_{{"minute", "5s", std::chrono::seconds(5), std::vector<std::uint64_t>(12)},
+                             {"hour", "5m", std::chrono::minutes(5), std::vector<std::uint64_t>(12)},
+                             {"day", "1h", std::chrono::hours(1), std::vector<std::uint64_t>(24)}};
+};
 
 /// What the door has let in and refused, and the limits have held back.
 void add_connections(ordered_json& all, const api_state& state) {
@@ -198,6 +266,54 @@ task<response> show_due(call& by) {
   if (due.jobs.size() == count) {
     const jobs::due_job& last = due.jobs.back();
     all["next"] = cursor_of({static_cast<std::uint64_t>(last.due.time_since_epoch().count()), last.id});
+  }
+  co_return respond_json(200, all);
+}
+
+task<response> count_due(call& by) {
+  const std::string prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
+  const std::uint64_t most = by.in.number("at_most", 1, most_counted_due).value_or(usually_counted_due);
+  by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(jobs::most_listed_due * memory_of_entry);
+  if (!has_room) co_return respond_without_memory();
+  due_counts counted(std::chrono::floor<jobs::milliseconds>(runtime::wall_now()));
+  jobs::list_due page;
+  page.prefix = prefix;
+  std::uint64_t left = most;
+  bool goes_on = true;
+  while (goes_on && left > 0) {
+    page.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, jobs::most_listed_due));
+    auto listing = by.client.execute(page);
+    const jobs::due_answer due = co_await listing;
+    const bool all_count = counted.add(due.jobs);
+    goes_on = all_count && due.jobs.size() == page.count;
+    left -= due.jobs.size();
+    if (goes_on) page.from = due.jobs.back().due;
+    if (goes_on) page.after = due.jobs.back().id;
+  }
+  if (goes_on) counted.end_at(page.from);
+  co_return respond_json(200, counted.shown());
+}
+
+task<response> show_access(call& by) {
+  by.in.expect_no_others();
+  const rights& held = by.client.allowed();
+  ordered_json all = ordered_json::object();
+  all["tokens"] = by.state.access.has_tokens();
+  if (!held.id().empty()) {
+    all["id"] = held.id();
+    all["name"] = held.name();
+  }
+  ordered_json& scopes = all["scopes"] = ordered_json::array();
+  for (const named_scope& each : all_scopes) {
+    if (held.may(each.what)) scopes.push_back(each.name);
+  }
+  ordered_json& tubes = all["tubes"] = ordered_json::array();
+  for (const std::string& each : held.prefixes()) tubes.push_back(each.empty() ? "*" : each);
+  if (!held.ends().is_never()) {
+    std::string ends;
+    append_iso_time(ends, held.ends());
+    all["ends"] = std::move(ends);
   }
   co_return respond_json(200, all);
 }

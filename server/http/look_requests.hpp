@@ -20,6 +20,11 @@ namespace foliot::program::http {
 [[nodiscard]] task<response> explain_job(call& by);
 /// A page of the delayed jobs, the soonest first.
 [[nodiscard]] task<response> show_due(call& by);
+/// How many of the soonest delayed jobs are due in each piece of the next minute, hour and day. Reads a bounded number
+/// of jobs.
+[[nodiscard]] task<response> count_due(call& by);
+/// What the request may do: the scopes and tubes of what it shows. It needs no scope.
+[[nodiscard]] task<response> show_access(call& by);
 /// The counts of the store, and the counters of this server.
 [[nodiscard]] task<response> show_statistics(call& by);
 

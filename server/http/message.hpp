@@ -46,9 +46,10 @@ struct response {
   std::string content_type = {};  ///< empty: there is no body
   std::string body = {};
   std::vector<field> fields = {};
-  bool closes = false;      ///< whether the connection ends behind it
-  bool wants_word = false;  ///< whether its conversation wants to know when it has been sent
-  bool is_sent = false;     ///< it has left already, as a stream: nothing follows it
+  bool is_same_for_all = false;  ///< caches may keep it, and ask before each use whether it is still right
+  bool closes = false;           ///< whether the connection ends behind it
+  bool wants_word = false;       ///< whether its conversation wants to know when it has been sent
+  bool is_sent = false;          ///< it has left already, as a stream: nothing follows it
 };
 
 /// Why a request is refused before it is known what it asks for.

@@ -114,6 +114,7 @@ std::string_view phrase_of(int status) noexcept {
     case 201: return "Created";
     case 204: return "No Content";
     case 207: return "Multi-Status";
+    case 304: return "Not Modified";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";

@@ -52,12 +52,20 @@ bool is_forwarded(const request& head) noexcept {
   });
 }
 
+std::string_view path_of(const request& head) noexcept {
+  return std::string_view(head.target).substr(0, head.target.find('?'));
+}
+
+/// Whether it only looks, and brings nothing to read.
+bool is_bare_look(const request& head) noexcept {
+  const bool only_looks = head.method == "GET" || head.method == "HEAD";
+  return only_looks && !head.find("content-length") && !head.find("transfer-encoding");
+}
+
 /// Whether it only asks whether the server lives, or can work.
 bool is_probe(const request& head) noexcept {
-  const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
-  const bool only_looks = head.method == "GET" || head.method == "HEAD";
-  const bool has_body = head.find("content-length").has_value() || head.find("transfer-encoding").has_value();
-  return only_looks && !has_body && (path == "/health" || path == "/ready");
+  const std::string_view path = path_of(head);
+  return is_bare_look(head) && (path == "/health" || path == "/ready");
 }
 
 /// RFC 6750: `error` says what is wrong with what was shown.
@@ -69,6 +77,11 @@ response respond_unauthorized(std::string_view detail, std::string_view error = 
 }
 
 }  // namespace
+
+bool is_for_page(const request& head) noexcept {
+  const std::string_view path = path_of(head);
+  return is_bare_look(head) && (path == "/" || path.starts_with("/page/"));
+}
 
 bool request_access::comes_from_elsewhere(const request& head, const http_peer& from) const {
   if (from.behind_proxy || is_forwarded(head)) return true;
@@ -87,6 +100,7 @@ admission request_access::admit_probe(const request& head, const http_peer& from
 
 std::expected<admission, response> request_access::admit(const request& head, const http_peer& from) const {
   if (is_probe(head)) return admit_probe(head, from);
+  if (is_for_page(head)) return admission{nothing_};
   if (tokens_ == nullptr) {
     if (!comes_from_elsewhere(head, from)) return admission{everything_};
     return std::unexpected(respond_unauthorized(

@@ -1,9 +1,11 @@
 // Decides by the head of a request whether it may come in, and with which rights: before its body is read, and before
 // any memory is taken for it.
 //
-// With a file of access tokens each request must show one in `Authorization: Bearer TOKEN`. A client whose certificate
-// has an entry in the file need not; if it shows a token, that counts alone, and a wrong one is refused. /health and
-// /ready, without a body, need none, and a wrong one is no failure there.
+// The files of the page for people need no rights: they have no data (server/page/page_files.hpp).
+//
+// With a file of access tokens each other request must show one in `Authorization: Bearer TOKEN`. A client whose
+// certificate has an entry in the file need not; if it shows a token, that counts alone, and a wrong one is refused.
+// /health and /ready, without a body, need none, and a wrong one is no failure there.
 //
 // Without such a file a request has all rights, as every program on the machine has them. But some requests come from
 // elsewhere, and what they need, a token, nobody can have; so they are refused:
@@ -89,6 +91,9 @@ class request_access {
   const std::shared_ptr<const rights> nothing_ =
       std::make_shared<const rights>("", "", scope_set(), std::vector<std::string>(), instant::never());
 };
+
+/// Whether a request is for a file of the page at `/`, and has no body.
+[[nodiscard]] bool is_for_page(const request& head) noexcept;
 
 /// The problem of an operation that its rights do not allow: 403, or 401 if they have ended.
 [[nodiscard]] problem problem_of(const access_refused& why);

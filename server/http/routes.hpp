@@ -37,6 +37,7 @@ struct found_route {
 /// Whether the path has the form of the pattern. Appends the names in it.
 [[nodiscard]] inline bool matches(std::string_view pattern, std::span<const std::string> path,
                                   std::vector<parameter>& names) {
+  if (pattern == "/") return path.empty();
   while (!pattern.empty()) {
     pattern.remove_prefix(1);  // the slash
     const std::size_t size = std::min(pattern.find('/'), pattern.size());

@@ -52,7 +52,8 @@ void append_head(std::string& to, const response& what, const response_form& for
     to += "\r\n";
   }
   if (!what.content_type.empty()) append_field(to, "Content-Type", what.content_type);
-  to += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
+  to += what.is_same_for_all ? "Cache-Control: no-cache\r\n" : "Cache-Control: no-store\r\n";
+  to += "X-Content-Type-Options: nosniff\r\n";
   for (const field& each : what.fields) append_field(to, each.name, each.value);
   if (form.closes) {
     to += "Connection: close\r\n";

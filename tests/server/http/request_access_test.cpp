@@ -111,8 +111,8 @@ task<std::string> outcome(http_client& by, std::string method, std::string targe
 TEST_F(RequestAccess, EachRequestShowsAToken) {
   with_tokens([this](http_server& in, watched_tokens&) -> task<> {
     http_client client(in);
-    for (const std::string target :
-         {"/v1/jobs?tube=mail", "/v1/nothing", "/", "/health/", "/healthy", "/v1/statistics"}) {
+    for (const std::string target : {"/v1/jobs?tube=mail", "/v1/nothing", "/v1/access", "/page", "/%70age/page.css",
+                                     "/health/", "/healthy", "/v1/statistics"}) {
       const std::string without = co_await outcome(client, "GET", target);
       EXPECT_EQ(without, "401 Bearer") << target;
     }
@@ -387,6 +387,7 @@ std::vector<example> examples_of_all() {
       {"GET", "/v1/tubes/mail", scope::look},
       {"GET", "/v1/tube?tube=mail", scope::look},
       {"GET", "/v1/due", scope::look},
+      {"GET", "/v1/due/counts", scope::look},
       {"GET", "/v1/events", scope::look},
       {"GET", "/v1/statistics", scope::look},
       {"GET", "/metrics", scope::look},
@@ -407,7 +408,9 @@ std::vector<example> examples_of_all() {
 TEST_F(RequestAccess, EachRouteHasAnExample) {
   const std::vector<example> examples = examples_of_all();
   for (const api::named_route& route : api::all_routes()) {
-    if (!route.pattern.starts_with("/v1/") && route.pattern != "/metrics") continue;  // they need no scope
+    const bool has_scope =
+        (route.pattern.starts_with("/v1/") && route.pattern != "/v1/access") || route.pattern == "/metrics";
+    if (!has_scope) continue;
     const bool has_example = std::ranges::any_of(examples, [&](const example& each) {
       std::vector<parameter> names;
       const auto asked = parse_target(each.target);

@@ -1,0 +1,127 @@
+// The tubes with their counts, what is due soon, and how the server is; and one tube.
+import {hasAllTubes, may} from "./access.js";
+import {ask, look, serverNow} from "./api.js";
+import {asking} from "./asking.js";
+import {address, button, element, facts, field, link, name, number, replace, shortTime, table, tell, time} from "./document.js";
+import {dueCharts} from "./due.js";
+import {jobTable} from "./jobs.js";
+import {count, length, rate, visible} from "./texts.js";
+
+const TUBES_ON_A_PAGE = 50;
+const STATES = [["ready", "Ready"], ["reserved", "Reserved"], ["delayed", "Delayed"], ["buried", "Buried"]];
+
+const tile = (title, value, more = {}) =>
+  element("div", {class: "tile" + (more.class ? " " + more.class : "")}, element("dt", {}, title), element("dd", {}, value));
+
+/** What is wrong with the server, in sentences. */
+function warnings({server, tokens, tls}) {
+  const all = [];
+  if (!server.store_available) all.push("The database does not answer.");
+  if (!server.has_room) all.push("There is no room for new jobs.");
+  if (server.draining) all.push("The server drains: it takes no new jobs until its next start.");
+  if (tokens && !tokens.file_is_good) all.push("The file of access tokens has a mistake: those of before are in force.");
+  if (tls && !tls.files_are_good) all.push("The files of TLS cannot be used: the certificate of before is in force.");
+  const left = tls ? new Date(tls.ends).getTime() - serverNow() : Infinity;
+  if (left < 14 * 86400000) all.push(`The certificate ${left < 0 ? "has ended" : "ends in " + length(left)}.`);
+  return all.map((each) => element("p", {class: "trouble"}, each));
+}
+
+/** Rates are what the counters have gained since the last look. */
+function summary(seen, before) {
+  const {jobs, server, connections} = seen.value;
+  const seconds = before ? (seen.at - before.at) / 1000 : 0;
+  const gained = (figure) => (seconds > 0 ? rate(Math.max(0, server[figure] - before.value.server[figure]) / seconds) + "/s" : "–");
+  return [warnings(seen.value), element("dl", {class: "tiles"},
+    STATES.map(([state, title]) => tile(title, number(jobs[state], jobs.at_least), {class: state})),
+    tile("Operations", gained("operations")), tile("Timeouts", gained("timeouts")),
+    tile("Waiting workers", count(server.waiting)), connections && tile("Connections", count(connections.open)))];
+}
+
+const tubeLink = (tube) => link(address("tube", {tube}), name(tube));
+function tubeTable(tubes, now) {
+  const counts = STATES.map(([state, title]) => ({title, number: true, cell: (row) => {
+    const text = number(row[state], row.at_least);
+    return row[state] === 0 ? element("span", {class: "zero"}, text) : link(address("jobs", {tube: row.tube, state}), text);
+  }}));
+  return table("Tubes and the numbers of their jobs", [
+    {title: "Tube", cell: (row) => [tubeLink(row.tube), row.paused_until && element("span", {class: "label"}, "paused, ends ", shortTime(row.paused_until, now))]},
+    ...counts], tubes, "There are no tubes of this name: a tube is there while it has jobs.");
+}
+
+export function showTubes(at) {
+  const {prefix = "", cursor = ""} = at.values;
+  const search = field("Tubes that begin with", "input", {value: prefix, name: "prefix", autocomplete: "off", spellcheck: "false", maxlength: 200});
+  const form = element("form", {class: "line", role: "search"}, search.whole, element("button", {type: "submit"}, "Show"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.hash = address("", {prefix: search.control.value});
+  });
+  const sum = element("section", {"aria-label": "The server"});
+  const due = element("section", {"aria-label": "Due soon", class: "charts"});
+  const list = element("div", {"aria-busy": "true"});
+  replace(at.main, element("h1", {tabindex: "-1"}, "Tubes"), at.wrong, sum, due, form, list);
+  let before = null;
+  return at.live(async () => {
+    const [statistics, counted, page] = await Promise.all([
+      hasAllTubes() ? look("v1/statistics", {}, at.signal) : null,
+      look("v1/due/counts", {at_most: 1000}, at.signal),
+      look("v1/tubes", {prefix, cursor, count: TUBES_ON_A_PAGE}, at.signal)]);
+    const now = serverNow();
+    if (statistics) {
+      const seen = {at: performance.now(), value: statistics};
+      replace(sum, summary(seen, before));
+      before = seen;
+    }
+    replace(due, dueCharts(counted));
+    replace(list, tubeTable(page.tubes, now), element("nav", {class: "pages", "aria-label": "Pages of tubes"},
+      cursor && link(address("", {prefix}), "First page"),
+      page.next && link(address("", {prefix, cursor: page.next}), "Next page")));
+    list.removeAttribute("aria-busy");
+  });
+}
+
+async function pauseTube(tube, refresh) {
+  const wanted = field("For how long", "input", {value: "1h", required: true, hint: "Such as 10m, 1h30m or 2d"});
+  const done = await asking({title: "Pause the tube?", text: element("p", {}, "No job of ", name(tube), " is reserved until then. Those that workers have stay with them."),
+    fields: [wanted], yes: "Pause", act: () => ask("POST", "v1/tube/pause", {json: {tube, length: wanted.control.value.trim()}})});
+  if (done) tell(`${tube} is paused`);
+  if (done) refresh();
+}
+async function resumeTube(tube, refresh) {
+  const done = await asking({title: "End the pause?", text: element("p", {}, "Workers get jobs of ", name(tube), " again, at once."),
+    yes: "Resume", act: () => ask("POST", "v1/tube/pause", {json: {tube, length: "0s"}})});
+  if (done) tell(`${tube} is paused no more`);
+  if (done) refresh();
+}
+
+export function showTube(at) {
+  const {tube = ""} = at.values;
+  const about = element("div", {"aria-busy": "true"});
+  const next = element("div", {});
+  replace(at.main, element("h1", {tabindex: "-1"}, "Tube ", name(tube)), at.wrong, about, next);
+  return at.live(async () => {
+    const [seen, ready, delayed] = await Promise.all([
+      look("v1/tube", {tube}, at.signal),
+      look("v1/jobs", {tube, state: "ready", count: 5}, at.signal),
+      look("v1/jobs", {tube, state: "delayed", count: 5}, at.signal)]);
+    const now = serverNow();
+    const jobsIn = (state) => link(address("jobs", {tube, state}), number(seen[state], seen.at_least));
+    const oldest = ready.jobs.map((each) => each.due).sort()[0];
+    replace(about,
+      element("dl", {class: "tiles"}, STATES.map(([state, title]) => tile(title, jobsIn(state), {class: state})),
+        tile("Watching", count(seen.watching)), tile("Waiting workers", count(seen.waiting))),
+      facts(["Paused", seen.paused_until && ["until ", time(seen.paused_until, now)]],
+        ["Waits longest", oldest && ["due ", time(oldest, now), ready.next ? " (of the first five)" : ""]]),
+      element("div", {class: "buttons"},
+        may("administer") && (seen.paused_until ? button("Resume…", () => resumeTube(tube, at.refresh)) : button("Pause…", () => pauseTube(tube, at.refresh))),
+        may("put") && element("a", {class: "button", href: address("put", {tube})}, "Put a job…"),
+        may("change") && element("a", {class: "button", href: address("change", {tube})}, "Change many jobs…"),
+        element("a", {class: "button", href: address("jobs", {tube})}, "All jobs"),
+        element("a", {class: "button", href: address("events", {tube})}, "Events")));
+    replace(next,
+      element("h2", {}, "Ready next"), jobTable(ready.jobs, now, "No job is ready."),
+      element("h2", {}, "Due next"), jobTable(delayed.jobs, now, "No job is due later."));
+    about.removeAttribute("aria-busy");
+    document.title = visible(tube) + " · foliot";
+  });
+}

@@ -1,0 +1,981 @@
+"""The page that a server shows at `/`, in a real browser: chromium, by its driver and Selenium.
+
+usage: page_test.py [CLASS[.test]...]     with FOLIOT=path of the program, and PYTHONPATH=tests/support
+
+Skipped, exit code 77, where there is no chromium, no driver or no Selenium (Debian: chromium, chromium-driver,
+python3-selenium).
+
+After each test the console of the browser must be empty: a script that fails, and whatever the page's
+Content-Security-Policy forbids, is there. In the browser the timers of the page run twenty times as fast.
+"""
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+DEBIANS_PYTHON = "/usr/bin/python3"
+try:
+    from selenium import webdriver
+    from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    webdriver = None
+    is_debians = Path(sys.executable).resolve() == Path(DEBIANS_PYTHON).resolve()
+    if __name__ == "__main__" and Path(DEBIANS_PYTHON).exists() and not is_debians:  # the packages are for this one
+        os.execv(DEBIANS_PYTHON, [DEBIANS_PYTHON, *sys.argv])
+
+import downloads
+from kit.access_case import AccessCase
+from kit.beanstalk_client import PATIENCE, free_port
+from kit.http_client import LocalConnection
+from kit.program_case import main
+
+BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+DRIVER = shutil.which("chromedriver")
+AXE = "axe-core@4.14.1"
+# Where the pictures of the documentation go; `scripts/run pictures` copies them from there.
+PICTURES = os.environ.get("FOLIOT_PICTURES")
+SPEED = 20
+QUICK_TIMERS = f"""
+const timeoutOf = window.setTimeout, intervalOf = window.setInterval;
+window.setTimeout = (call, after, ...more) => timeoutOf(call, after / {SPEED}, ...more);
+window.setInterval = (call, after, ...more) => intervalOf(call, after / {SPEED}, ...more);
+"""
+# Whether a page with this title has come to show something: no part is busy, and there is a heading.
+IS_SHOWN = "return document.querySelector('main h1') !== null && document.querySelector('[aria-busy]') === null"
+
+
+class PageCase(AccessCase):
+    """A browser for the tests of a class, and a server for each test."""
+    signs_in = False  # whether must() shows the token of the administrator
+
+    @classmethod
+    def setUpClass(cls):
+        if webdriver is None or BROWSER is None or DRIVER is None:
+            raise unittest.SkipTest("there is no chromium, no driver or no Selenium "
+                                    "(Debian: chromium chromium-driver python3-selenium)")
+        options = webdriver.ChromeOptions()
+        options.binary_location = BROWSER
+        for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                         "--no-proxy-server", "--window-size=1200,900", "--force-color-profile=srgb", "--lang=en-US",
+                         "--host-resolver-rules=MAP *.example 127.0.0.1"]:
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        cls.browser = webdriver.Chrome(service=webdriver.chrome.service.Service(DRIVER), options=options)
+        cls.addClassCleanup(cls.browser.quit)
+        cls.browser.set_script_timeout(PATIENCE)
+        cls.browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": QUICK_TIMERS})
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.expect_quiet_console)
+
+    def expect_quiet_console(self):
+        # An answer that is no success is no mistake of the page.
+        entries = [each["message"] for each in self.browser.get_log("browser")
+                   if "Failed to load resource" not in each["message"]]
+        self.browser.get("about:blank")
+        self.assertEqual(entries, [])
+
+    # The server
+
+    def begin_page(self, *arguments, host="127.0.0.1", with_tokens=True):
+        """Starts a server, at `self.base`."""
+        while True:
+            port = free_port()
+            self.base = f"http://{host}:{port}/"
+            try:
+                if with_tokens:
+                    self.begin("--http", f"127.0.0.1:{port}", *arguments)
+                else:
+                    self.begin_open("--http", f"127.0.0.1:{port}", *arguments)
+                return
+            except AssertionError:
+                if self.server.poll() is None:
+                    raise  # else another process was quicker
+
+    def begin_open(self, *arguments):
+        self.server = self.start("serve", "--memory", "--beanstalk", f"unix:{self.here / 'beanstalk'}", "--http",
+                                 f"unix:{self.path}", *arguments)
+        for each in [self.server.stdout.close, self.server.stderr.close, self.server.wait, self.server.kill]:
+            self.addCleanup(each)
+        self.wait_for_status("/ready", 200)
+
+    def must(self, method, target, value=None, status=None, **fields):
+        """Asks the server, with the token of the administrator; the value of the answer."""
+        headers = {name.replace("_", "-"): text for name, text in fields.items()}
+        if value is not None and not isinstance(value, bytes):
+            value = json.dumps(value).encode()
+            headers["Content-Type"] = "application/json"
+        seen, answer, _ = self.ask_over(LocalConnection(self.path), method, target, self.shown_token(), value, headers)
+        self.assertIn(seen, [status] if status else [200, 201], answer)
+        return answer
+
+    def shown_token(self):
+        return self.admin if self.signs_in else None
+
+    def begin_signed_in(self, *arguments, token=None, at="", **more):
+        self.begin_page(*arguments, **more)
+        self.signs_in = True
+        self.open(at)
+        self.sign_in(token or self.admin)
+
+    def sign_in(self, token):
+        self.fill("Access token", token)
+        self.press("Sign in")
+        self.wait(lambda: "Sign in" not in self.heading())
+        self.wait_shown()
+
+    # The page
+
+    def open(self, at=""):
+        self.browser.get(self.base + at)
+        self.wait_shown()
+
+    def go(self, at):
+        """To another place, as by a link."""
+        self.script("location.hash = arguments[0]", at)
+        self.wait_shown()
+
+    def script(self, text, *arguments):
+        return self.browser.execute_script(text, *arguments)
+
+    def wait(self, condition, what=None):
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                got = condition()
+                if got:
+                    return got
+            except StaleElementReferenceException:
+                pass
+            if time.monotonic() > until:
+                self.fail(f"{what or 'it'} has not come; the page has: {self.text()}")
+            time.sleep(0.05)
+
+    def wait_shown(self):
+        self.script("return new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)))")
+        self.wait(lambda: self.script(IS_SHOWN), "the page")
+
+    def heading(self):
+        return self.script("return document.querySelector('main h1')?.textContent ?? ''")
+
+    def text(self):
+        return self.script("return document.querySelector('dialog[open]')?.innerText ?? document.querySelector('main').innerText")
+
+    def see(self, *texts):
+        for each in texts:
+            self.wait(lambda each=each: each in self.text(), repr(each))
+
+    def told(self, text):
+        self.wait(lambda: self.script("return document.getElementById('told').textContent") == text, repr(text))
+
+    def all(self, selector):
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def buttons(self):
+        """What can be pressed, of the dialog if there is one."""
+        return self.script("const at = document.querySelector('dialog[open]') ?? document;"
+                           "return Array.from(at.querySelectorAll('button, a.button, nav a')).map((each) => each.innerText)")
+
+    def press(self, text):
+        find = ("const at = document.querySelector('dialog[open]') ?? document; return Array.from(at.querySelectorAll("
+                "'button, a')).find((each) => each.innerText.trim() === arguments[0] && !each.disabled)")
+
+        def try_to_press():
+            found = self.script(find, text)
+            if found:
+                found.click()
+            return found
+        self.wait(try_to_press, f"the button {text!r}")
+
+    def fill(self, label, value, form=0):
+        find = ("const at = document.querySelector('dialog[open]') ?? document; const labels = Array.from("
+                "at.querySelectorAll('label')).filter((each) => each.textContent === arguments[0]);"
+                "return document.getElementById(labels[arguments[1]]?.htmlFor)")
+        control = self.wait(lambda: self.script(find, label, form), f"the field {label!r}")
+        if control.tag_name == "select":
+            control.send_keys(value)
+        else:
+            control.clear()
+            control.send_keys(value)
+        return control
+
+    def row(self, first):
+        """The texts of the row of a table whose first cell begins so; None if there is none."""
+        return self.script("const row = Array.from(document.querySelectorAll('tbody tr')).find((each) => "
+                           "each.cells[0].textContent.startsWith(arguments[0]));"
+                           "return row ? Array.from(row.cells).map((each) => each.innerText) : null", first)
+
+    def see_row(self, *cells):
+        self.wait(lambda: (self.row(cells[0]) or [])[:len(cells)] == list(cells), f"the row {cells}")
+
+    def fact(self, title):
+        return self.script("const all = Array.from(document.querySelectorAll('.facts dt'));"
+                           "return all.find((each) => each.textContent === arguments[0])?.nextSibling.innerText", title)
+
+    def requests(self):
+        """The URLs that the page has asked for since the last call."""
+        return self.script("const all = performance.getEntriesByType('resource').map((each) => each.name);"
+                           "performance.clearResourceTimings(); return all")
+
+
+class PageLooks(PageCase):
+    """Without access tokens, on loopback: everybody sees everything, and nobody signs in."""
+
+    def begin_with(self, *jobs):
+        self.begin_page(with_tokens=False)
+        for tube, more in jobs:
+            self.must("POST", f"/v1/jobs?tube={tube}", more)
+
+    def test_tubes_are_live(self):
+        self.begin_with(("mail", {"text": "a"}), ("mail", {"text": "b", "delay": "90m"}), ("other", {"delay": "30m"}))
+        self.open()
+        self.assertEqual(self.heading(), "Tubes")
+        self.assertNotIn("Sign out", self.buttons())
+        self.see_row("mail", "1", "0", "1", "0")
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        self.see_row("mail", "2", "0", "1", "0")
+        self.must("POST", "/v1/tubes/mail/pause?length=1h")
+        self.wait(lambda: "paused" in self.row("mail")[0])
+        self.assertEqual(self.script("return Array.from(document.querySelectorAll('.due strong')).map((each) => each.textContent)"),
+                         ["0 jobs", "1 job", "2 jobs"])
+        self.assertIn("Next hour: 1 job; for each 5 min: 0, 0, ", self.all(".due svg")[1].get_attribute("aria-label"))
+
+    def test_nobody_looks_and_nothing_is_asked(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.requests()
+        self.wait(lambda: any("/v1/tubes" in each for each in self.requests()), "the next request")
+        for stop, go_on in [
+                (lambda: self.press("Live"), lambda: self.press("Stopped")),
+                (lambda: self.show_tab("hidden"), lambda: self.show_tab("visible"))]:
+            stop()
+            self.script("return new Promise((then) => requestIdleCallback(then))")
+            self.wait(lambda: not self.requests(), "the end of what was asked for")
+            time.sleep(1)  # 20 seconds of the page; a slow machine asks later still
+            self.assertEqual(self.requests(), [])
+            self.must("POST", "/v1/jobs?tube=mail", {})
+            go_on()
+            self.wait(lambda: self.requests(), "the next request")
+        self.see_row("mail", "3")
+        self.press("Live")
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        self.press("Refresh")
+        self.see_row("mail", "4")
+
+    def show_tab(self, how):
+        self.script("Object.defineProperty(document, 'visibilityState', {get: () => arguments[0], configurable: true});"
+                    "document.dispatchEvent(new Event('visibilitychange'))".replace("arguments[0]", json.dumps(how)))
+
+    def test_marked_text_stays(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.script("getSelection().selectAllChildren(document.querySelector('tbody th'))")
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        time.sleep(1)
+        self.assertEqual(self.script("return getSelection().toString()"), "mail")
+        self.script("getSelection().removeAllRanges()")
+        self.see_row("mail", "2")
+
+    def test_pages_of_tubes(self):
+        self.begin_with()
+        self.must("POST", "/v1/batch", {"jobs": [{"tube": f"t{i:03}"} for i in range(120)] + [{"tube": "x"}]})
+        self.open()
+        self.assertEqual(len(self.all("tbody tr")), 50)
+        self.press("Next page")
+        self.see_row("t050")
+        self.press("Next page")
+        self.see_row("x")
+        self.browser.refresh()
+        self.see_row("x")
+        self.assertEqual(len(self.all("tbody tr")), 21, "the page is in the address")
+        self.press("First page")
+        self.see_row("t000")
+        self.fill("Tubes that begin with", "t11")
+        self.press("Show")
+        self.see_row("t110")
+        self.assertEqual(len(self.all("tbody tr")), 10)
+        self.browser.back()
+        self.see_row("t000")
+        self.press("t003")
+        self.wait(lambda: self.heading() == "Tube t003")
+
+    def test_a_job_is_found(self):
+        self.begin_with(("a/b", {"key": "order/17 ü", "delay": "1h"}), ("a/b", {"text": "second"}))
+        self.open("#/jobs")
+        self.fill("Job with the id", "2")
+        self.press("Find")
+        self.wait(lambda: self.heading() == "Job 2")
+        self.wait(lambda: self.fact("Tube") == "a/b", "the tube")
+        self.see("second", "No worker of this server watches its tube.")
+        self.go("#/jobs")
+        self.fill("Tube", "a/b")
+        self.fill("Key", "order/17 ü" + Keys.ENTER)
+        self.wait(lambda: self.heading() == "Job order/17 ü of a/b")
+        self.wait(lambda: (self.fact("Id") or "").split()[:1] == ["1"], "the id")
+        self.see("It is due later: in ")
+        self.browser.refresh()
+        self.wait_shown()
+        self.wait(lambda: self.fact("State") == "delayed")
+        self.go("#/job?id=99")
+        self.see("There is no such job")
+        self.go("#/jobs?tube=a%2Fb&state=delayed")
+        self.see_row("1", "order/17 ü", "delayed")
+        self.assertEqual(len(self.all("tbody tr")), 1)
+        self.go("#/nowhere")
+        self.assertEqual(self.heading(), "Nothing here")
+
+    def test_who_has_a_job(self):
+        self.begin_with(("mail", {"text": "x", "ttr": "1h"}))
+        self.must("POST", "/v1/reserve?tube=mail")
+        self.open("#/job?id=1")
+        self.see("A worker has it, a local socket, until in 59m", "latest")
+        self.assertEqual(self.fact("Held by"), "a local socket")
+        self.assertNotIn("Cancel…", self.buttons())
+        self.go("#/reservations")
+        self.see_row("1", "mail", "", "a local socket")
+
+    def test_bodies(self):
+        self.begin_with(("t", {"body": {"order": 17, "lines": [1, 2]}}), ("t", {"text": "plain\ntext"}),
+                        ("t", {"base64": base64.b64encode(bytes(range(0, 250, 7))).decode()}), ("t", {"text": "m" * 60_000}), ("t", {}))
+        big = 2**63 - 25
+        self.must("POST", "/v1/jobs?tube=t", b'{"id":%d}' % big, Content_Type="application/json", Foliot_Body="raw")
+        self.open("#/job?id=1")
+        self.see('"order": 17')
+        self.press("Text")
+        self.see('{"lines":[1,2],"order":17}')
+        self.press("Hex")
+        self.see("000000  7b 22 6c 69 6e 65 73 22  3a 5b 31 2c 32 5d 2c 22  {\"lines\":[1,2],\"")
+        self.go("#/job?id=2")
+        self.see("plain\ntext", "10 bytes")
+        self.go("#/job?id=3")
+        self.see("000010  70 77 7e 85")
+        self.go("#/job?id=4")
+        self.see("The first 16,384 of 60,000.")
+        self.assertEqual(len(self.all(".body")[0].text), 16_384)
+        self.press("Show all")
+        self.wait(lambda: len(self.all(".body")[0].text) == 60_000)
+        self.go("#/job?id=5")
+        self.see("It is empty.")
+        self.go("#/job?id=6")
+        self.see(str(big))
+
+    def test_bodies_are_hidden_if_told(self):
+        self.begin_with(("t", {"text": "secret"}), ("t", {"text": "another"}))
+        self.open("#/job?id=1")
+        self.see("secret")
+        self.script("document.getElementById('hiding').click()")
+        self.see("Bodies are hidden.")
+        self.addCleanup(lambda: self.script("try { localStorage.clear() } catch {}"))
+        self.open("#/job?id=2")
+        self.browser.refresh()
+        self.wait_shown()
+        self.see("Bodies are hidden.")
+        self.assertNotIn("another", self.text())
+        asked = [each for each in self.requests() if "/v1/job?" in each]
+        self.assertTrue(asked)
+        self.assertTrue(all("with_body=false" in each for each in asked), asked)
+        self.press("Show this one")
+        self.see("another")
+        self.script("localStorage.clear()")
+
+    def test_events(self):
+        self.begin_with()
+        self.open("#/events?tube=news")
+        self.see("The latest are first")
+        # The stream may begin behind the first puts.
+        self.wait(lambda: self.must("PUT", "/v1/tubes/news/jobs/first", {"text": "x"}) and self.all("tbody tr"), "an event")
+        self.must("DELETE", "/v1/tubes/news/jobs/first")
+        self.must("POST", "/v1/jobs?tube=other", {})
+        self.see("cancelled", "first")
+        self.assertNotIn("other", self.text())
+        self.press("Live")
+        self.see("The stream is stopped.")
+
+    def test_the_server_is_asked_and_nobody_else(self):
+        self.begin_with(("mail", {"text": "x"}))
+        self.open()
+        for at in ["#/jobs", "#/job?id=1", "#/tube?tube=mail", "#/actions", "#/put", "#/change"]:
+            self.go(at)
+        self.assertEqual({each for each in self.requests() if not each.startswith(self.base)}, set())
+        self.assertEqual(self.browser.get_cookies(), [])
+
+    def test_a_server_that_does_not_answer_is_told(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.server.kill()
+        self.server.wait()
+        self.see("the server does not answer")
+        self.browser.get_log("browser")  # of connections that were refused
+
+
+class PageChanges(PageCase):
+    def begin_with(self, *jobs):
+        self.begin_page(with_tokens=False)
+        for tube, more in jobs:
+            self.must("POST", f"/v1/jobs?tube={tube}", more)
+
+    def state_of(self, job):
+        return self.must("GET", f"/v1/jobs/{job}")["state"]
+
+    def test_cancel_asks_first(self):
+        self.begin_with(("mail", {"delay": "1h", "key": "k"}))
+        self.open("#/job?id=1")
+        self.press("Cancel…")
+        self.see("Cancel the job?", "with the key k in the tube mail")
+        self.press("Leave it")
+        self.wait(lambda: not self.all("dialog"))
+        self.press("Cancel…")
+        ActionChains(self.browser).send_keys(Keys.ESCAPE).perform()
+        self.wait(lambda: not self.all("dialog"))
+        self.assertEqual(self.state_of(1), "delayed")
+        self.press("Cancel…")
+        self.press("Cancel job 1")
+        self.told("Job 1: cancelled")
+        self.see("There is no such job")
+        self.must("GET", "/v1/jobs/1", status=404)
+
+    def test_move_and_fire(self):
+        self.begin_with(("mail", {"delay": "1h"}))
+        self.open("#/job?id=1")
+        self.press("Move…")
+        self.fill("New due time", "soon")
+        self.press("Move it")
+        self.see("`delay` must be a length of time")
+        self.fill("New due time", "2100-01-01 00:00:00Z")
+        self.press("Move it")
+        self.told("Job 1: rescheduled")
+        self.assertEqual(self.must("GET", "/v1/jobs/1")["due"], "2100-01-01T00:00:00.000Z")
+        self.press("Fire…")
+        self.press("Fire it")
+        self.told("Job 1: ready")
+        self.wait(lambda: self.fact("State") == "ready")
+
+    def test_kick(self):
+        self.begin_with(("mail", {}))
+        token = self.must("POST", "/v1/reserve?tube=mail")["jobs"][0]["reservation"]
+        self.must("POST", f"/v1/reservations/{token}/bury")
+        self.open("#/job?id=1")
+        self.see("A worker has set it aside.")
+        self.press("Kick…")
+        self.press("Kick it")
+        self.wait(lambda: self.fact("State") == "ready")
+
+    def test_what_has_changed_meanwhile_is_left_alone(self):
+        self.begin_with(("mail", {"delay": "1h", "key": "k"}))
+        self.open("#/job?id=1")
+        self.press("Cancel…")
+        self.must("POST", "/v1/jobs/1/reschedule", {"delay": "2h"})
+        self.press("Cancel job 1")
+        self.see("the job has changed")
+        self.assertEqual(self.state_of(1), "delayed")
+
+    def test_put(self):
+        self.begin_with(("mail", {"key": "taken"}))
+        self.open("#/put?tube=mail")
+        self.fill("Key", "taken")
+        self.fill("Due", "1h")
+        self.fill("Priority", "7")
+        self.fill("The body is", "JSON")
+        self.fill("Body", '{"a": }')
+        self.press("Put…")
+        self.see("the body is not JSON")
+        self.fill("Body", '{"a": 1}')
+        self.press("Put…")
+        self.press("Put it")
+        self.see("key")
+        self.wait(lambda: self.all("dialog [role=alert]"), "that the key is taken")
+        self.press("Leave it")
+        self.fill("Key", "free")
+        self.press("Put…")
+        self.press("Put it")
+        self.wait(lambda: self.heading() == "Job 2")
+        job = self.must("GET", "/v1/jobs/2")
+        self.assertEqual((job["key"], job["priority"], job["state"], job["body"]), ("free", 7, "delayed", {"a": 1}))
+
+    def test_pause(self):
+        self.begin_with(("mail", {}))
+        self.open("#/tube?tube=mail")
+        self.press("Pause…")
+        self.press("Pause")
+        self.told("mail is paused")
+        self.wait(lambda: "until in 59m" in (self.fact("Paused") or "") or "until in 1h" in (self.fact("Paused") or ""))
+        self.press("Resume…")
+        self.press("Resume")
+        self.wait(lambda: self.fact("Paused") is None)
+        self.assertNotIn("paused_until", self.must("GET", "/v1/tubes/mail"))
+
+    def test_many_at_once(self):
+        self.begin_with(*[("mail", {"key": f"user-{i}", "delay": "1h"}) for i in range(30)], ("mail", {"key": "order"}), ("other", {"key": "user-1"}))
+        self.open("#/jobs?tube=mail")
+        self.press("Change all of these jobs…")
+        self.fill("Key begins with", "user-")
+        self.press("Count the jobs")
+        self.see("30 jobs would be cancelled. Nothing has changed.")
+        self.assertEqual(self.must("GET", "/v1/tubes/mail")["delayed"], 30)
+        self.press("Cancel 30 jobs…")
+        self.see("Cancel 30 jobs?", "of the tube mail, whose key begins with user-")
+        self.press("Cancel 30 jobs")
+        self.see("It is done.", "30 of 30", "30 jobs cancelled.")
+        self.assertEqual(self.must("GET", "/v1/tubes/mail")["delayed"], 0)
+        self.assertEqual(self.must("GET", "/v1/tubes/other")["ready"], 1)
+        self.press("All changes")
+        self.wait(lambda: self.heading() == "Changes of many jobs")
+        action = self.must("GET", "/v1/actions")["actions"][0]["id"]
+        self.see_row(action, "cancel", "of the tube mail, whose key begins with user-", "done", "30", "30")
+        self.press(action)
+        self.press("Forget…")
+        self.press("Forget")
+        self.see("There are none of this access token.")
+
+    def test_many_are_moved(self):
+        self.begin_with(("mail", {"delay": "1h"}), ("mail", {"delay": "2h"}))
+        self.open("#/change?tube=mail")
+        self.fill("Do", "move")
+        self.fill("New due time, for a move", "2100-01-01T00:00:00Z")
+        self.press("Count the jobs")
+        self.press("Move 2 jobs…")
+        self.press("Move 2 jobs")
+        self.see("2 jobs moved.")
+        self.assertEqual(self.must("GET", "/v1/jobs/2")["due"], "2100-01-01T00:00:00.000Z")
+
+
+HOSTILE = ["<script>window.hit = 1</script>", "<img src=x onerror='window.hit=1'>", "\"><svg onload=window.hit=1>",
+           "</pre></bdi><iframe src=javascript:parent.hit=1>", "{{constructor.constructor('hit=1')()}}", "javascript:window.hit=1",
+           "&lt;script&gt;window.hit=1&lt;/script&gt;", "'-window.hit--'"]
+
+
+class PageIsHostile(PageCase):
+    """What others have put is shown, and does nothing."""
+
+    def test_bodies_keys_and_headers_do_not_run(self):
+        self.begin_page(with_tokens=False)
+        jobs = [{"tube": "t", "key": each, "text": each, "delay": "1h", "content_type": "text/html", "headers": {"x": each}}
+                for each in HOSTILE]
+        jobs += [{"tube": "t", "key": each + "2", "body": {each: [each]}, "delay": "2h"} for each in HOSTILE]
+        self.must("POST", "/v1/batch", {"jobs": jobs})
+        self.open("#/jobs?tube=t")
+        for each in HOSTILE:
+            self.see(each)
+        for place, each in enumerate(HOSTILE):
+            self.go(f"#/job?id={place + 1}")
+            self.wait(lambda each=each: self.all(".body") and self.all(".body")[0].text == each, each)
+            self.assertEqual(self.fact("Headers"), f"x: {each}")
+            self.go(f"#/job?id={place + 1 + len(HOSTILE)}")
+            self.wait(lambda: self.all(".body"))
+        self.go("#/tube?tube=t")
+        self.see(HOSTILE[0])
+        self.expect_harmless()
+
+    def test_addresses_do_not_run(self):
+        self.begin_page(with_tokens=False)
+        self.open()
+        for each in HOSTILE:
+            for place in ["tube?tube=", "job?id=", "job?tube=t&key=", "jobs?tube=", "jobs?prefix=", "jobs?state=", "?prefix=", "?cursor=",
+                          "action?id=", "change?tube=", "events?tube=", "put?tube=", "put?key=", "reservations?cursor=", ""]:
+                self.script("location.hash = arguments[0] + encodeURIComponent(arguments[1])", "#/" + place, each)
+                self.wait(lambda: self.script("return document.querySelector('main h1') !== null"))
+        self.expect_harmless()
+
+    def expect_harmless(self):
+        self.assertIsNone(self.script("return window.hit ?? null"))
+        self.assertEqual(self.all("main script, main img, main iframe, main svg [onload], main [onerror]"), [])
+
+    def test_directions_and_control_characters_are_shown(self):
+        self.begin_page(with_tokens=False)
+        text = "user\u202egnp.exe \u2066x\u2069 \u200bz \x1b[2J\x07 \ufeffend\nnext"
+        self.must("POST", "/v1/jobs?tube=t", {"text": text, "key": "a\u202eb\u200fc", "delay": "1h"})
+        self.open("#/job?id=1")
+        self.see(r"user\u{202e}gnp.exe \u{2066}x\u{2069} \u{200b}z \u{1b}[2J\u{7} \u{feff}end" + "\nnext")
+        self.wait(lambda: (self.fact("Key") or "").startswith(r"a\u{202e}b\u{200f}c"), "the key")
+        self.go("#/tube?tube=t")
+        self.see(r"a\u{202e}b\u{200f}c")
+        self.go("#/jobs?tube=t")
+        self.press("1")
+        self.wait(lambda: self.heading() == "Job 1")
+
+    def test_a_frame_of_another_site_is_refused(self):
+        self.begin_page(with_tokens=False)
+        self.browser.get("data:text/html,<iframe src='%s'></iframe>" % self.base)
+        self.browser.switch_to.frame(0)
+        self.wait(lambda: self.script("return location.href") == "chrome-error://chromewebdata/", "the refusal")
+        self.browser.switch_to.default_content()
+        self.browser.get_log("browser")
+
+
+class PageAccess(PageCase):
+    def test_nothing_without_a_token(self):
+        self.begin_page()
+        self.open("#/jobs?tube=mail")
+        self.assertEqual(self.heading(), "Sign in")
+        self.assertNotIn("Tubes", self.buttons())
+        asked = [each.removeprefix(self.base) for each in self.requests() if "/v1/" in each]
+        self.assertEqual(asked, ["v1/access"])
+        self.fill("Access token", "wrong")
+        self.press("Sign in")
+        self.see("that is no access token")
+        self.sign_in(self.admin)
+        self.assertEqual(self.heading(), "Jobs", "where the address leads")
+
+    def test_the_token_stays_in_the_tab(self):
+        self.begin_signed_in()
+        self.browser.refresh()
+        self.wait_shown()
+        self.assertEqual(self.heading(), "Tubes")
+        self.assertNotIn(self.admin, self.script("return JSON.stringify(localStorage) + document.cookie + location.href"))
+        self.assertEqual(self.browser.get_cookies(), [])
+        first = self.browser.current_window_handle
+        self.browser.switch_to.new_window("tab")
+        self.browser.get(self.base)
+        self.wait_shown()
+        self.assertEqual(self.heading(), "Sign in")
+        self.browser.close()
+        self.browser.switch_to.window(first)
+        self.press("Sign out")
+        self.wait(lambda: self.heading() == "Sign in")
+        self.assertEqual(self.script("return sessionStorage.length"), 0)
+        self.browser.refresh()
+        self.wait_shown()
+        self.assertEqual(self.heading(), "Sign in")
+
+    def open_as(self, scopes, *more, at=""):
+        self.begin_signed_in(token=self.make("somebody", scopes, *more))
+        self.must("POST", "/v1/jobs?tube=mail", {"text": "x", "delay": "1h"})
+        self.must("POST", "/v1/jobs?tube=other", {"text": "y", "delay": "1h"})
+        self.go(at)
+
+    def test_look_is_read_only(self):
+        self.open_as("look", at="#/job?id=1")
+        self.see("x")
+        self.assertIn("read-only", self.script("return document.getElementById('session').innerText"))
+        for at in ["#/job?id=1", "#/tube?tube=mail", "#/jobs?tube=mail", "#/"]:
+            self.go(at)
+            wrong = [each for each in self.buttons() if each.endswith("…") or each in ("Changes", "Put")]
+            self.assertEqual(wrong, [], at)
+        self.go("#/put")
+        self.see("The access token lacks the scope put.")
+        self.go("#/change")
+        self.see("lacks the scope")
+
+    def test_change_without_administer(self):
+        self.open_as("look,change", at="#/tube?tube=mail")
+        self.assertNotIn("Pause…", self.buttons())
+        self.go("#/job?id=1")
+        self.press("Cancel…")
+        self.press("Cancel job 1")
+        self.told("Job 1: cancelled")
+
+    def test_put_alone(self):
+        self.open_as("put", at="#/put")
+        self.fill("Tube", "mail")
+        self.press("Put…")
+        self.press("Put it")
+        self.told("Job 3: inserted")
+        self.go("#/")
+        self.see("The access token lacks the scope look.")
+
+    def test_tubes_of_others_are_not_there(self):
+        self.open_as("look,change,administer", "--tubes", "ma", at="#/")
+        self.see_row("mail", "0", "0", "1", "0")
+        self.assertIsNone(self.row("other"))
+        self.assertEqual(self.all(".tile"), [], "the sum of all tubes is not told")
+        self.go("#/job?id=2")
+        self.see("There is no such job")
+        self.go("#/tube?tube=other")
+        self.wait(lambda: self.all("main [role=alert]"), "the refusal")
+
+    def test_a_revoked_token_ends(self):
+        token = self.make("shop", "look")
+        self.begin_signed_in(token=token)
+        self.expect_done("token", "revoke", self.tokens, token.split("_")[1])
+        self.wait(lambda: self.heading() == "Sign in", "the sign-in")
+        self.see("it was revoked, or has ended")
+
+    def test_plain_http_by_a_name(self):
+        self.begin_signed_in("--host", "timers.example", host="timers.example")
+        self.must("POST", "/v1/jobs?tube=mail", {"text": "copied text", "delay": "1h"})
+        self.assertFalse(self.script("return isSecureContext"))
+        self.go("#/job?id=1")
+        self.see("copied text")
+        self.script("document.querySelector('[aria-label=\"Copy the body\"]').click()")
+        self.told("Copied")
+        self.press("Move…")
+        field = self.fill("New due time", "")
+        field.send_keys(Keys.CONTROL, "v")
+        self.assertEqual(field.get_property("value"), "copied text")
+        field.clear()
+        field.send_keys("3h")
+        self.press("Move it")
+        self.told("Job 1: rescheduled")
+
+
+NGINX = """
+{user}
+daemon off;
+pid {here}/nginx.pid;
+error_log {here}/nginx.log;
+worker_processes 1;
+events {{ worker_connections 256; }}
+http {{
+  access_log off;
+  client_body_temp_path {here}/bodies;
+  proxy_temp_path {here}/answers;
+  fastcgi_temp_path {here}/fastcgi;
+  uwsgi_temp_path {here}/uwsgi;
+  scgi_temp_path {here}/scgi;
+  upstream nodes {{ random; {nodes} }}
+  proxy_http_version 1.1;
+  proxy_set_header Connection "";
+  proxy_set_header Host $http_host;
+  proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+  server {{
+    listen 127.0.0.1:{port};
+    location /jobs/below/ {{ proxy_pass http://nodes/; }}
+    location / {{ return 404; }}
+  }}
+}}
+"""
+
+
+class PageBehindAProxy(PageCase):
+    """Below a path of nginx, which gives each request to one of three servers, at random."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.proxy = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        if cls.proxy is None:
+            raise unittest.SkipTest("nginx is not installed (Debian: nginx)")
+        super().setUpClass()
+
+    def begin_three(self):
+        nodes = []
+        for place in range(3):
+            self.path = self.here / f"http{place}"
+            self.start_node(place)
+            nodes.append(f"server unix:{self.path};")
+        while True:
+            port = free_port()
+            self.base = f"http://127.0.0.1:{port}/jobs/below/"
+            user = "user root;" if os.geteuid() == 0 else ""  # the sockets are in a folder of root
+            (self.here / "nginx.conf").write_text(NGINX.format(here=self.here, port=port, nodes=" ".join(nodes), user=user))
+            proxy = subprocess.Popen([self.proxy, "-p", str(self.here), "-e", "stderr", "-c", str(self.here / "nginx.conf")],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(proxy.wait)
+            self.addCleanup(proxy.terminate)
+            while proxy.poll() is None:
+                try:
+                    self.browser.get(self.base)
+                    self.wait_shown()
+                    return
+                except WebDriverException:
+                    time.sleep(0.1)
+
+    def start_node(self, place):
+        server = self.start("serve", "--memory", "--beanstalk", f"unix:{self.here / f'beanstalk{place}'}", "--http",
+                            f"unix:{self.path}", "--tokens", self.tokens, "--proxy", "unix")
+        for each in [server.stdout.close, server.stderr.close, server.wait, server.kill]:
+            self.addCleanup(each)
+        self.server = server
+        self.wait_for_status("/ready", 200)
+
+    def test_sign_in_holds_for_all(self):
+        self.begin_three()
+        self.browser.get_log("browser")  # of the time before nginx was there
+        self.signs_in = True
+        names = []
+        for place in range(3):
+            self.path = self.here / f"http{place}"
+            names.append(f"of-node-{place}")
+            self.must("POST", f"/v1/jobs?tube={names[-1]}", {})
+        self.sign_in(self.admin)
+        for each in names:  # each server is asked some time, and knows the token
+            self.wait(lambda each=each: self.row(each), each)
+        self.assertEqual(self.heading(), "Tubes")
+        self.go("#/put?tube=mail")
+        self.press("Put…")
+        self.press("Put it")
+        self.wait(lambda: self.heading().startswith("Job "))
+        self.assertEqual({each for each in self.requests() if not each.startswith(self.base)}, set())
+
+
+class PageForAll(PageCase):
+    """By keyboard, for screen readers, narrow and dark; and the pictures of the documentation."""
+
+    def tab_to(self, text):
+        """Presses Tab until what has this text, or is labelled so, has the focus."""
+        name = ("const at = document.activeElement; return at.getAttribute('aria-label') ?? (at.labels?.length ? at.labels[0].textContent "
+                ": at.innerText?.trim())")
+        seen = []
+        for _ in range(80):
+            ActionChains(self.browser).send_keys(Keys.TAB).perform()
+            seen.append(self.script(name))
+            if seen[-1] == text:
+                return
+        self.fail(f"no Tab leads to {text!r}: {seen}")
+
+    def type(self, *keys):
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    def test_keyboard_alone(self):
+        self.begin_page()
+        self.open()
+        self.type(self.admin, Keys.ENTER)  # the field has the focus
+        self.wait(lambda: self.heading() == "Tubes")
+        self.signs_in = True
+        self.must("POST", "/v1/jobs?tube=mail", {"delay": "1h", "text": "x"})
+        self.tab_to("Jobs")
+        self.type(Keys.ENTER)
+        self.wait(lambda: self.heading() == "Jobs")
+        self.assertEqual(self.script("return document.activeElement.localName"), "h1", "a screen reader reads where it is")
+        self.tab_to("Job with the id")
+        self.type("1", Keys.ENTER)
+        self.wait(lambda: self.heading() == "Job 1")
+        self.wait_shown()
+        self.see("It is due later")
+        self.tab_to("Cancel…")
+        self.type(Keys.ENTER)
+        self.see("Cancel the job?")
+        self.assertEqual(self.script("return document.activeElement.innerText"), "Leave it", "not what cannot be undone")
+        for _ in range(5):  # the focus stays in the dialog, or goes to the browser's own controls
+            self.type(Keys.TAB)
+            self.assertTrue(self.script("return document.activeElement === document.body || "
+                                        "document.querySelector('dialog').contains(document.activeElement)"))
+        self.type(Keys.ESCAPE)
+        self.wait(lambda: not self.all("dialog"))
+        self.assertEqual(self.script("return document.activeElement.innerText"), "Cancel…", "the focus is where it was")
+        self.type(Keys.ENTER)
+        self.see("Cancel the job?")
+        self.tab_to("Cancel job 1")
+        self.type(Keys.ENTER)
+        self.told("Job 1: cancelled")
+
+    def test_the_focus_survives_a_refresh(self):
+        self.begin_page(with_tokens=False)
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        self.open()
+        self.tab_to("mail")
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        self.see_row("mail", "2")
+        self.assertEqual(self.script("return document.activeElement.innerText"), "mail")
+
+    def test_skip_link(self):
+        self.begin_page(with_tokens=False)
+        self.open("#/jobs")
+        self.script("document.activeElement.blur(); document.body.focus()")
+        self.script("document.getElementById('skip').focus()")
+        self.type(Keys.ENTER)
+        self.wait(lambda: self.script("return document.activeElement.id") == "main")
+        self.assertEqual(self.heading(), "Jobs", "the place stays")
+
+    def fill_with_examples(self):
+        """Jobs as a shop may have them."""
+        jobs = []
+        for place, (tube, delayed, ready) in enumerate([("mail.out", 48, 3), ("orders.expire", 64, 0), ("carts.remind", 30, 0),
+                                                        ("reports.nightly", 4, 1), ("sms.out", 9, 2), ("invoices.dunning", 21, 0)]):
+            for i in range(delayed):
+                seconds = [7 + 11 * i % 55, 70 + 97 * i % 3500, 3700 + 1733 * i % 80000][(i + place) % 3]
+                jobs.append({"tube": tube, "key": f"{tube.split('.')[0]}-{1000 + 37 * place + i}", "delay": f"{seconds}s",
+                             "body": {"order": 4711 + i, "customer": f"c-{200 + i}", "kind": "reminder"}})
+            jobs += [{"tube": tube, "text": "hello", "key": f"now-{place}-{i}"} for i in range(ready)]
+        self.must("POST", "/v1/batch", {"jobs": jobs})
+        self.must("POST", "/v1/tubes/reports.nightly/pause?length=1h")
+        held = self.must("POST", "/v1/reserve", {"tubes": ["mail.out", "sms.out"], "count": 3})["jobs"]
+        self.must("POST", f"/v1/reservations/{held[0]['reservation']}/bury")
+        made = self.must("POST", "/v1/actions", {"do": "cancel", "tube": "carts.remind", "key_prefix": "carts-"})["id"]
+        self.wait(lambda: self.must("GET", f"/v1/actions/{made}")["state"] == "counted")
+        return made
+
+    def looks(self):
+        """How the page may look: the name, the width, and whether it is dark."""
+        return [("light", 1200, "light"), ("dark", 1200, "dark"), ("narrow", 390, "light"), ("narrow-dark", 390, "dark")]
+
+    def set_look(self, width, scheme, height=860):
+        self.browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+    def end_look(self):
+        self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def places(self, action):
+        return {"sign-in": None, "tubes": "#/", "tube": "#/tube?tube=mail.out", "jobs": "#/jobs?tube=orders.expire&state=delayed", "job": "#/job?id=5",
+                "reserved": "#/reservations", "events": "#/events", "changes": "#/actions", "change": f"#/action?id={action}", "new-change": "#/change",
+                "put": "#/put", "no-job": "#/job?id=999999", "nowhere": "#/nowhere"}
+
+    def test_no_barrier_is_found(self):
+        axe = (downloads.of_npm("axe-core", AXE) / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+        self.addCleanup(self.end_look)
+        self.begin_page()
+        self.signs_in = True
+        action = self.fill_with_examples()
+        found = []
+        for look, width, scheme in self.looks():
+            self.set_look(width, scheme)
+            self.open()
+            for place, at in self.places(action).items():
+                if place == "tubes":
+                    self.sign_in(self.admin)
+                elif at:
+                    self.go(at)
+                found += self.barriers(axe, f"{look}, {place}")
+            self.go("#/job?id=5")
+            self.press("Cancel…")
+            self.see("Cancel the job?")
+            found += self.barriers(axe, f"{look}, dialog")
+            self.press("Leave it")
+            wide = self.script("return document.documentElement.scrollWidth")
+            self.assertLessEqual(wide, width, f"{look}: it is wider than the window")
+            self.press("Sign out")
+            self.wait(lambda: self.heading() == "Sign in")
+        self.assertEqual(found, [])
+
+    def barriers(self, axe, where):
+        self.script("if (!window.axe) { " + axe + " }")
+        result = self.browser.execute_async_script("const done = arguments[0]; axe.run(document).then((all) => done(all.violations), (error) => done(String(error)))")
+        self.assertIsInstance(result, list, result)
+        return [f"{where}: {each['id']} ({each['impact']}): {each['help']}: {node['html']} {node['failureSummary']}" for each in result for node in each["nodes"][:2]]
+
+    def test_pictures(self):
+        folder = Path(PICTURES) if PICTURES else self.here / "pictures"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.addCleanup(self.end_look)
+        self.begin_page()
+        self.signs_in = True
+        action = self.fill_with_examples()
+        shown = {"tubes": None, "tube": None, "job": None, "change": None, "sign-in": None, "jobs": None, "put": None, "new-change": None}
+        for look, width, scheme in self.looks()[:3]:
+            self.set_look(width, scheme)
+            self.open()
+            for place, at in self.places(action).items():
+                if place not in shown:
+                    continue
+                if place == "tubes":
+                    self.sign_in(self.admin)
+                    self.wait(lambda: "–" not in self.text(), "the rates")
+                elif at:
+                    self.go(at)
+                if place == "job":
+                    self.see("order")
+                self.script("document.activeElement?.blur(); document.getElementById('told').className = ''; scrollTo(0, 0)")
+                height = self.script("return Math.max(document.querySelector('main').getBoundingClientRect().bottom, 320)")
+                self.set_look(width, scheme, int(min(height, 1400)))
+                picture = self.browser.get_screenshot_as_png()
+                self.assertGreater(len(picture), 5000, place)
+                (folder / f"{place}-{look}.png").write_bytes(picture)
+                self.set_look(width, scheme)
+            self.press("Sign out")
+            self.wait(lambda: self.heading() == "Sign in")
+        self.assertGreaterEqual(len(list(folder.glob("*.png"))), 3 * len(shown))
+
+
+if __name__ == "__main__":
+    main()
