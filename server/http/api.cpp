@@ -339,8 +339,8 @@ class talk final : public conversation {
     const bool asks_for_methods = what.method == "OPTIONS" && (what.target == "*" || !allowed.empty());
     if (asks_for_methods) {
       response made{204};
-      made.fields.push_back(
-          {"Allow", allowed.empty() ? "GET, HEAD, POST, PUT, DELETE, OPTIONS" : allowed + ", OPTIONS"});
+      made.fields.push_back({"Allow", allowed.empty() || what.target == "*" ? "GET, HEAD, POST, PUT, DELETE, OPTIONS"
+                                                                            : allowed + ", OPTIONS"});
       return made;
     }
     if (allowed.empty()) {

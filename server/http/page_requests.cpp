@@ -43,7 +43,10 @@ task<response> show_file(call& by, std::string_view name) {
 
 }  // namespace
 
-task<response> show_page(call& by) { return show_file(by, "index.html"); }
+task<response> show_page(call& by) {
+  const bool is_root = by.what.target.starts_with('/');  // and not `*`, whose path is as empty
+  return show_file(by, is_root ? "index.html" : "");
+}
 
 task<response> show_page_file(call& by) {
   const std::string name = by.in.required_text("file");

@@ -435,7 +435,7 @@ TEST(JobRequests, AnUnknownPathGetsTheOneThatIsProbablyMeant) {
     http_client client(in);
     constexpr std::string_view all_paths = "GET /openapi.json describes all paths";
     const std::vector<std::pair<std::string, std::string>> unknown = {{"/v1/nothing", ""},
-                                                                      {"/", ""},
+                                                                      {"/page", ""},
                                                                       {"/v1", ""},
                                                                       {"/jobs/7?x=y", "/v1/jobs/7"},
                                                                       {"/v1/jobs/?tube=t", "/v1/jobs"},

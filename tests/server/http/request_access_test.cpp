@@ -835,6 +835,7 @@ TEST(RequestAccessWithoutTokens, OptionsNameTheMethods) {
     EXPECT_FALSE(job.head.contains("Access-Control")) << job.head;
     const received server = co_await client.ask("OPTIONS", "*");
     EXPECT_EQ(server.status, 204);
+    EXPECT_TRUE(server.head.contains("Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n")) << server.head;
     const received nothing = co_await client.ask("OPTIONS", "/v1/nothing");
     EXPECT_EQ(nothing.status, 404);
     const received other = co_await client.ask("GET", "*");
