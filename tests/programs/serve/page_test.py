@@ -797,7 +797,7 @@ class PageBehindAProxy(PageCase):
             self.must("POST", f"/v1/jobs?tube={names[-1]}", {})
         self.sign_in(self.admin)
         for each in names:  # each server is asked some time, and knows the token
-            self.wait(lambda each=each: self.row(each), each)
+            self.wait(lambda each=each: self.row(each) or self.open(), each)
         self.assertEqual(self.heading(), "Tubes")
         self.go("#/put?tube=mail")
         self.press("Put…")
