@@ -17,9 +17,9 @@ namespace foliot::program::http {
 
 namespace {
 
-/// What the page takes at the most besides the series of tubes, and for each tube: six series with a name of up to 200
-/// bytes, and what the survey has read of it.
-constexpr std::size_t memory_of_page = std::size_t{1} << 20;
+/// What the page and the survey take at the most besides the series of tubes, of which the counts of 5,000 tubes with
+/// names of up to 200 bytes are most; and for each tube with series: six of them, and what the survey has read of it.
+constexpr std::size_t memory_of_page = std::size_t{4} << 20;
 constexpr std::size_t memory_of_tube = 4096;
 
 task<std::optional<surveyed>> survey(call& by) {

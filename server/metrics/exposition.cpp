@@ -1,6 +1,8 @@
 #include "exposition.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -25,13 +27,16 @@ std::size_t length_of_character(std::string_view text) noexcept {
   return is_wrong ? 0 : length;
 }
 
-/// The number of seconds, without rounding.
-std::string seconds_text(std::int64_t nanoseconds) {
-  constexpr std::int64_t second = 1'000'000'000;
-  std::string text = fmt::format("{}", nanoseconds / second);
-  if (nanoseconds % second == 0) return text;
-  text += fmt::format(".{:09}", nanoseconds % second);
+/// The number of seconds, without rounding. `rest`: of a second, in nanoseconds.
+std::string seconds_text(std::uint64_t seconds, std::uint64_t rest) {
+  std::string text = fmt::format("{}", seconds);
+  if (rest == 0) return text;
+  text += fmt::format(".{:09}", rest);
   return text.erase(text.find_last_not_of('0') + 1);
+}
+
+std::string seconds_of_microseconds(std::uint64_t count) {
+  return seconds_text(count / 1'000'000, count % 1'000'000 * 1000);
 }
 
 }  // namespace
@@ -62,7 +67,11 @@ void exposition::family(std::string_view name, std::string_view type, std::strin
   text_ += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name_, type, help);
 }
 
-void exposition::sample(labels with, duration value) { add(with, seconds_text(value.count())); }
+void exposition::sample(labels with, duration value) {
+  constexpr std::uint64_t second = 1'000'000'000;
+  const auto nanoseconds = static_cast<std::uint64_t>(std::max(value, duration::zero()).count());
+  add(with, seconds_text(nanoseconds / second, nanoseconds % second));
+}
 
 std::string exposition::number_text(std::uint64_t value) { return fmt::format("{}", value); }
 
@@ -84,10 +93,11 @@ void exposition::distribution(std::string_view name, std::string_view help,
   for (std::size_t i = 0; i < jobs::time_histogram::buckets; ++i) {
     so_far += values.in[i];
     const bool is_last = i == jobs::time_histogram::bounds_us.size();
-    const std::string bound = is_last ? "+Inf" : seconds_text(jobs::time_histogram::bounds_us[i] * 1000);
+    const std::string bound =
+        is_last ? "+Inf" : seconds_of_microseconds(static_cast<std::uint64_t>(jobs::time_histogram::bounds_us[i]));
     add({{"le", bound}}, number_text(so_far), "_bucket");
   }
-  add({}, seconds_text(static_cast<std::int64_t>(values.sum_ns)), "_sum");
+  add({}, seconds_of_microseconds(values.sum_us), "_sum");
   add({}, number_text(so_far), "_count");
 }
 

@@ -149,9 +149,12 @@ std::vector<std::string> tube_survey::choose_heads(const weights& among, std::si
     if (counts.ready > 0) ready.push_back(name);
   }
   if (ready.size() <= most) return ready;
+  // The pages of the looks come round as well, so equal steps could meet the same tubes of a page for ever. The
+  // multiples of the golden ratio are spread evenly, also those of every n-th look.
+  constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;  // of 2^64
   const lock held(lock_);
-  const auto begin = static_cast<std::ptrdiff_t>(heads_read_ % ready.size());
-  heads_read_ += most;
+  const std::uint64_t place = (heads_chosen_++ * golden) >> 32;  // of 2^32
+  const auto begin = static_cast<std::ptrdiff_t>((place * ready.size()) >> 32);
   std::ranges::rotate(ready, ready.begin() + begin);
   ready.resize(most);
   return ready;

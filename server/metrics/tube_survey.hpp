@@ -113,7 +113,7 @@ class tube_survey {
   std::string next_ FOLIOT_GUARDED_BY(lock_);                  // the next page begins behind this name
   std::vector<std::string> largest_ FOLIOT_GUARDED_BY(lock_);  // twice as many as are shown
   std::vector<std::string> oldest_ FOLIOT_GUARDED_BY(lock_);   // those with the oldest first ready jobs
-  std::size_t heads_read_ FOLIOT_GUARDED_BY(lock_) = 0;        // by the looks so far
+  std::uint64_t heads_chosen_ FOLIOT_GUARDED_BY(lock_) = 0;    // how often some of many were chosen
 };
 
 }  // namespace foliot::program

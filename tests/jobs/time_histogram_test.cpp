@@ -45,8 +45,17 @@ TEST(TimeHistogram, CountsAndSumsAddUp) {
   time_histogram::counts both = one.seen();
   both += other.seen();
   EXPECT_EQ(both.all(), 4U);
-  EXPECT_EQ(both.sum_ns, 4'006'000'000U) << "a negative length is zero";
+  EXPECT_EQ(both.sum_us, 4'006'000U) << "a negative length is zero";
   EXPECT_EQ(both.in[bucket_of(3ms)], 2U);
+}
+
+TEST(TimeHistogram, ASumStaysAtTheGreatestValue) {
+  time_histogram::counts some;
+  some.sum_us = std::numeric_limits<std::uint64_t>::max() - 1;
+  time_histogram one;
+  one.record(3ms);
+  some += one.seen();
+  EXPECT_EQ(some.sum_us, std::numeric_limits<std::uint64_t>::max());
 }
 
 }  // namespace

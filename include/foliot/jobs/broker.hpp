@@ -162,8 +162,8 @@ struct job_flow {
   std::uint64_t released = 0;
   std::uint64_t buried = 0;
   std::uint64_t expired = 0;  ///< reservations whose time was over; over a shared store those that this broker ended
-  /// From the due time of a job to its reservation, by the wall clock. Without jobs that were reserved before, and came
-  /// back without a new due time: because their TTR had ended, or their client had gone.
+  /// From the due time of a job to its reservation, by the wall clock; from its put, if that came later. Without jobs
+  /// whose TTR has ever ended, or whose client had gone: they have come back without a new due time.
   time_histogram::counts lateness;
   /// From the reservation of a job to its finish: of those reservations that the broker still knew.
   time_histogram::counts work;

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/seam/sync.hpp>
@@ -37,7 +38,7 @@ class time_histogram {
   /// A copy of the counts. A plain value.
   struct counts {
     std::array<std::uint64_t, buckets> in{};  ///< of each bucket alone
-    std::uint64_t sum_ns = 0;
+    std::uint64_t sum_us = 0;                 ///< in microseconds, each length rounded up; stays at the greatest value
 
     /// How many lengths there are.
     [[nodiscard]] std::uint64_t all() const noexcept {
@@ -48,7 +49,7 @@ class time_histogram {
     /// Adds those of another histogram.
     counts& operator+=(const counts& other) noexcept {
       for (std::size_t i = 0; i < buckets; ++i) in[i] += other.in[i];
-      sum_ns += other.sum_ns;
+      sum_us = sum(sum_us, other.sum_us);
       return *this;
     }
     friend bool operator==(const counts&, const counts&) = default;
@@ -60,23 +61,30 @@ class time_histogram {
     const std::int64_t microseconds = counted / 1000 + (counted % 1000 != 0 ? 1 : 0);
     const auto bucket = std::ranges::lower_bound(bounds_us, microseconds) - bounds_us.begin();
     add(in_[static_cast<std::size_t>(bucket)], 1);
-    add(sum_ns_, static_cast<std::uint64_t>(counted));
+    add(sum_us_, static_cast<std::uint64_t>(microseconds));
   }
   /// What was counted so far. Any thread.
   [[nodiscard]] counts seen() const noexcept {
     counts now;
     for (std::size_t i = 0; i < buckets; ++i) now.in[i] = in_[i].load(seam::relaxed);
-    now.sum_ns = sum_ns_.load(seam::relaxed);
+    now.sum_us = sum_us_.load(seam::relaxed);
     return now;
   }
 
  private:
   using number = seam::atomic<std::uint64_t>;
   /// Relaxed, as in seen(): each number stands for itself and publishes nothing. Only the writer changes them.
-  static void add(number& to, std::uint64_t more) noexcept { to.store(to.load(seam::relaxed) + more, seam::relaxed); }
+  static void add(number& to, std::uint64_t more) noexcept {
+    to.store(sum(to.load(seam::relaxed), more), seam::relaxed);
+  }
+  /// Saturates: a counter that began again would be taken for that of another process.
+  static constexpr std::uint64_t sum(std::uint64_t a, std::uint64_t b) noexcept {
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    return b > most - a ? most : a + b;
+  }
 
   std::array<number, buckets> in_{};
-  number sum_ns_{0};
+  number sum_us_{0};
 };
 
 }  // namespace foliot::jobs

@@ -28,7 +28,7 @@ struct client_state {
   static constexpr std::size_t no_claim = std::numeric_limits<std::size_t>::max();
 
   std::string name;                  // client::set_name()
-  instant asked = instant::never();  // when it has made its latest request, for commit_delay
+  instant asked = instant::never();  // when it has made its latest request, or has waited for a job: for commit_delay
   tube_record* used = nullptr;
   std::vector<std::unique_ptr<watching>> watched;  // in the order of the calls
   std::vector<tube_record*> tubes;                 // the same tubes, sorted by address: to compare two clients

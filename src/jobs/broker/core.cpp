@@ -190,8 +190,8 @@ void broker_core::lead_if_free() noexcept {
 }
 
 bool broker_core::waits_for_others() const noexcept {
-  return delay_.is_used() && !queue_.empty() && queue_.size() < enough && !has_own_work() && !closing_ &&
-         runtime::now() < delay_.until();
+  return delay_.is_used() && !queue_.empty() && queue_.size() < enough && queue_.bytes() < most_bytes &&
+         !has_own_work() && !closing_ && runtime::now() < delay_.until();
 }
 
 void broker_core::lead() noexcept {
@@ -754,6 +754,7 @@ std::optional<claimed_job> broker_core::end_waiting(client_state& client) {
   const lock held(lock_);
   if (client.now == client_state::phase::waiting) unlink(client);
   client.now = client_state::phase::idle;
+  if (delay_.is_used()) client.asked = runtime::now();  // what it asks next does not wait for others
   return std::exchange(client.job, std::nullopt);
 }
 
@@ -761,6 +762,7 @@ claim_answer broker_core::end_own_waiting(client_state& client) {
   const lock held(lock_);
   if (client.now == client_state::phase::waiting) unlink(client);
   client.now = client_state::phase::idle;
+  if (delay_.is_used()) client.asked = runtime::now();
   return std::exchange(client.claimed, {});
 }
 

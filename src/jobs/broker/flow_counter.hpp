@@ -2,6 +2,7 @@
 // Thread safety: the lock of the broker guards everything. O(1) for each job.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -28,10 +29,11 @@ class flow_counter {
   /// A job was reserved at this time of the wall clock.
   void note_reserved(const job& it, wall_time when) noexcept {
     ++now_.reserved;
-    // Each earlier reservation has ended by an operation that has set a new due time, or a later one did.
+    // If each earlier reservation has ended by an operation that has set a new due time, this one is the first of it.
     const job_counters& so_far = it.counters;
     const bool has_new_due = so_far.reserves <= std::uint64_t{so_far.releases} + so_far.buries + 1;
-    if (has_new_due && when >= it.due) lateness_.record(when - it.due);
+    // A job that was due before it was put has waited since its put.
+    if (has_new_due) lateness_.record(when - std::max(it.due, it.made));
   }
   /// A reservation that has begun then, or at a time that is not known (never()), was finished.
   void note_finished(instant began, instant when) noexcept {

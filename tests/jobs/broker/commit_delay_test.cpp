@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,91 @@ TEST(BrokerCommitDelay, AClientLosesAtMostAHundredthOfItsTime) {
         co_await asking.join();
         EXPECT_LE(of_one.longest, 100us);
         EXPECT_LE(of_devices.longest, limits.commit_delay);
+      },
+      limits);
+}
+
+/// Clients that have asked once, and then others that ask for half a second, 100 us apart.
+task<> let_them_wait(broker_world& world, std::vector<client>& made, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    made.emplace_back(world.jobs);
+    auto first = made.back().execute(count_all{});
+    co_await first;
+  }
+  for (int i = 0; i < 5000; ++i) {
+    co_await world.jobs.execute(count_all{});
+    co_await sleep(100us);
+  }
+}
+
+/// Puts one job of this size by each client at the same time, and returns the longest wait.
+task<duration> put_at_once(std::vector<client>& by, std::size_t bytes) {
+  seen_waits seen;
+  const auto put_one = [](client& device, std::size_t size, seen_waits& into) -> task<> {
+    const instant asked = now();
+    auto putting = device.execute(mail(std::string(size, 'x')));
+    co_await putting;
+    into.longest = std::max(into.longest, now() - asked);
+  };
+  std::vector<runtime::join_handle<>> all;
+  for (client& each : by) all.push_back(spawn(put_one(each, bytes, seen)));
+  for (auto& each : all) co_await each.join();
+  co_return seen.longest;
+}
+
+TEST(BrokerCommitDelay, SoManyRequestsDoNotWait) {
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        std::vector<client> devices_here;
+        co_await let_them_wait(world, devices_here, 256);
+        const duration longest = co_await put_at_once(devices_here, 1);
+        EXPECT_EQ(longest, duration::zero());
+        EXPECT_EQ(world.store.sizes.back(), 256U);
+      },
+      limits);
+}
+
+TEST(BrokerCommitDelay, SoManyBytesDoNotWait) {
+  broker_limits large = limits;
+  large.job.max_body = 600'000;
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        std::vector<client> devices_here;
+        co_await let_them_wait(world, devices_here, 2);
+        const duration longest = co_await put_at_once(devices_here, 600'000);
+        EXPECT_EQ(longest, duration::zero());
+      },
+      large);
+}
+
+TEST(BrokerCommitDelay, AClientThatHasWaitedForAJobDoesNotWaitToFinishIt) {
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        std::vector<client> worker;
+        co_await let_them_wait(world, worker, 1);
+        worker.front().watch("mail");
+        co_await put_job(world.jobs, mail("x"));
+        const claimed_job job = got(co_await worker.front().reserve());
+        const instant asked = now();
+        auto finishing = worker.front().finish(job.token.id);
+        co_await finishing;
+        EXPECT_EQ(now(), asked);
+      },
+      limits);
+}
+
+TEST(BrokerCommitDelay, ARequestThatIsWithdrawnLeavesTheOthersToTheirTime) {
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        std::vector<client> devices_here;
+        co_await let_them_wait(world, devices_here, 2);
+        {
+          const in_flight<put> dropped(devices_here.front(), mail("dropped"));
+        }
+        EXPECT_EQ(world.jobs.counters().queued, 0U);
+        devices_here.erase(devices_here.begin());
+        const duration longest = co_await put_at_once(devices_here, 1);
+        EXPECT_EQ(longest, limits.commit_delay);
       },
       limits);
 }

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace test;
 
-constexpr std::uint64_t one_second = 1'000'000'000;
+constexpr std::uint64_t one_second = 1'000'000;  // in microseconds
 
 TEST(BrokerFlow, CountsWhatBecomesOfJobs) {
   in_broker_worlds([](broker_world& world) -> task<> {
@@ -65,9 +65,9 @@ TEST(BrokerFlow, AJobIsLateFromItsDueTimeOn) {
     }
     const job_flow seen = world.jobs.flow();
     EXPECT_EQ(seen.lateness.all(), 1U);
-    EXPECT_EQ(seen.lateness.sum_ns, 3 * one_second);
+    EXPECT_EQ(seen.lateness.sum_us, 3 * one_second);
     EXPECT_EQ(seen.work.all(), 1U);
-    EXPECT_EQ(seen.work.sum_ns, 5 * one_second);
+    EXPECT_EQ(seen.work.sum_us, 5 * one_second);
   });
 }
 
@@ -92,7 +92,7 @@ TEST(BrokerFlow, AJobThatComesBackWithoutANewDueTimeIsNotLateAgain) {
     EXPECT_EQ(seen.reserved, 3U);
     EXPECT_EQ(seen.expired, 1U);
     EXPECT_EQ(seen.lateness.all(), 1U);
-    EXPECT_EQ(seen.lateness.sum_ns, 0U);
+    EXPECT_EQ(seen.lateness.sum_us, 0U);
     co_await worker.release(third.token.id, std::nullopt, milliseconds(2000));
     co_await sleep(6s);
   });
@@ -109,7 +109,22 @@ TEST(BrokerFlow, AReleaseSetsANewDueTime) {
     static_cast<void>(got(co_await worker.reserve()));
     const job_flow seen = world.jobs.flow();
     EXPECT_EQ(seen.lateness.all(), 2U);
-    EXPECT_EQ(seen.lateness.sum_ns, 4 * one_second);
+    EXPECT_EQ(seen.lateness.sum_us, 4 * one_second);
+  });
+}
+
+TEST(BrokerFlow, AJobThatWasDueBeforeItsPutWaitsSinceItsPut) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    put old = mail("a");
+    old.due = utc_time(milliseconds(0));  // in 1970
+    static_cast<void>(co_await put_job(world.jobs, old));
+    co_await sleep(3s);
+    client worker(world.jobs);
+    worker.watch("mail");
+    static_cast<void>(got(co_await worker.reserve()));
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.lateness.all(), 1U);
+    EXPECT_EQ(seen.lateness.sum_us, 3 * one_second);
   });
 }
 
@@ -129,7 +144,7 @@ TEST(BrokerFlow, AReservationWithWhichAClientHasPartedIsKnown) {
     EXPECT_EQ(done.what, holder_answer::kind::done);
     const job_flow seen = world.jobs.flow();
     EXPECT_EQ(seen.finished, 1U);
-    EXPECT_EQ(seen.work.sum_ns, 7 * one_second);
+    EXPECT_EQ(seen.work.sum_us, 7 * one_second);
   });
 }
 

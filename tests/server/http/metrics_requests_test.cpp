@@ -163,6 +163,26 @@ TEST(MetricsRequests, TheOldestJobIsFoundAndRemembered) {
   });
 }
 
+// The tubes of two looks one after the other are all there are: the same tubes come round each second look.
+TEST(MetricsRequests, EachOfManyTubesIsLookedAtSomeTime) {
+  with_server([](http_server& in) -> task<> {
+    in.speaks_to.measure({}, {.shown = 0});
+    co_await put_into(in, "tube00700", 1);
+    co_await runtime::sleep(1000s);
+    for (int i = 0; i < 10'000; ++i) {
+      if (i != 700) co_await put_into(in, fmt::format("tube{:05}", i), 1);
+    }
+    http_client client(in);
+    bool was_found = false;
+    for (int looks = 0; looks < 40 && !was_found; ++looks) {
+      const received page = co_await client.ask("GET", "/metrics");
+      was_found = value_of(page, of_tube("ready_overdue_seconds", "")) == "1000";
+    }
+    EXPECT_TRUE(was_found);
+    co_await client.leave();
+  });
+}
+
 TEST(MetricsRequests, PatternsChooseTheTubes) {
   with_server([](http_server& in) -> task<> {
     in.speaks_to.measure({}, {.shown = 20, .patterns = {"mail.*", "*.urgent"}});

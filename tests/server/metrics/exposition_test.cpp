@@ -56,9 +56,17 @@ TEST(Exposition, AHistogramIsCumulative) {
        {"# TYPE foliot_late_seconds histogram\n", "foliot_late_seconds_bucket{le=\"0.0001\"} 1\n",
         "foliot_late_seconds_bucket{le=\"0.0025\"} 1\n", "foliot_late_seconds_bucket{le=\"0.005\"} 2\n",
         "foliot_late_seconds_bucket{le=\"86400\"} 2\n", "foliot_late_seconds_bucket{le=\"+Inf\"} 3\n",
-        "foliot_late_seconds_sum 86400.003100001\n", "foliot_late_seconds_count 3\n"}) {
+        "foliot_late_seconds_sum 86400.003101\n", "foliot_late_seconds_count 3\n"}) {
     EXPECT_TRUE(text.contains(line)) << line << text;
   }
+}
+
+TEST(Exposition, SumsBeyondTheRangeOfADurationArePrinted) {
+  jobs::time_histogram::counts values;
+  values.sum_us = 18'446'744'073'709'551'615U;
+  exposition page;
+  page.distribution("late_seconds", "Late.", values);
+  EXPECT_TRUE(page.take().contains("foliot_late_seconds_sum 18446744073709.551615\n"));
 }
 
 TEST(Exposition, LabelsAreEscaped) {
