@@ -30,6 +30,7 @@ test_packages=(
     spin
     prometheus python3-prometheus-client # promtool, whose service does not start, and a reader of metrics
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
+    zsh fish # their completion of `foliot`
     curl python3-jsonschema # its HTTP interface, and the description of that
     nginx haproxy # in front of it; their services do not start
     postgresql-15 python3-sqlalchemy python3-psycopg2 # servers of the tests' own, and an application
@@ -102,7 +103,7 @@ apt_install() {
     update_lists
     local install=(install_packages)
     [[ " $*" != *" postgresql-"* ]] || install=(without_default_database "${install[@]}")
-    [[ ! " $* " =~ " "(etcd-server|nginx|haproxy)" " ]] || install=(without_services_of_tests "${install[@]}")
+    [[ ! " $* " =~ " "(etcd-server|nginx|haproxy|prometheus)" " ]] || install=(without_services_of_tests "${install[@]}")
     "${install[@]}" "$@"
 }
 
@@ -116,18 +117,18 @@ without_default_database() {
     with_setting /etc/postgresql-common/createcluster.d/foliot.conf "create_main_cluster = false" "$@"
 }
 
-# without_services_of_tests COMMAND...: if the command installs etcd, nginx or haproxy, systemd does not start their
-# services, now or with the machine. `systemctl enable --now nginx` starts one later. The installation of nginx starts it
-# although it is disabled, unless a policy forbids that.
+# without_services_of_tests COMMAND...: if the command installs etcd, nginx, haproxy or prometheus, systemd does not start
+# their services, now or with the machine. `systemctl enable --now nginx` starts one later. The installations of nginx and
+# of prometheus start them although they are disabled, or without systemd, unless a policy forbids that.
 without_services_of_tests() {
     local policy=/usr/sbin/policy-rc.d made="" status=0
     if [[ ! -e $policy ]]; then
-        printf '#!/bin/sh\n[ "$1" = nginx ] && exit 101\nexit 0\n' | "${as_root[@]}" tee "$policy" >/dev/null
+        printf '#!/bin/sh\ncase $1 in nginx | prometheus*) exit 101 ;; esac\nexit 0\n' | "${as_root[@]}" tee "$policy" >/dev/null
         "${as_root[@]}" chmod 755 "$policy"
         made=1
     fi
     with_setting /etc/systemd/system-preset/00-foliot.preset \
-        $'disable etcd.service\ndisable nginx.service\ndisable haproxy.service' "$@" || status=$?
+        $'disable etcd.service\ndisable nginx.service\ndisable haproxy.service\ndisable prometheus.service' "$@" || status=$?
     [[ -z $made ]] || "${as_root[@]}" rm -f "$policy"
     return "$status"
 }
