@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <foliot/core/seam/random.hpp>
 #include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/run.hpp>
@@ -326,6 +328,9 @@ task<response> show_statistics(call& by) {
   ordered_json all = ordered_json::object();
   add_counts(all["jobs"], counted);
   ordered_json& server = all["server"] = ordered_json::object();
+  // Behind a balancer the next answer may be of another server, whose counters are others.
+  static const std::uint64_t process = random_stream::entropy();
+  server["process"] = fmt::format("{:016x}", process);
   server["batches"] = counters.batches;
   server["operations"] = counters.operations;
   server["timeouts"] = counters.expired;

@@ -153,6 +153,7 @@ TEST_F(HealthWithTokens, StatisticsTellOfTheDoor) {
     const nlohmann::json connections = again.value()["connections"];
     EXPECT_EQ(figures_in(connections), figures_told_of("connections"));
     EXPECT_EQ(figures_in(again.value()["server"]), figures_told_of("server"));
+    EXPECT_EQ(again.value()["server"]["process"], shown.value()["server"]["process"]);
     EXPECT_EQ(connections["open"], 2);
     EXPECT_EQ(connections["total"], 2);
     EXPECT_EQ(connections["refused"], 1);
