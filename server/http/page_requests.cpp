@@ -37,6 +37,7 @@ task<response> show_file(call& by, std::string_view name) {
   made.fields = {{"ETag", std::string(file->etag)},
                  {"Content-Security-Policy", std::string(content_security)},
                  {"Referrer-Policy", "no-referrer"},
+                 {"Cross-Origin-Opener-Policy", "same-origin"},
                  {"Cross-Origin-Resource-Policy", "same-origin"}};
   co_return made;
 }

@@ -87,6 +87,8 @@ TEST(PageRequests, SendTheFilesWithTheirRules) {
               "base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
     EXPECT_EQ(field_of(page, "X-Content-Type-Options"), "nosniff");
     EXPECT_EQ(field_of(page, "Referrer-Policy"), "no-referrer");
+    EXPECT_EQ(field_of(page, "Cross-Origin-Opener-Policy"), "same-origin");
+    EXPECT_EQ(field_of(page, "Cross-Origin-Resource-Policy"), "same-origin");
     EXPECT_EQ(field_of(page, "Cache-Control"), "no-cache");
     EXPECT_EQ(field_of(page, "Set-Cookie"), "");
     const received script = co_await client.ask("GET", "/page/page.js");
