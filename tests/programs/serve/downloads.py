@@ -56,5 +56,5 @@ def of_npm(name, *packages):
     """A folder whose `node_modules` has these packages of npm."""
     npm = need("npm")
     return downloaded(name, lambda to: try_to_run(
-        npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-mintimeout=1000",
-        "--fetch-retry-maxtimeout=1000", "--prefix", to, *packages, cwd=to))
+        npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=20000",
+        "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=1000", "--prefix", to, *packages, cwd=to))
