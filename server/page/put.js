@@ -23,6 +23,20 @@ function requestOf(fields) {
   return json;
 }
 
+/** A function that puts the job: as often as it is called, as long as the answer is lost, there is one. */
+function putOnce(json) {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));  // randomUUID is not there in plain HTTP
+  const key = Array.from(bytes, (each) => each.toString(16).padStart(2, "0")).join("");
+  return async () => {
+    try {
+      return await ask("POST", "v1/jobs", {json, headers: {"Idempotency-Key": key}});
+    } catch (error) {
+      if (error.status !== 501) throw error;
+      return ask("POST", "v1/jobs", {json});  // a server without OpenSSL knows no such keys
+    }
+  };
+}
+
 export function showPut(at) {
   const text = (label, value, more = {}) => field(label, "input", {value, autocomplete: "off", spellcheck: "false", ...more});
   const fields = {
@@ -49,8 +63,9 @@ export function showPut(at) {
       replace(wrong, element("p", {class: "trouble", role: "alert"}, error.message));
       return fields.body.control.focus();
     }
+    const act = putOnce(json);
     const done = await asking({title: "Put the job?", text: element("p", {}, "Into the tube ", name(json.tube), json.key !== undefined && [", with the key ", name(json.key)], "."),
-      yes: "Put it", act: () => ask("POST", "v1/jobs", {json})});
+      yes: "Put it", act});
     if (!done) return;
     tell(`Job ${done.id}: ${done.outcome}`);
     if (may("look")) location.hash = address("job", {id: done.id});

@@ -238,6 +238,13 @@ class PageCase(AccessCase):
         return self.script("const all = Array.from(document.querySelectorAll('.facts dt'));"
                            "return all.find((each) => each.textContent === arguments[0])?.nextSibling.innerText", title)
 
+    def change_fetch(self, text):
+        """From now on this is what the page does to ask: the body of a function of `url` and `how`, which has the real
+        `ask(url, how)`. `window.open_gate` lets go on what waits for `gate`."""
+        self.script("window.asks ??= window.fetch.bind(window); const ask = window.asks;"
+                    "const gate = new Promise((then) => { window.open_gate = then; });"
+                    f"window.fetch = async (given, how) => {{ const url = String(given); {text} }};")
+
     def requests(self):
         """The URLs that the page has asked for since the last call."""
         return self.script("const all = performance.getEntriesByType('resource').map((each) => each.name);"
@@ -517,6 +524,22 @@ class PageChanges(PageCase):
         self.wait(lambda: self.heading() == "Job 2")
         job = self.must("GET", "/v1/jobs/2")
         self.assertEqual((job["key"], job["priority"], job["state"], job["body"]), ("free", 7, "delayed", {"a": 1}))
+
+    def test_a_put_whose_answer_is_lost_happens_once(self):
+        self.begin_with()
+        self.open("#/put?tube=mail")
+        self.change_fetch("const got = await ask(url, how); if (how.method === 'POST' && !window.lost) { window.lost = true; throw new TypeError('cut'); } return got;")
+        self.press("Put…")
+        self.press("Put it")
+        self.see("the server does not answer")
+        self.assertEqual(self.must("GET", "/v1/tubes/mail")["ready"], 1)
+        self.press("Put it")
+        self.wait(lambda: self.heading() == "Job 1")
+        self.assertEqual(self.must("GET", "/v1/tubes/mail")["ready"], 1)
+        self.go("#/put?tube=mail")
+        self.press("Put…")
+        self.press("Put it")
+        self.wait(lambda: self.heading() == "Job 2", "another one")
 
     def test_pause(self):
         self.begin_with(("mail", {}))
