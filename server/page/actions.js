@@ -97,17 +97,16 @@ export function showAction(at) {
   const into = element("div", {"aria-busy": "true"});
   const says = element("p", {class: "why", role: "status"});
   replace(at.main, element("h1", {tabindex: "-1"}, "Change ", visible(id)), at.wrong, says, into);
-  let last = null;
-  const refresh = async () => {
-    const action = await look(`v1/actions/${encodeURIComponent(id)}`, {}, at.signal);
+  let isAtWork = false;
+  const show = (action) => {
     const text = SAYS[action.state](action);
     if (text !== says.textContent) says.textContent = text;
-    const atWork = action.state === "counting" || action.state === "running";
+    isAtWork = action.state === "counting" || action.state === "running";
     replace(into, progressOf(action),
       element("div", {class: "buttons"},
         action.state === "counted" && action.counted > 0 && button(`${VERBS[action.do][0]} ${many(action.counted, "job")}…`, () => run(action, at.refresh), {class: action.do === "cancel" ? "danger" : "main"}),
-        atWork && !action.stopping && button("Stop…", () => stop(action, at.refresh)),
-        !atWork && button("Forget…", () => forgetAction(action)),
+        isAtWork && !action.stopping && button("Stop…", () => stop(action, at.refresh)),
+        !isAtWork && button("Forget…", () => forgetAction(action)),
         element("a", {class: "button", href: address("actions")}, "All changes")),
       facts(["Do", titleOf(action)], ["Jobs", filterText(action.filter)], ["State", state(action.state)], ["Made", time(action.made, serverNow())],
         ["Counted", number(action.counted)], ["New due time", action.due ? time(action.due, serverNow()) : action.delay && visible(action.delay) + " from the start"],
@@ -115,15 +114,12 @@ export function showAction(at) {
         ["Kept", action.kept_until && time(action.kept_until, serverNow())]),
       differencesOf(action));
     into.removeAttribute("aria-busy");
-    last = action;
   };
   // While it is at work the progress is asked for each second: the record of one action costs little.
-  const soon = setInterval(() => {
-    if (at.signal.aborted) clearInterval(soon);
-    else if (at.isLive() && last && (last.state === "counting" || last.state === "running")) at.refresh();
-  }, 1000);
-  at.signal.addEventListener("abort", () => clearInterval(soon));
-  return at.live(refresh);
+  return at.live(async () => {
+    const action = await look(`v1/actions/${encodeURIComponent(id)}`, {}, at.signal);
+    return () => show(action);
+  }, () => (isAtWork ? 1000 : 5000));
 }
 
 export function showActions(at) {
@@ -132,13 +128,15 @@ export function showActions(at) {
     element("p", {}, element("a", {class: "button", href: address("change")}, "Change many jobs…")), at.wrong, list);
   return at.live(async () => {
     const {actions} = await look("v1/actions", {}, at.signal);
-    replace(list, table("Changes", [
-      {title: "Change", cell: (row) => link(address("action", {id: row.id}), row.id)},
-      {title: "Do", cell: (row) => row.do},
-      {title: "Jobs", cell: (row) => filterText(row.filter)},
-      {title: "State", cell: (row) => state(row.state)},
-      {title: "Counted", number: true, cell: (row) => number(row.counted)},
-      {title: "Done", number: true, cell: (row) => row.outcomes && number(row.outcomes.done)}], actions.toReversed(), "There are none of this access token."));
-    list.removeAttribute("aria-busy");
+    return () => {
+      replace(list, table("Changes", [
+        {title: "Change", cell: (row) => link(address("action", {id: row.id}), row.id)},
+        {title: "Do", cell: (row) => row.do},
+        {title: "Jobs", cell: (row) => filterText(row.filter)},
+        {title: "State", cell: (row) => state(row.state)},
+        {title: "Counted", number: true, cell: (row) => number(row.counted)},
+        {title: "Done", number: true, cell: (row) => row.outcomes && number(row.outcomes.done)}], actions.reverse(), "There are none of this access token."));
+      list.removeAttribute("aria-busy");
+    };
   });
 }

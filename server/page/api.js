@@ -6,12 +6,14 @@
 
 const KEY = "foliot.token";
 const PATIENCE = 60000;  // ms for an answer
+const SILENCE = 40000;   // ms after which a stream has ended unseen: the server writes into it every 15 s at least
 
 export class Problem extends Error {
   constructor(status, detail, outcome) {
     super(detail);
     this.status = status;
     this.outcome = outcome;
+    this.isExplained = false;  // of 401: whether the server says what is wrong, rather than that nothing was shown
   }
 }
 
@@ -52,9 +54,12 @@ function headersFor(more) {
   return headers;
 }
 
+const noAnswer = () => new Problem(0, "the server does not answer");
+
 async function send(method, path, {query, json, headers, signal}) {
-  const options = {method, headers: headersFor(headers), signal, cache: "no-store", credentials: "omit", redirect: "error",
-    referrerPolicy: "no-referrer"};
+  // The server has no cookies, but a proxy in front of it may sign people in by one.
+  const options = {method, headers: headersFor(headers), signal, cache: "no-store", credentials: "same-origin",
+    redirect: "error", referrerPolicy: "no-referrer"};
   if (json !== undefined) {
     options.body = JSON.stringify(json);
     options.headers["Content-Type"] = "application/json";
@@ -63,7 +68,7 @@ async function send(method, path, {query, json, headers, signal}) {
     return await fetch(urlOf(path, query), options);
   } catch (error) {
     if (signal?.aborted && signal.reason?.name !== "TimeoutError") throw signal.reason;
-    throw new Problem(0, "the server does not answer");
+    throw noAnswer();
   }
 }
 
@@ -73,7 +78,9 @@ async function problemOf(response) {
     const problem = JSON.parse(text);
     const more = problem.errors?.[0]?.detail;
     const detail = more && more !== problem.detail ? `${problem.detail}: ${more}` : problem.detail;
-    return new Problem(response.status, detail ?? response.statusText, problem.outcome);
+    const made = new Problem(response.status, detail ?? response.statusText, problem.outcome);
+    made.isExplained = /\berror=/.test(response.headers.get("WWW-Authenticate") ?? "");
+    return made;
   } catch {
     // Not of foliot: a proxy that lets only some methods pass, or has no server behind it.
     return new Problem(response.status, `the answer was ${response.status} ${response.statusText}, and is not from the server: perhaps from a proxy in front of it`);
@@ -89,16 +96,22 @@ export async function ask(method, path, options = {}) {
     if (each?.aborted) stop.abort(each.reason);
     each?.addEventListener("abort", end(each), {once: true, signal: stop.signal});
   }
-  const response = await send(method, path, {...options, signal: stop.signal});
-  if (!response.ok) throw await problemOf(response);
-  const before = Date.parse(response.headers.get("Date"));
-  if (Math.abs(before - Date.now()) > 2000) ahead = before - Date.now();
-  else ahead = 0;
+  let status = 0;
   try {
-    return await response.json();
-  } catch {
+    const response = await send(method, path, {...options, signal: stop.signal});
+    status = response.status;
+    const before = Date.parse(response.headers.get("Date"));
+    if (Math.abs(before - Date.now()) > 2000) ahead = before - Date.now();
+    else ahead = 0;
+    if (response.ok) return await response.json();
+    throw await problemOf(response);
+  } catch (error) {
+    if (error instanceof Problem) throw error;
     if (options.signal?.aborted) throw options.signal.reason;
-    throw new Problem(response.status, "the answer is not from the server: perhaps from a proxy in front of it");
+    if (late.aborted) throw noAnswer();
+    throw new Problem(status, "the answer is not from the server: perhaps from a proxy in front of it");
+  } finally {
+    stop.abort();  // takes the listeners away from signals that live longer
   }
 }
 export const look = (path, query, signal) => ask("GET", path, {query, signal});
@@ -106,14 +119,22 @@ export const look = (path, query, signal) => ask("GET", path, {query, signal});
 /** Calls `tell(event)` for each event of the stream, {kind, id, data}, until it ends. Throws as ask(). */
 export async function follow(query, signal, tell, lastId) {
   const headers = lastId ? {"Last-Event-ID": lastId} : {};
-  const response = await send("GET", "v1/events", {query, headers, signal});
-  if (!response.ok) throw await problemOf(response);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  // By the clock of the wall, which goes on while the computer sleeps.
+  let heard = Date.now();
+  const stop = new AbortController();
+  const watch = setInterval(() => {
+    if (Date.now() - heard > SILENCE) stop.abort(new DOMException("silence", "TimeoutError"));
+  }, 5000);
+  signal.addEventListener("abort", () => stop.abort(signal.reason), {once: true, signal: stop.signal});
   try {
+    const response = await send("GET", "v1/events", {query, headers, signal: stop.signal});
+    if (!response.ok) throw await problemOf(response);
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
     for (;;) {
       const {done, value} = await reader.read();
       if (done) return;
+      heard = Date.now();
       rest += value;
       const blocks = rest.split("\n\n");
       rest = blocks.pop();
@@ -121,7 +142,11 @@ export async function follow(query, signal, tell, lastId) {
     }
   } catch (error) {
     if (signal.aborted) throw signal.reason;
+    if (error instanceof Problem) throw error;
     throw new Problem(0, "the stream of events was cut");
+  } finally {
+    clearInterval(watch);
+    stop.abort();
   }
 }
 

@@ -33,7 +33,10 @@ export function replace(inside, ...children) {
   const had = document.activeElement;
   const isInside = had !== inside && inside.contains(had);
   inside.replaceChildren(made);
-  if (!isInside) return;
+  if (isInside) focusLike(had, inside);
+}
+/** Gives the focus to what is like this element, which was replaced; else to what is around. */
+export function focusLike(had, inside) {
   const isLike = (each) => each.getAttribute("href") === had.getAttribute("href") && each.textContent === had.textContent &&
     each.getAttribute("aria-label") === had.getAttribute("aria-label");
   const like = Array.from(inside.querySelectorAll(had.localName)).find(isLike);
@@ -98,6 +101,12 @@ export function field(label, kind, properties, choices = []) {
 export const button = (text, onclick, more = {}) => element("button", {type: "button", onclick, ...more}, text);
 /** What went wrong, told at once by a screen reader. */
 export const trouble = (error) => element("p", {class: "trouble", role: "alert"}, visible(error.message));
+
+/** Shows what went wrong in a place of its own. The same again is not shown anew, and so not read aloud again. */
+export function report(inside, error) {
+  const made = trouble(error);
+  if (inside.textContent !== made.textContent) replace(inside, made);
+}
 
 let telling;
 /** A screen reader says it, and it stands at the foot of the page for some seconds. */

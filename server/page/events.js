@@ -1,11 +1,12 @@
 // What happens to jobs, as it happens: one stream, only while this place is seen.
 import {follow} from "./api.js";
-import {address, element, field, link, name, replace, trouble} from "./document.js";
+import {address, element, field, link, name, replace, report} from "./document.js";
+import {isHeld} from "./held.js";
 import {localTime, many, rate, visible} from "./texts.js";
 
 const KEPT = 200;       // rows of the list
 const WINDOW = 10000;   // ms over which rates are counted
-const KINDS = [["put", "Puts"], ["due", "Became ready"], ["reserved", "Reserved"], ["ended", "Ended"]];
+const KINDS = [["put", "Puts"], ["due", "Tubes that got ready jobs"], ["reserved", "Reserved"], ["ended", "Ended"]];
 
 const rowOf = ({kind, data}) => element("tr", {},
   element("th", {scope: "row", "data-title": "Time"}, data.at ? localTime(data.at).slice(11) : ""),
@@ -36,6 +37,7 @@ export function showEvents(at) {
   const show = () => {
     const now = performance.now();
     while (latest.length > 0 && latest[0][0] < now - WINDOW) latest.shift();
+    if (isHeld()) return;  // rows that move would take a link from under the pointer
     const of = (kind) => latest.reduce((sum, [, each, some]) => sum + (each === kind ? some : 0), 0);
     replace(rates, KINDS.map(([kind, title]) => element("div", {class: "tile"}, element("dt", {}, title), element("dd", {}, rate((of(kind) * 1000) / WINDOW) + "/s"))));
     rows.prepend(...coming.reverse());
@@ -81,7 +83,7 @@ async function streaming(at, query, note, says) {
       if (at.signal.aborted) return;
       if (error.status === 401) return at.refused(error);
       if (!ending.signal.aborted) {
-        replace(at.wrong, trouble(error));
+        report(at.wrong, error);
         wait = 5000;
       }
     }

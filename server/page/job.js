@@ -2,7 +2,7 @@
 import {may} from "./access.js";
 import {ask, look, serverNow} from "./api.js";
 import {asking} from "./asking.js";
-import {address, button, copyButton, element, facts, field, link, name, number, replace, state, tell, time, trouble} from "./document.js";
+import {address, button, copyButton, element, facts, field, link, name, number, replace, report, state, tell, time} from "./document.js";
 import {count, hexLines, size, visible, visibleLines} from "./texts.js";
 
 const PART = 16384;  // letters or bytes of a body that are shown at first
@@ -41,12 +41,12 @@ const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCod
 function formsOf(job) {
   const hex = (bytes) => ["Hex", (most) => hexLines(bytes.subarray(0, most)), bytes.length];
   if (job.base64 !== undefined) return [hex(bytesOf(job.base64))];
-  const text = job.text ?? JSON.stringify(job.body);
-  const bytes = new TextEncoder().encode(text);
-  const forms = [["Text", (most) => text.slice(0, most), text.length], hex(bytes)];
-  if (job.body === undefined) return forms;
-  const json = JSON.stringify(job.body, null, 2);
-  return [["JSON", (most) => json.slice(0, most), json.length], ...forms];
+  if (job.body !== undefined) {  // a value, which is not told as it was written: neither its bytes nor its size
+    const json = JSON.stringify(job.body, null, 2);
+    return [["JSON", (most) => json.slice(0, most), json.length]];
+  }
+  const bytes = new TextEncoder().encode(job.text);
+  return [["Text", (most) => job.text.slice(0, most), job.text.length], hex(bytes)];
 }
 
 function showForm([, textOf, whole], into, isAll = false) {
@@ -58,13 +58,14 @@ function showForm([, textOf, whole], into, isAll = false) {
 
 function bodyShown(job) {
   const forms = formsOf(job);
+  const isValue = job.body !== undefined;
   const bytes = forms.at(-1)[2];
   const into = element("div", {});
   const choices = element("div", {class: "choices", role: "group", "aria-label": "How the body is shown"});
   const choose = (form) => {
     replace(choices, forms.map((each) => button(each[0], () => choose(each), {class: "small", "aria-pressed": String(each === form)})),
-      copyButton(job.base64 ?? job.text ?? JSON.stringify(job.body), "the body"),
-      element("span", {class: "quiet"}, size(bytes), job.content_type !== undefined && [", ", visible(job.content_type)]));
+      copyButton(job.base64 ?? job.text ?? JSON.stringify(job.body), isValue ? "the body as JSON" : "the body"),
+      element("span", {class: "quiet"}, [!isValue && size(bytes), job.content_type !== undefined && visible(job.content_type)].filter(Boolean).join(", ")));
     showForm(form, into);
   };
   choose(forms[0]);
@@ -72,23 +73,39 @@ function bodyShown(job) {
 }
 
 /** The place of the body: which is asked for once for each version, and not at all while bodies are hidden. */
-function bodyPlace(signal) {
+function bodyPlace(signal, refused) {
   const into = element("div", {});
-  let version = null;
-  const show = async (job) => {
-    version = job.version;
+  let version = null;  // which is shown
+  /** Asks for the body; the function that shows it. */
+  const fetched = async (job) => {
     try {
-      replace(into, bodyShown(await look("v1/job", {id: job.id}, signal)));
+      const whole = await look("v1/job", {id: job.id}, signal);
+      return () => {
+        version = job.version;
+        replace(into, bodyShown(whole));
+      };
     } catch (error) {
-      if (!signal.aborted) replace(into, trouble(error));
+      if (signal.aborted || error.status === 401) throw error;
+      return () => {
+        version = null;
+        report(into, error);
+      };
     }
   };
+  const showThis = (job) => fetched(job).then((show) => show(), (error) => { if (!signal.aborted) refused(error); });
+  const showHidden = (job) => replace(into, element("p", {class: "line"}, element("span", {class: "quiet"}, "Bodies are hidden."),
+    button("Show this one", () => showThis(job), {class: "small"})));
+  /** What shows the body of this job: asked for, if it is not there. */
   const update = async (job) => {
-    if (job.version === version) return;
-    if (!hides) return show(job);
-    replace(into, element("p", {class: "line"}, element("span", {class: "quiet"}, "Bodies are hidden."), button("Show this one", () => show(job), {class: "small"})));
+    if (job.version === version) return () => {};
+    if (hides) return () => showHidden(job);
+    const show = await fetched(job);
+    return () => (hides ? showHidden(job) : show());  // it may have been told to hide it meanwhile
   };
-  const forget = () => { version = null; };
+  const forget = () => {
+    version = null;
+    replace(into);
+  };
   return {into, update, forget};
 }
 
@@ -157,13 +174,12 @@ const recordOf = (job, now) => facts(
 export function showJob(at) {
   const {id, tube, key} = at.values;
   const record = element("div", {"aria-busy": "true"});
-  const body = bodyPlace(at.signal);
+  const body = bodyPlace(at.signal, at.refused);
   const hiding = element("input", {type: "checkbox", id: "hiding", checked: hides});
-  let seen = null;
   hiding.addEventListener("change", () => {
     keepHiding(hiding.checked);
     body.forget();
-    if (seen) body.update(seen);
+    at.refresh();
   });
   const title = id !== undefined ? ["Job ", visible(id)] : ["Job ", name(key ?? ""), " of ", name(tube ?? "")];
   const bodies = element("section", {"aria-labelledby": "body", hidden: true}, element("h2", {id: "body"}, "Body"),
@@ -178,13 +194,15 @@ export function showJob(at) {
       if (error.status !== 404) throw error;
       return null;
     });
-    record.removeAttribute("aria-busy");
-    seen = job;
-    bodies.hidden = job === null;
-    if (job === null) return replace(record, element("p", {class: "nothing"}, "There is no such job: it has ended, or never was."));
-    const now = serverNow();
-    replace(record, why && element("p", {class: "why"}, WAITS[why.waits]?.(why, now) ?? visible(why.waits)),
-      buttonsFor(job, at.refresh), recordOf(job.held_by === undefined && why?.held_by !== undefined ? {...job, held_by: why.held_by} : job, now));
-    await body.update(job);
+    const showBody = job && await body.update(job);
+    return () => {
+      record.removeAttribute("aria-busy");
+      bodies.hidden = job === null;
+      if (job === null) return replace(record, element("p", {class: "nothing"}, "There is no such job: it has ended, or never was."));
+      const now = serverNow();
+      replace(record, why && element("p", {class: "why"}, WAITS[why.waits]?.(why, now) ?? visible(why.waits)),
+        buttonsFor(job, at.refresh), recordOf(job.held_by === undefined && why?.held_by !== undefined ? {...job, held_by: why.held_by} : job, now));
+      showBody();
+    };
   });
 }

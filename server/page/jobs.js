@@ -50,13 +50,15 @@ export function showJobs(at) {
     element("section", {"aria-label": "List jobs"}, byFilter), at.wrong, list);
   return at.live(async () => {
     const page = await look("v1/jobs", {tube, prefix: tube === "" ? prefix : "", state: wanted, cursor}, at.signal);
-    const now = serverNow();
-    const nothing = page.next ? "No job on this page: others may follow." : "There are no such jobs.";
-    replace(list,
-      may("change") && wanted !== "reserved" && page.jobs.length > 0 &&
-        element("p", {}, link(address("change", {tube, prefix, state: wanted}), "Change all of these jobs…")),
-      jobTable(page.jobs, now, nothing, tube === "" ? [tubeColumn] : []), pagesOf("jobs", at.values, page.next));
-    list.removeAttribute("aria-busy");
+    return () => {
+      const now = serverNow();
+      const nothing = page.next ? "No job on this page: others may follow." : "There are no such jobs.";
+      replace(list,
+        may("change") && wanted !== "reserved" && page.jobs.length > 0 &&
+          element("p", {}, link(address("change", {tube, prefix, state: wanted}), "Change all of these jobs…")),
+        jobTable(page.jobs, now, nothing, tube === "" ? [tubeColumn] : []), pagesOf("jobs", at.values, page.next));
+      list.removeAttribute("aria-busy");
+    };
   });
 }
 
@@ -68,19 +70,21 @@ export function showReservations(at) {
     form, at.wrong, list);
   return at.live(async () => {
     const page = await look("v1/reservations", {tube, prefix: tube === "" ? prefix : "", cursor}, at.signal);
-    const now = serverNow();
-    const hasNodes = page.jobs.some((each) => each.node !== undefined);
-    const columns = [
-      {title: "Job", cell: jobLink},
-      tubeColumn,
-      {title: "Key", cell: (row) => row.key !== undefined && name(row.key)},
-      {title: "Held by", cell: (row) => row.held_by === undefined ? element("span", {class: "quiet"}, "not told") : name(row.held_by)},
-      hasNodes && {title: "Node", cell: (row) => row.node !== undefined && name(row.node)},
-      {title: "Until", cell: (row) => row.reserved_until && shortTime(row.reserved_until, now)},
-      {title: "Reserves", number: true, cell: (row) => number(row.reserves)},
-      {title: "Timeouts", number: true, cell: (row) => number(row.timeouts)}];
-    replace(list, table("Jobs that workers have", columns.filter(Boolean), page.jobs, page.next ? "No job on this page: others may follow." : "No worker has a job."),
-      pagesOf("reservations", at.values, page.next));
-    list.removeAttribute("aria-busy");
+    return () => {
+      const now = serverNow();
+      const hasNodes = page.jobs.some((each) => each.node !== undefined);
+      const columns = [
+        {title: "Job", cell: jobLink},
+        tubeColumn,
+        {title: "Key", cell: (row) => row.key !== undefined && name(row.key)},
+        {title: "Held by", cell: (row) => row.held_by === undefined ? element("span", {class: "quiet"}, "not told") : name(row.held_by)},
+        hasNodes && {title: "Node", cell: (row) => row.node !== undefined && name(row.node)},
+        {title: "Until", cell: (row) => row.reserved_until && shortTime(row.reserved_until, now)},
+        {title: "Reserves", number: true, cell: (row) => number(row.reserves)},
+        {title: "Timeouts", number: true, cell: (row) => number(row.timeouts)}];
+      replace(list, table("Jobs that workers have", columns.filter(Boolean), page.jobs, page.next ? "No job on this page: others may follow." : "No worker has a job."),
+        pagesOf("reservations", at.values, page.next));
+      list.removeAttribute("aria-busy");
+    };
   });
 }

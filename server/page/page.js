@@ -3,23 +3,28 @@
 // The place is in the fragment of the address, such as #/job?id=17, so that it can be kept and sent on; a fragment is
 // not sent to the server, so keys of jobs are in no log on the way. Each place has a function that shows it:
 //
-//   show(at): fills at.main. at.values: those of the address. at.signal ends with the place. at.live(refresh) calls
-//   refresh() at once, and again every few seconds while live updates are on and the page is seen.
+//   show(at): fills at.main. at.values: those of the address. at.signal ends with the place. at.live(ask, intervalOf)
+//   calls ask() at once, and again every few seconds while live updates are on and the page is seen. ask() asks the
+//   server, changes nothing of what is seen, and returns the function that shows the answer: which is not called while
+//   what is seen is held (held.js), but the server is asked anew as soon as it is let go.
 //
 // One request after the other, or a few at once, and never a connection that stays: but for the place of events, which
 // has one stream. So many tabs share the six connections that a browser has for a server.
 import {forget, isReadOnly, known, learn, may} from "./access.js";
 import {showAction, showActions, showChange} from "./actions.js";
 import {hasToken, keepToken} from "./api.js";
-import {address, button, element, field, link, name, replace, tell, trouble} from "./document.js";
+import {address, button, element, field, link, name, replace, report, tell} from "./document.js";
 import {showEvents} from "./events.js";
+import {isHeld, unmark} from "./held.js";
 import {showJob} from "./job.js";
 import {showJobs, showReservations} from "./jobs.js";
 import {showPut} from "./put.js";
+import {visible} from "./texts.js";
 import {showTube, showTubes} from "./tubes.js";
 
 const INTERVAL = 5000;  // ms from an answer to the next request
 const LONGEST = 60000;  // the same where the server does not answer
+const HOLD = 250;       // ms until it is looked again whether what is seen is still held
 
 /** `scope`: without it the place is not offered. */
 const PLACES = [
@@ -47,13 +52,7 @@ function placeOf(hash) {
 }
 
 const isWatched = () => isLive && document.visibilityState === "visible";
-/** Whether somebody has marked a text, which would be lost. */
-const isMarking = () => {
-  const marked = document.getSelection();
-  return !marked.isCollapsed && main.contains(marked.anchorNode);
-};
-
-/** Until the time is over and somebody looks; at once when the person asks for it. */
+/** Until the time is over and somebody looks, and holds nothing; at once when the person asks for it. */
 function pause(milliseconds, signal) {
   return new Promise((resolve) => {
     const until = performance.now() + milliseconds;
@@ -61,6 +60,7 @@ function pause(milliseconds, signal) {
     const end = () => {
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", check);
+      signal.removeEventListener("abort", end);
       resolve();
     };
     const check = () => {
@@ -68,34 +68,56 @@ function pause(milliseconds, signal) {
       const left = until - performance.now();
       if (left > 0) timer = setTimeout(check, left);
       else if (!isWatched()) timer = undefined;  // visibilitychange, or the button, goes on
-      else if (isMarking()) timer = setTimeout(check, 1000);
+      else if (isHeld()) timer = setTimeout(check, HOLD);
       else end();
     };
     document.addEventListener("visibilitychange", check);
     wake = (now) => (now ? end() : check());
-    signal.addEventListener("abort", end, {once: true});
-    check();
+    signal.addEventListener("abort", end);
+    if (signal.aborted) end();
+    else check();
   });
 }
 
-async function repeat(refresh, signal, wrong) {
-  let interval = INTERVAL;
+/** Until what is seen is let go. */
+async function letGo(signal) {
+  while (isHeld() && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, HOLD));
+}
+
+async function repeat(ask, signal, wrong, intervalOf = () => INTERVAL) {
+  let failing = INTERVAL;
   while (!signal.aborted) {
+    let interval, isAsked = false;
+    wake = (now) => { isAsked ||= now; };  // the answer that is under way may be older than what the person asks for
     try {
-      await refresh();
+      const show = await ask();
       if (signal.aborted) return;
+      if (isHeld()) {
+        await letGo(signal);
+        continue;
+      }
+      show();
       replace(wrong);
-      interval = INTERVAL;
+      failing = INTERVAL;
+      interval = intervalOf();
     } catch (error) {
       if (signal.aborted) return;
       if (error.status === 401) return signIn(error);
-      replace(wrong, trouble(error));
+      report(wrong, error);
       main.querySelectorAll("[aria-busy]").forEach((each) => each.removeAttribute("aria-busy"));
-      interval = Math.min(2 * interval, LONGEST);
+      interval = failing = Math.min(2 * failing, LONGEST);
     }
-    await pause(interval, signal);
+    if (!isAsked) await pause(interval, signal);
   }
 }
+
+/** Asks at once, whatever is marked. */
+function askNow() {
+  unmark();
+  wake(true);
+}
+
+const closeDialogs = () => document.querySelectorAll("dialog[open]").forEach((each) => each.close());
 
 function showHeader(place) {
   const held = known();
@@ -109,18 +131,21 @@ function showHeader(place) {
     tell(isLive ? "Live updates go on" : "Live updates are stopped");
     wake(false);
     document.dispatchEvent(new Event("livechange"));
-  }, {id: "live", class: "small live", "aria-pressed": String(isLive), "aria-label": "Live updates"});
+  }, {id: "live", class: "small live", "aria-pressed": String(isLive), "aria-label": isLive ? "Live updates" : "Stopped: live updates"});
   replace(document.getElementById("session"), held && [
     isReadOnly() && element("span", {class: "label"}, "read-only"),
     held.name !== undefined && element("span", {class: "who", title: `access token ${held.id}`}, name(held.name)),
     live,
-    button("Refresh", () => wake(true), {class: "small"}),
+    button("Refresh", askNow, {class: "small"}),
     hasToken() && button("Sign out", signOut, {class: "small"})]);
 }
 
 function signOut() {
+  ending.abort();
   keepToken(null);
   forget();
+  replace(main);  // at once, whenever the server answers
+  showHeader({at: "sign-in"});
   open();
   tell("Signed out");
 }
@@ -128,6 +153,7 @@ function signOut() {
 /** Shows the form for an access token. `why`: the answer to a request without a right one. */
 function signIn(why) {
   ending.abort();
+  closeDialogs();
   const wasShown = hasToken();
   keepToken(null);
   forget();
@@ -139,26 +165,33 @@ function signIn(why) {
   const form = element("form", {class: "sign-in"}, token.whole, wrong, ask);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    const shown = token.control.value.trim();
+    if (!/^[!-~]+$/.test(shown)) {
+      report(wrong, new Error("that is no access token: it has a blank, or a letter beyond ASCII"));
+      return token.control.select();
+    }
     ask.disabled = true;
-    keepToken(token.control.value.trim());
+    keepToken(shown);
     try {
       await learn();
       open();
     } catch (error) {
       keepToken(null);
       ask.disabled = false;
-      replace(wrong, trouble(error));
+      report(wrong, error);
       token.control.select();
     }
   });
   document.title = "Sign in · foliot";
   replace(main, element("h1", {tabindex: "-1"}, "Sign in"),
     element("p", {}, "This server shows its jobs to those who have an access token."), form);
-  const says = why?.status === 401 && !wasShown && !why.message.startsWith("send `Authorization") ? why : wasShown ? why : null;
-  if (says) replace(wrong, trouble(says));
+  // That nothing was shown is no trouble yet.
+  if (why && (wasShown || why.isExplained)) report(wrong, why);
+  else if (why) replace(wrong, element("p", {class: "quiet"}, visible(why.message)));
   token.control.focus();
 }
 
+const unanswered = element("div", {});  // says why there is not even an answer to what may be shown
 /** Shows the place of the address. */
 async function open() {
   ending.abort();
@@ -170,16 +203,18 @@ async function open() {
   } catch (error) {
     if (signal.aborted) return;
     if (error.status === 401) return signIn(error);
-    replace(main, element("h1", {tabindex: "-1"}, "No answer"), trouble(error), button("Try again", open, {class: "main"}));
-    return;
+    if (!unanswered.isConnected) replace(main, element("h1", {tabindex: "-1"}, "No answer"), unanswered, button("Try again", open, {class: "main"}));
+    report(unanswered, error);
+    await pause(INTERVAL, signal);
+    return signal.aborted ? undefined : open();
   }
   const shown = place ?? {at: "none"};
   showHeader(shown);
   const wrong = element("div", {});
   const at = {
     main, values, signal, wrong,
-    live: (refresh) => repeat(refresh, signal, wrong),
-    refresh: () => wake(true),
+    live: (ask, intervalOf) => repeat(ask, signal, wrong, intervalOf),
+    refresh: askNow,
     isLive: () => isWatched(),
     refused: signIn,
   };
@@ -204,7 +239,8 @@ document.getElementById("skip").addEventListener("click", (event) => {
   main.focus();
 });
 addEventListener("hashchange", () => {
-  document.querySelectorAll("dialog[open]").forEach((each) => each.close());
+  closeDialogs();
+  unmark();
   document.activeElement?.blur();
   scrollTo(0, 0);
   open();

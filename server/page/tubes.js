@@ -26,9 +26,10 @@ function warnings({server, tokens, tls}) {
   return all.map((each) => element("p", {class: "trouble"}, each));
 }
 
-/** Rates are what the counters have gained since the last look. */
-function summary(seen, before) {
+/** Rates are what the counters have gained since the last look: at the same process, as there may be several behind a balancer. */
+function summary(seen, last) {
   const {jobs, server, connections} = seen.value;
+  const before = last?.value.server.process === server.process ? last : null;
   const seconds = before ? (seen.at - before.at) / 1000 : 0;
   const gained = (figure) => (seconds > 0 ? rate(Math.max(0, server[figure] - before.value.server[figure]) / seconds) + "/s" : "–");
   return [warnings(seen.value), element("dl", {class: "tiles"},
@@ -66,17 +67,18 @@ export function showTubes(at) {
       hasAllTubes() ? look("v1/statistics", {}, at.signal) : null,
       look("v1/due/counts", {at_most: 1000}, at.signal),
       look("v1/tubes", {prefix, cursor, count: TUBES_ON_A_PAGE}, at.signal)]);
-    const now = serverNow();
-    if (statistics) {
-      const seen = {at: performance.now(), value: statistics};
-      replace(sum, summary(seen, before));
-      before = seen;
-    }
-    replace(due, dueCharts(counted));
-    replace(list, tubeTable(page.tubes, now), element("nav", {class: "pages", "aria-label": "Pages of tubes"},
-      cursor && link(address("", {prefix}), "First page"),
-      page.next && link(address("", {prefix, cursor: page.next}), "Next page")));
-    list.removeAttribute("aria-busy");
+    const seen = {at: performance.now(), value: statistics};
+    return () => {
+      if (statistics) {
+        replace(sum, summary(seen, before));
+        before = seen;
+      }
+      replace(due, dueCharts(counted));
+      replace(list, tubeTable(page.tubes, serverNow()), element("nav", {class: "pages", "aria-label": "Pages of tubes"},
+        cursor && link(address("", {prefix}), "First page"),
+        page.next && link(address("", {prefix, cursor: page.next}), "Next page")));
+      list.removeAttribute("aria-busy");
+    };
   });
 }
 
@@ -104,24 +106,26 @@ export function showTube(at) {
       look("v1/tube", {tube}, at.signal),
       look("v1/jobs", {tube, state: "ready", count: 5}, at.signal),
       look("v1/jobs", {tube, state: "delayed", count: 5}, at.signal)]);
-    const now = serverNow();
-    const jobsIn = (state) => link(address("jobs", {tube, state}), number(seen[state], seen.at_least));
-    const oldest = ready.jobs.map((each) => each.due).sort()[0];
-    replace(about,
-      element("dl", {class: "tiles"}, STATES.map(([state, title]) => tile(title, jobsIn(state), {class: state})),
-        tile("Watching", count(seen.watching)), tile("Waiting workers", count(seen.waiting))),
-      facts(["Paused", seen.paused_until && ["until ", time(seen.paused_until, now)]],
-        ["Waits longest", oldest && ["due ", time(oldest, now), ready.next ? " (of the first five)" : ""]]),
-      element("div", {class: "buttons"},
-        may("administer") && (seen.paused_until ? button("Resume…", () => resumeTube(tube, at.refresh)) : button("Pause…", () => pauseTube(tube, at.refresh))),
-        may("put") && element("a", {class: "button", href: address("put", {tube})}, "Put a job…"),
-        may("change") && element("a", {class: "button", href: address("change", {tube})}, "Change many jobs…"),
-        element("a", {class: "button", href: address("jobs", {tube})}, "All jobs"),
-        element("a", {class: "button", href: address("events", {tube})}, "Events")));
-    replace(next,
-      element("h2", {}, "Ready next"), jobTable(ready.jobs, now, "No job is ready."),
-      element("h2", {}, "Due next"), jobTable(delayed.jobs, now, "No job is due later."));
-    about.removeAttribute("aria-busy");
-    document.title = visible(tube) + " · foliot";
+    return () => {
+      const now = serverNow();
+      const jobsIn = (state) => link(address("jobs", {tube, state}), number(seen[state], seen.at_least));
+      const oldest = ready.jobs.map((each) => each.due).sort()[0];
+      replace(about,
+        element("dl", {class: "tiles"}, STATES.map(([state, title]) => tile(title, jobsIn(state), {class: state})),
+          tile("Watching", count(seen.watching)), tile("Waiting workers", count(seen.waiting))),
+        facts(["Paused", seen.paused_until && ["until ", time(seen.paused_until, now)]],
+          ["Waits longest", oldest && ["due ", time(oldest, now), ready.next ? " (of the first five)" : ""]]),
+        element("div", {class: "buttons"},
+          may("administer") && (seen.paused_until ? button("Resume…", () => resumeTube(tube, at.refresh)) : button("Pause…", () => pauseTube(tube, at.refresh))),
+          may("put") && element("a", {class: "button", href: address("put", {tube})}, "Put a job…"),
+          may("change") && element("a", {class: "button", href: address("change", {tube})}, "Change many jobs…"),
+          element("a", {class: "button", href: address("jobs", {tube})}, "All jobs"),
+          element("a", {class: "button", href: address("events", {tube})}, "Events")));
+      replace(next,
+        element("h2", {}, "Ready next"), jobTable(ready.jobs, now, "No job is ready."),
+        element("h2", {}, "Due next"), jobTable(delayed.jobs, now, "No job is due later."));
+      about.removeAttribute("aria-busy");
+      document.title = visible(tube) + " · foliot";
+    };
   });
 }

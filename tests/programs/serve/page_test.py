@@ -6,7 +6,8 @@ Skipped, exit code 77, where there is no chromium, no driver or no Selenium (Deb
 python3-selenium).
 
 After each test the console of the browser must be empty: a script that fails, and whatever the page's
-Content-Security-Policy forbids, is there. In the browser the timers of the page run twenty times as fast.
+Content-Security-Policy forbids, is there. In the browser the timers of the page, and the clock by which
+it waits, run five times as fast. What they shall not do is waited for by that clock.
 """
 import base64
 import json
@@ -43,11 +44,13 @@ DRIVER = shutil.which("chromedriver")
 AXE = "axe-core@4.14.1"
 # Where the pictures of the documentation go; `scripts/run pictures` copies them from there.
 PICTURES = os.environ.get("FOLIOT_PICTURES")
-SPEED = 20
+SPEED = 5
 QUICK_TIMERS = f"""
 const timeoutOf = window.setTimeout, intervalOf = window.setInterval;
 window.setTimeout = (call, after, ...more) => timeoutOf(call, after / {SPEED}, ...more);
 window.setInterval = (call, after, ...more) => intervalOf(call, after / {SPEED}, ...more);
+const nowOf = performance.now.bind(performance);
+performance.now = () => nowOf() * {SPEED};
 """
 # Whether a page with this title has come to show something: no part is busy, and there is a heading.
 IS_SHOWN = "return document.querySelector('main h1') !== null && document.querySelector('[aria-busy]') === null"
@@ -238,6 +241,11 @@ class PageCase(AccessCase):
         return self.script("const all = Array.from(document.querySelectorAll('.facts dt'));"
                            "return all.find((each) => each.textContent === arguments[0])?.nextSibling.innerText", title)
 
+    def let_pass(self, seconds):
+        """Waits until so much time has passed for the page."""
+        until = self.script("return performance.now()") + 1000 * seconds
+        self.wait(lambda: self.script("return performance.now()") >= until, "the time")
+
     def change_fetch(self, text):
         """From now on this is what the page does to ask: the body of a function of `url` and `how`, which has the real
         `ask(url, how)`. `window.open_gate` lets go on what waits for `gate`."""
@@ -282,9 +290,9 @@ class PageLooks(PageCase):
                 (lambda: self.press("Live"), lambda: self.press("Stopped")),
                 (lambda: self.show_tab("hidden"), lambda: self.show_tab("visible"))]:
             stop()
-            self.script("return new Promise((then) => requestIdleCallback(then))")
-            self.wait(lambda: not self.requests(), "the end of what was asked for")
-            time.sleep(1)  # 20 seconds of the page; a slow machine asks later still
+            # Three requests may be under way. A page that goes on asks anew every 5 seconds.
+            self.wait(lambda: self.let_pass(10) or not self.requests(), "the end of what was asked for")
+            self.let_pass(10)
             self.assertEqual(self.requests(), [])
             self.must("POST", "/v1/jobs?tube=mail", {})
             go_on()
@@ -302,12 +310,97 @@ class PageLooks(PageCase):
     def test_marked_text_stays(self):
         self.begin_with(("mail", {}))
         self.open()
+        for mark in ["getSelection().selectAllChildren(document.querySelector('tbody th'))",
+                     "getSelection().selectAllChildren(document.body)"]:
+            seen = int(self.row("mail")[1])
+            self.script(mark)
+            self.must("POST", "/v1/jobs?tube=mail", {})
+            marked = self.script("return getSelection().toString()")
+            self.assertIn("mail", marked)
+            self.let_pass(12)
+            self.assertEqual(self.script("return getSelection().toString()"), marked)
+            self.assertEqual(int(self.row("mail")[1]), seen)
+            self.script("getSelection().removeAllRanges()")
+            self.see_row("mail", str(seen + 1))
         self.script("getSelection().selectAllChildren(document.querySelector('tbody th'))")
         self.must("POST", "/v1/jobs?tube=mail", {})
-        time.sleep(1)
+        self.press("Refresh")
+        self.see_row("mail", "4")
+        self.script("getSelection().selectAllChildren(document.body)")
+        self.go("#/jobs")  # another place is shown whatever was marked
+        self.see_row("1", "ready")
+
+    def wait_until_gated(self):
+        self.wait(lambda: self.script("return window.gated"), "a request that waits")
+
+    def test_what_is_marked_while_an_answer_comes_stays(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        self.change_fetch("const got = await ask(url, how); if (url.includes('v1/tubes')) { window.gated = true; await gate; } return got;")
+        self.wait_until_gated()
+        self.script("getSelection().selectAllChildren(document.querySelector('tbody th')); open_gate()")
+        self.let_pass(12)
         self.assertEqual(self.script("return getSelection().toString()"), "mail")
         self.script("getSelection().removeAllRanges()")
         self.see_row("mail", "2")
+
+    def test_a_press_is_not_lost(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        ActionChains(self.browser).click_and_hold(self.all("tbody th a")[0]).perform()
+        self.let_pass(12)  # two requests, had it gone on
+        ActionChains(self.browser).release().perform()
+        self.wait(lambda: self.heading() == "Tube mail", "the place of the link")
+
+    def test_refresh_while_an_answer_comes(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.press("Live")
+        self.change_fetch("const got = await ask(url, how); if (url.includes('v1/tubes')) { window.gated = true; await gate; } return got;")
+        self.press("Refresh")
+        self.wait_until_gated()
+        self.must("POST", "/v1/jobs?tube=mail", {})
+        self.press("Refresh")
+        self.script("open_gate()")
+        self.see_row("mail", "2")
+
+    def test_rates_are_of_one_process(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.change_fetch("const got = await ask(url, how); if (!url.includes('v1/statistics')) return got;"
+                          "const value = await got.json(); window.looks = (window.looks ?? 0) + 1;"
+                          "value.server.process = window.alternates ? `p${window.looks}` : 'p'; value.server.operations = 1e6 * window.looks;"
+                          "return new Response(JSON.stringify(value), {headers: got.headers});")
+        tile = "return Array.from(document.querySelectorAll('.tile')).find((each) => each.firstChild.textContent === 'Operations').lastChild.textContent"
+        self.script("window.alternates = true")
+        self.wait(lambda: self.script("return window.looks >= 3"))
+        self.let_pass(1)
+        self.assertEqual(self.script(tile), "–")
+        self.script("window.alternates = false")
+        self.wait(lambda: self.script(tile).endswith("/s"), "a rate")
+
+    def test_the_same_trouble_is_told_once(self):
+        self.begin_with(("mail", {}))
+        self.open()
+        self.change_fetch("window.failed = (window.failed ?? 0) + 1; throw new TypeError('cut');")
+        self.see("the server does not answer")
+        self.script("window.told_first = document.querySelector('main [role=alert]'); window.failed = 0")
+        self.wait(lambda: self.script("return window.failed >= 4"), "the next tries")
+        self.assertTrue(self.script("return window.told_first === document.querySelector('main [role=alert]')"))
+        self.change_fetch("return ask(url, how);")
+        self.wait(lambda: not self.all("main [role=alert]"), "the end of the trouble")
+
+    def test_a_first_request_that_fails_is_repeated(self):
+        self.begin_with(("mail", {}))
+        script = ("const asks = window.fetch; window.failed = 0; window.fetch = (...all) => window.failed++ < 2 ? "
+                  "Promise.reject(new TypeError('cut')) : asks(...all)")
+        made = self.browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+        self.addCleanup(self.browser.execute_cdp_cmd, "Page.removeScriptToEvaluateOnNewDocument", made)
+        self.browser.get(self.base)
+        self.see_row("mail", "1")
+        self.assertEqual(self.script("return window.failed > 2"), True)
 
     def test_pages_of_tubes(self):
         self.begin_with()
@@ -374,12 +467,13 @@ class PageLooks(PageCase):
         self.must("POST", "/v1/jobs?tube=t", b'{"id":%d}' % big, Content_Type="application/json", Foliot_Body="raw")
         self.open("#/job?id=1")
         self.see('"order": 17')
-        self.press("Text")
-        self.see('{"lines":[1,2],"order":17}')
-        self.press("Hex")
-        self.see("000000  7b 22 6c 69 6e 65 73 22  3a 5b 31 2c 32 5d 2c 22  {\"lines\":[1,2],\"")
+        self.assertNotIn("Hex", self.buttons(), "its bytes are not told")
+        self.assertNotIn(" bytes", self.text())
+        self.assertEqual(len(self.all("[aria-label='Copy the body as JSON']")), 1)
         self.go("#/job?id=2")
         self.see("plain\ntext", "10 bytes")
+        self.press("Hex")
+        self.see("000000  70 6c 61 69 6e 0a 74 65  78 74                    plain·text")
         self.go("#/job?id=3")
         self.see("000010  70 77 7e 85")
         self.go("#/job?id=4")
@@ -392,11 +486,22 @@ class PageLooks(PageCase):
         self.go("#/job?id=6")
         self.see(str(big))
 
+    def test_a_body_that_has_not_come_is_asked_for_again(self):
+        self.begin_with(("t", {"text": "the text"}))
+        self.open("#/jobs")
+        self.change_fetch("if (url.endsWith('v1/job?id=1') && !window.failed) { window.failed = true; throw new TypeError('cut'); } return ask(url, how);")
+        self.go("#/job?id=1")
+        self.see("the text")
+        self.assertTrue(self.script("return window.failed"))
+
     def test_bodies_are_hidden_if_told(self):
         self.begin_with(("t", {"text": "secret"}), ("t", {"text": "another"}))
         self.open("#/job?id=1")
         self.see("secret")
+        self.change_fetch("const got = await ask(url, how); await gate; return got;")
         self.script("document.getElementById('hiding').click()")
+        self.assertNotIn("secret", self.text(), "at once, whenever the server answers")
+        self.script("open_gate()")
         self.see("Bodies are hidden.")
         self.addCleanup(lambda: self.script("try { localStorage.clear() } catch {}"))
         self.open("#/job?id=2")
@@ -423,6 +528,16 @@ class PageLooks(PageCase):
         self.assertNotIn("other", self.text())
         self.press("Live")
         self.see("The stream is stopped.")
+
+    def test_a_stream_that_is_silent_is_begun_anew(self):
+        self.begin_with()
+        self.open()
+        self.change_fetch("if (url.includes('v1/events')) window.streams = (window.streams ?? 0) + 1; return ask(url, how);")
+        self.go("#/events?tube=news")
+        self.wait(lambda: self.script("return window.streams === 1"), "the stream")
+        self.wait(lambda: self.must("PUT", "/v1/tubes/news/jobs/first", {"text": "x"}) and self.all("tbody tr"), "an event")
+        self.script("const now = Date.now; let more = 60000; Date.now = () => now() + more")
+        self.wait(lambda: self.script("return window.streams > 1"), "another stream")
 
     def test_the_server_is_asked_and_nobody_else(self):
         self.begin_with(("mail", {"text": "x"}))
@@ -466,6 +581,46 @@ class PageChanges(PageCase):
         self.told("Job 1: cancelled")
         self.see("There is no such job")
         self.must("GET", "/v1/jobs/1", status=404)
+
+    def test_a_dialog_holds_what_is_seen(self):
+        self.begin_with(("mail", {"delay": "1h"}))
+        self.open("#/job?id=1")
+        self.see("It is due later")
+        self.press("Cancel…")
+        self.script("window.pressed = Array.from(document.querySelectorAll('main button')).find((each) => each.innerText === 'Cancel…')")
+        self.let_pass(12)
+        self.assertTrue(self.script("return window.pressed.isConnected"))
+        ActionChains(self.browser).send_keys(Keys.ESCAPE).perform()
+        self.wait(lambda: not self.all("dialog"))
+        self.assertTrue(self.script("return document.activeElement === window.pressed || document.activeElement.innerText === 'Cancel…'"))
+        self.wait(lambda: self.script("return !window.pressed.isConnected"), "the next answer")
+        self.assertEqual(self.script("return document.activeElement.innerText"), "Cancel…")
+
+    def test_what_has_begun_cannot_be_left(self):
+        self.begin_with(("mail", {"delay": "1h"}))
+        self.open("#/job?id=1")
+        self.press("Cancel…")
+        self.change_fetch("const got = await ask(url, how); if (how.method === 'DELETE') { window.gated = true; await gate; } return got;")
+        self.press("Cancel job 1")
+        self.wait(lambda: self.script("return window.gated"), "the request")
+        for _ in range(3):
+            ActionChains(self.browser).send_keys(Keys.ESCAPE).perform()
+        self.assertEqual(self.script("return Array.from(document.querySelectorAll('dialog[open] button:disabled')).length"), 2)
+        self.script("open_gate()")
+        self.told("Job 1: cancelled")
+        self.see("There is no such job")
+
+    def test_a_refusal_closes_the_dialog(self):
+        self.begin_with(("mail", {"delay": "1h"}))
+        self.open("#/job?id=1")
+        self.see("It is due later")
+        self.change_fetch("window.gated = true; await gate; return new Response('{\"detail\": \"ended\"}', {status: 401});")
+        self.press("Refresh")
+        self.wait(lambda: self.script("return window.gated"), "the request")
+        self.press("Cancel…")
+        self.see("Cancel the job?")
+        self.script("open_gate()")
+        self.wait(lambda: self.heading() == "Sign in" and not self.all("dialog"), "the sign-in")
 
     def test_move_and_fire(self):
         self.begin_with(("mail", {"delay": "1h"}))
@@ -576,6 +731,23 @@ class PageChanges(PageCase):
         self.press("Forget")
         self.see("There are none of this access token.")
 
+    def test_the_progress_waits_for_what_is_marked(self):
+        self.begin_with(("mail", {}))
+        action = self.must("POST", "/v1/actions", {"do": "cancel", "tube": "mail"})["id"]
+        self.wait(lambda: self.must("GET", f"/v1/actions/{action}")["state"] == "counted")
+        self.open()
+        self.change_fetch("window.asked = (window.asked ?? 0) + url.includes('v1/actions/'); const got = await ask(url, how);"
+                          "if (!url.includes('v1/actions/')) return got; const value = await got.json(); value.state = 'counting';"
+                          "return new Response(JSON.stringify(value), {headers: got.headers});")
+        self.go(f"#/action?id={action}")
+        self.see("It counts")
+        self.script("getSelection().selectAllChildren(document.querySelector('.facts')); window.asked = 0")
+        self.let_pass(12)
+        self.assertIn("mail", self.script("return getSelection().toString()"))
+        self.assertLessEqual(self.script("return window.asked"), 1, "but for one that was under way")
+        self.script("getSelection().removeAllRanges()")
+        self.wait(lambda: self.script("return window.asked > 3"), "the next requests")
+
     def test_many_are_moved(self):
         self.begin_with(("mail", {"delay": "1h"}), ("mail", {"delay": "2h"}))
         self.open("#/change?tube=mail")
@@ -659,6 +831,10 @@ class PageAccess(PageCase):
         self.assertNotIn("Tubes", self.buttons())
         asked = [each.removeprefix(self.base) for each in self.requests() if "/v1/" in each]
         self.assertEqual(asked, ["v1/access"])
+        self.assertEqual(self.all("main [role=alert]"), [], "nothing is wrong yet")
+        self.fill("Access token", "tökén")
+        self.press("Sign in")
+        self.see("a letter beyond ASCII")
         self.fill("Access token", "wrong")
         self.press("Sign in")
         self.see("that is no access token")
@@ -679,7 +855,11 @@ class PageAccess(PageCase):
         self.assertEqual(self.heading(), "Sign in")
         self.browser.close()
         self.browser.switch_to.window(first)
+        self.wait_shown()
+        self.change_fetch("const got = await ask(url, how); await gate; return got;")
         self.press("Sign out")
+        self.wait(lambda: self.text().strip() == "", "the end of what was seen, before the server answers")
+        self.script("open_gate()")
         self.wait(lambda: self.heading() == "Sign in")
         self.assertEqual(self.script("return sessionStorage.length"), 0)
         self.browser.refresh()
@@ -778,6 +958,9 @@ http {{
   proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
   server {{
     listen 127.0.0.1:{port};
+    # As a proxy that signs people in: the page brings a cookie, and requests to /v1 must have it.
+    location = /jobs/below/ {{ add_header Set-Cookie "seen=page; Path=/jobs/below/; HttpOnly"; proxy_pass http://nodes/; }}
+    location /jobs/below/v1/ {{ if ($cookie_seen != page) {{ return 302 /sign-in; }} proxy_pass http://nodes/v1/; }}
     location /jobs/below/ {{ proxy_pass http://nodes/; }}
     location / {{ return 404; }}
   }}
