@@ -187,7 +187,7 @@ function signIn(why) {
     element("p", {}, "This server shows its jobs to those who have an access token."), form);
   // That nothing was shown is no trouble yet.
   if (why && (wasShown || why.isExplained)) report(wrong, why);
-  else if (why) replace(wrong, element("p", {class: "quiet"}, visible(why.message)));
+  else if (why) replace(wrong, element("p", {class: "quiet"}, "The server says: ", visible(why.message)));
   token.control.focus();
 }
 

@@ -832,6 +832,7 @@ class PageAccess(PageCase):
         asked = [each.removeprefix(self.base) for each in self.requests() if "/v1/" in each]
         self.assertEqual(asked, ["v1/access"])
         self.assertEqual(self.all("main [role=alert]"), [], "nothing is wrong yet")
+        self.see("The server says: send")
         self.fill("Access token", "tökén")
         self.press("Sign in")
         self.see("a letter beyond ASCII")
