@@ -17,7 +17,7 @@ import unittest
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
 from kit.beanstalk_client import Connection, PATIENCE
-from kit.program_case import FOLIOT as PROGRAM, ProgramCase, main
+from kit.program_case import FOLIOT as PROGRAM, ProgramCase, default_signals, main
 
 FOLIOT = ["foliot-memory"]  # foliot is there too where the program was built with RocksDB
 OTHERS = ["beanstalkd-f0", "beanstalkd-F", "beanstalkd"]
@@ -29,12 +29,6 @@ BOTH_SIDES = {"puts": ["4"], "cycles": ["4"]}  # of the variants
 SHORT = ["--quick", "--repetitions", "1"]
 # Of a build that is not optimised, and of a folder for tests that is no disk's.
 WARNING = r"(foliot: this program [^\n]+\n)?(foliot: '[^']+' is in memory, [^\n]+\n)?"
-
-
-def default_signals():
-    """In the child: a shell may have started this test with signals ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 class ServeBenchCase(ProgramCase):

@@ -55,6 +55,11 @@ class PageCase(ServeCase):
         self.assertEqual(done.returncode, 0, f"{commands}\n{done.stderr.decode()}")
         return done.stdout.decode().replace("\r\n", "\n")  # as a terminal shows the lines of beanstalk
 
+    @staticmethod
+    def has_job():
+        program = shutil.which(FOLIOT)
+        return program is not None and Path(program).resolve().with_name("foliot-job").exists()
+
     def with_foliot(self):
         """The environment, with the program under the name that pages have."""
         link = self.here / "foliot"
@@ -92,6 +97,8 @@ class PageCase(ServeCase):
 class Pages(PageCase):
     def run_page(self, page, least):
         self.real = {}
+        if any("foliot job" in commands for commands, _ in examples(page)) and not self.has_job():
+            self.skipTest(f"{page} has examples with foliot job, and there is no foliot-job beside foliot")
         self.serve_http()
         count = 0
         for commands, shown in examples(page):

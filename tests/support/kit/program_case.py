@@ -1,5 +1,6 @@
 """Running the program `foliot` in a test: the one that the environment variable FOLIOT names."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -7,6 +8,12 @@ import unittest
 from pathlib import Path
 
 FOLIOT = os.environ.get("FOLIOT", "foliot")
+
+
+def default_signals():
+    """In the child: a shell may have started this test with signals ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class ProgramCase(unittest.TestCase):
