@@ -75,6 +75,12 @@ class Bash(Cases, CompletionCase):
         return self.run_shell("--norc", "-c", f"set -eu; source ./script; set +eu; COMP_WORDS=({array}); "
                               f"COMP_CWORD={len(words) - 1}; _foliot; printf '%s\\n' \"${{COMPREPLY[@]}}\"").split()
 
+    def test_a_value_behind_an_equals_sign(self):
+        """bash makes three words of --state=re."""
+        self.assertEqual(sorted(self.complete("foliot job list --state = re")), ["ready", "reserved"])
+        self.assertEqual(sorted(self.complete("foliot job list --state =")), ["buried", "delayed", "ready", "reserved"])
+        self.assertEqual(self.complete("foliot job list --prefix = put --sta"), ["--state"])
+
 
 class Zsh(Cases, CompletionCase):
     """Without its line editor, for which these functions stand."""
