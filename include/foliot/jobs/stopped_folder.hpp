@@ -36,8 +36,8 @@ class FOLIOT_EXPORT stopped_folder {
     utc_time due{};
   };
 
-  /// Throws store_failure, which says what is wrong and what to do: the folder is in use, is no store, is of another
-  /// version, or is damaged.
+  /// Throws store_failure, which says what is wrong and what to do: the folder is in use, or on a file system that
+  /// cannot lock it, is no store, is of another version, or is damaged.
   explicit stopped_folder(const std::string& folder);
   ~stopped_folder();
   stopped_folder(const stopped_folder&) = delete;
@@ -47,7 +47,7 @@ class FOLIOT_EXPORT stopped_folder {
 
   /// The job, with its body; nothing if there is none. O(log n).
   [[nodiscard]] std::optional<job> find(job_id id, utc_time now) const;
-  /// The job with this key. O(log n).
+  /// The job with this key. O(tubes + log n).
   [[nodiscard]] std::optional<job> find(std::string_view tube, std::string_view key, utc_time now) const;
   /// Calls `take` with all jobs, by their ids, without their bodies, until it returns false. O(n).
   void walk(utc_time now, const std::function<bool(const job&)>& take) const;

@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -44,7 +46,9 @@ void refuse_running(const std::string& folder) {
   const bool is_locked = ::flock(opened, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(opened);
   if (is_locked)
-    throw failure(fmt::format("--data: a server runs on '{}': ask it, by --server, or stop it first", folder));
+    throw failure(fmt::format(
+        "--data: '{}' is in use by a server, or by another look: ask the server, by --server, or stop it first",
+        folder));
 }
 
 class folder_look {
@@ -73,9 +77,26 @@ class folder_look {
   bool has_more_ = false;
 };
 
+/// The number; 0, which no job has, if it is larger than that of any job. Precondition: the text is of digits.
+jobs::job_id id_of(std::string_view digits) noexcept {
+  jobs::job_id id = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  return error == std::errc() ? id : 0;
+}
+
+/// Throws failure, as a server says no.
+void check_state(std::string_view text) {
+  if (text.empty()) return;
+  for (const auto each :
+       {jobs::job_state::ready, jobs::job_state::delayed, jobs::job_state::reserved, jobs::job_state::buried}) {
+    if (http::text_of(each) == text) return;
+  }
+  throw failure(fmt::format("--state: '{}' is no state of a job: it is ready, delayed, reserved or buried", text));
+}
+
 jobs::job folder_look::find() const {
   const names_and_values name = name_of_job(line_);
-  auto found = name.size() == 1 ? folder_.find(std::stoull(name[0].second), style_.now)
+  auto found = name.size() == 1 ? folder_.find(id_of(name[0].second), style_.now)
                                 : folder_.find(name[0].second, name[1].second, style_.now);
   if (found) return *std::move(found);
   throw failure(fmt::format("there is no such job in '{}': it has ended, or never was", line_.folder),
@@ -120,6 +141,7 @@ void folder_look::end_list() {
 }
 
 void folder_look::list() {
+  check_state(line_.filter.state);
   if (line_.is_due_next) {
     table_ = due_table();
     auto due = folder_.due_next([this](std::string_view tube) { return wants(tube); }, line_.count + 1);

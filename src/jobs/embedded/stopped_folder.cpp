@@ -64,6 +64,11 @@ class stopped_folder::database {
 };
 
 stopped_folder::database::database(const std::string& folder) : locked_(prepared_folder(folder, nullptr, true)) {
+  if (!locked_.lock_failure().empty()) {  // a look does not take the lock of the file, which would be written
+    throw store_failure("cannot tell whether a server has the job store " + folder_ +
+                        " open: its file system cannot lock a folder (" + locked_.lock_failure() +
+                        "): look into a copy of it");
+  }
   const std::shared_ptr<rocksdb::FileSystem> files = rocksdb::FileSystem::Default();
   const rocksdb::DBOptions options = database_options();
   if (const std::string damage = read_salvage_note(folder_, *files); !damage.empty()) {

@@ -21,6 +21,7 @@
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/embedded_store.hpp>
+#include <foliot/jobs/stopped_folder.hpp>
 
 #include "jobs/embedded/disk.hpp"
 #include "jobs/embedded/locked_folder.hpp"
@@ -211,6 +212,21 @@ TEST_F(locked_folder, of_a_file_system_that_cannot_lock_it_has_the_file_lock) {
   EXPECT_EQ(warnings[0], "the file system cannot lock the folder " + path() +
                              " (Operation not supported): only its file LOCK keeps a second server out, so do not "
                              "remove that file");
+}
+
+TEST_F(locked_folder, of_a_file_system_that_cannot_lock_it_is_not_looked_at) {
+  open(path()).reset();
+  is_unable_to_lock = true;
+  std::string refused = "it is looked at";
+  try {
+    const jobs::stopped_folder look(path());
+  } catch (const jobs::store_failure& why) {
+    refused = why.what();
+  }
+  is_unable_to_lock = false;
+  EXPECT_NE(refused.find("cannot tell whether a server has the job store " + path() + " open"), std::string::npos)
+      << refused;
+  EXPECT_NE(refused.find("(Operation not supported): look into a copy"), std::string::npos) << refused;
 }
 
 }  // namespace

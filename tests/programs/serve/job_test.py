@@ -663,8 +663,8 @@ class StoppedFolder(JobCase):
         self.job("put", "held", "x")
         self.job("reserve", "held")
         over_http = {each["id"]: each for each in self.lines("list")}
-        self.expect_error("--data: a server runs on 'jobs': ask it, by --server, or stop it first", "job", "list", "--data", "jobs",
-                          env=environment())
+        self.expect_error("--data: 'jobs' is in use by a server, or by another look: ask the server, by --server, or stop it first",
+                          "job", "list", "--data", "jobs", env=environment())
         self.assertEqual(self.server.stop()[0], 0)
         before = {path.name: path.read_bytes() for path in (self.here / "jobs").iterdir()}
         shown = {each["id"]: each for each in map(json.loads, self.look("list", "--json").splitlines())}
@@ -687,7 +687,11 @@ class StoppedFolder(JobCase):
         self.assertEqual([json.loads(line)["id"] for line in self.look("list", "--state", "buried", "--json").splitlines()], ["3"])
         self.assertEqual(self.run_foliot("job", "list", "--data", "jobs", "--count", "1", env=environment())[2],
                          "foliot: more follow than these 1: --count shows more\n")
-        self.expect_error("there is no such job in 'jobs'", "job", "get", "9", "--data", "jobs", code=1, env=environment())
+        for number in ("9", "18446744073709551615", "18446744073709551616", "99999999999999999999"):
+            self.expect_error("there is no such job in 'jobs'", "job", "get", number, "--data", "jobs", code=1, env=environment())
+        self.assertEqual(self.look("list", "--state", "reserved", "--json"), "")
+        self.expect_error("--state: 'bogus' is no state of a job", "job", "list", "--state", "bogus", "--data", "jobs",
+                          env=environment())
         self.expect_error("tube 'mial' has no jobs: the nearest that has some is 'mail'", "job", "list", "--tube", "mial", "--data",
                           "jobs", code=1, env=environment())
         self.assertEqual({path.name: path.read_bytes() for path in (self.here / "jobs").iterdir()}, before)
