@@ -126,6 +126,7 @@ void action_run::make() {
                                   .body = wanted.dump(-1, ' ', true, ordered_json::error_handler_t::replace),
                                   .content_type = "application/json"}),
                      server_);
+  if (text_in(action_, "id").empty()) throw none_of_ours(server_.at(), "has no 'id'");
 }
 
 void action_run::look() { action_ = value_of(server_.ask({.path = path()}), server_); }

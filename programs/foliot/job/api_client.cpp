@@ -22,6 +22,8 @@ constexpr std::size_t longest_answer = std::size_t{256} << 20;
 constexpr std::size_t longest_token = 1024;
 constexpr long connect_seconds = 10;
 constexpr long answer_seconds = 60;
+/// The first second of the year 10000, of which no server tells: it would be out of the range of milliseconds.
+constexpr std::time_t end_of_dates = 253'402'300'800;
 /// A stream has a comment after 15 s of silence.
 constexpr long silent_seconds = 60;
 
@@ -66,6 +68,12 @@ std::string query_text(const names_and_values& query) {
 bool may_be_executed(const api_request& what, CURLcode why) noexcept {
   return what.method != "GET" && (why == CURLE_RECV_ERROR || why == CURLE_GOT_NOTHING || why == CURLE_PARTIAL_FILE ||
                                   why == CURLE_OPERATION_TIMEDOUT || why == CURLE_SEND_ERROR);
+}
+
+/// Whether another attempt would meet the same.
+bool is_lasting(CURLcode why) noexcept {
+  return why == CURLE_PEER_FAILED_VERIFICATION || why == CURLE_SSL_CACERT_BADFILE || why == CURLE_SSL_CERTPROBLEM ||
+         why == CURLE_WEIRD_SERVER_REPLY || why == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
 std::string why_not(const server_address& at, CURLcode why, std::string_view more) {
@@ -127,7 +135,7 @@ struct api_client::transfer {
   api_answer answer;
   CURL* curl = nullptr;
   const std::function<bool(std::string_view)>* take = nullptr;
-  bool is_stopped = false;  // by `take`
+  bool is_stopped = false;  // by `take`, or without it
   bool is_too_long = false;
   char error[CURL_ERROR_SIZE] = {};
 
@@ -136,7 +144,9 @@ struct api_client::transfer {
     long status = 0;
     curl_easy_getinfo(all.curl, CURLINFO_RESPONSE_CODE, &status);
     if (all.take != nullptr && status == 200) {
-      all.is_stopped = !(*all.take)({data, size});
+      const char* type = nullptr;
+      curl_easy_getinfo(all.curl, CURLINFO_CONTENT_TYPE, &type);
+      all.is_stopped = !is_event_stream(type == nullptr ? "" : type) || !(*all.take)({data, size});
       return all.is_stopped ? 0 : size;
     }
     all.is_too_long = all.answer.body.size() + size > longest_answer;
@@ -149,6 +159,12 @@ struct api_client::transfer {
     return size;
   }
 };
+
+bool is_event_stream(std::string_view type) noexcept {
+  constexpr std::string_view wanted = "text/event-stream";
+  if (type.size() < wanted.size() || curl_strnequal(type.data(), wanted.data(), wanted.size()) == 0) return false;
+  return type.size() == wanted.size() || type[wanted.size()] == ';' || type[wanted.size()] == ' ';
+}
 
 std::string percent_encoded(std::string_view text) {
   std::string done;
@@ -244,8 +260,11 @@ api_answer api_client::perform(const api_request& what, transfer& into) {
     throw failure(fmt::format("the answer of {} is longer than {} MiB", at_.name, longest_answer >> 20));
   if (done != CURLE_OK && !into.is_stopped) {
     const std::string_view more = into.error[0] != '\0' ? into.error : curl_easy_strerror(done);
-    throw failure(why_not(at_, done, more) +
-                  (may_be_executed(what, done) ? "; it is not known whether the request was executed" : ""));
+    const std::string sentence =
+        why_not(at_, done, more) +
+        (may_be_executed(what, done) ? "; it is not known whether the request was executed" : "");
+    if (is_lasting(done)) throw failure(sentence);
+    throw no_answer(sentence);
   }
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &into.answer.status);
   const auto field = [curl](const char* name) {
@@ -256,7 +275,8 @@ api_answer api_client::perform(const api_request& what, transfer& into) {
   into.answer.content_type = field("Content-Type");
   into.answer.retry_after = field("Retry-After");
   const std::time_t at_server = curl_getdate(field("Date").c_str(), nullptr);
-  into.answer.now = at_server > 0 ? jobs::utc_time(std::chrono::seconds(at_server)) : local_now();
+  into.answer.now =
+      at_server > 0 && at_server < end_of_dates ? jobs::utc_time(std::chrono::seconds(at_server)) : local_now();
   return std::move(into.answer);
 }
 

@@ -22,6 +22,7 @@
 
 #include "job/access_options.hpp"
 #include "job/server_address.hpp"
+#include "text/failure.hpp"
 
 namespace foliot::program::terminal {
 
@@ -47,6 +48,12 @@ struct api_answer {
   [[nodiscard]] bool is_success() const noexcept { return status >= 200 && status < 300; }
 };
 
+/// There was no answer, and there may be one later.
+class no_answer : public failure {
+ public:
+  using failure::failure;
+};
+
 class api_client {
  public:
   /// Connects to nothing yet. Throws failure if the options cannot be used.
@@ -55,11 +62,12 @@ class api_client {
   api_client(const api_client&) = delete;
   api_client& operator=(const api_client&) = delete;
 
-  /// The answer, whatever its status. Throws failure if there is none, with what the user can do.
+  /// The answer, whatever its status. Throws failure if there is none, with what the user can do: no_answer where it
+  /// may be of use to try again.
   [[nodiscard]] api_answer ask(const api_request& what);
-  /// The same for an answer that does not end: `take` gets the pieces of one whose status is 200, and returns whether
-  /// to go on. Returns without the body when that has ended; throws failure as ask() does, also where the answer is cut
-  /// off. `take` must not throw.
+  /// The same for an answer that does not end: `take` gets the pieces of a stream of events, whose status is 200, and
+  /// returns whether to go on. Returns without the body when that has ended, and of another answer with this status as
+  /// soon as it is seen; throws failure as ask() does, also where the answer is cut off. `take` must not throw.
   [[nodiscard]] api_answer stream(const api_request& what, const std::function<bool(std::string_view)>& take);
 
   [[nodiscard]] const server_address& at() const noexcept { return at_; }
@@ -78,6 +86,9 @@ class api_client {
   std::string token_;
   std::unique_ptr<void, void (*)(void*)> curl_;
 };
+
+/// Whether this is the content type of a stream of events.
+[[nodiscard]] bool is_event_stream(std::string_view type) noexcept;
 
 /// The text as a part of a path or a query.
 [[nodiscard]] std::string percent_encoded(std::string_view text);

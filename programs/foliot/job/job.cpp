@@ -84,6 +84,10 @@ class job_run {
   std::uint64_t show_pages(api_request what, const char* member, text_table& table,
                            void (*add)(text_table&, const ordered_json&, const time_style&));
   void show_done(const ordered_json& done);
+  /// Throws failure if the answer does not have this text, which each of a foliot server has.
+  void expect(const ordered_json& answer, const char* member) const {
+    if (text_in(answer, member).empty()) throw none_of_ours(server_.at(), fmt::format("has no '{}'", member));
+  }
   [[nodiscard]] time_style style(jobs::utc_time now) const { return {now, line_.is_exact}; }
 
   const job_line& line_;
@@ -129,6 +133,7 @@ api_answer job_run::ask_about_job(const api_request& what) {
 }
 
 void job_run::show_done(const ordered_json& done) {
+  expect(done, "outcome");
   if (line_.as_json) return print(json_line(done));
   const std::string until = text_in(done, "reserved_until");
   const std::string id = text_in(done, "id");
@@ -141,12 +146,15 @@ void job_run::put() { show_done(value_of(server_.ask(put_request(line_)), server
 
 void job_run::get() {
   const api_answer answer = ask_about_job(about_job(line_, "GET"));
-  show_job(line_, json_of(answer, server_.at()), answer.now);
+  const ordered_json found = json_of(answer, server_.at());
+  expect(found, "id");
+  show_job(line_, found, answer.now);
 }
 
 void job_run::why() {
   const api_answer answer = ask_about_job(about_job(line_, "GET", "/why"));
   const ordered_json value = json_of(answer, server_.at());
+  expect(value, "waits");
   print(line_.as_json ? json_line(value) : why_text(value, style(answer.now)));
 }
 
@@ -158,6 +166,7 @@ void job_run::kick() {
   if (line_.job.size() == 2) {  // the interface kicks by id
     what.query.emplace_back("with_body", "false");
     named = json_of(ask_about_job(what), server_.at());
+    expect(named, "id");
   }
   change({.method = "POST", .path = fmt::format("/v1/jobs/{}/kick", percent_encoded(text_in(named, "id")))});
 }
@@ -175,7 +184,7 @@ std::uint64_t job_run::show_pages(api_request what, const char* member, text_tab
     const ordered_json page = value_of(answer, server_);
     const auto entries = page.find(member);
     if (entries == page.end() || !entries->is_array())
-      throw failure(fmt::format("the answer of {} has no '{}'", server_.at().name, member));
+      throw none_of_ours(server_.at(), fmt::format("has no '{}'", member));
     std::string lines;
     for (const ordered_json& each : *entries) {
       if (line_.as_json)
@@ -229,8 +238,9 @@ void job_run::reserve() {
                                          .waits = true});
   const ordered_json value = value_of(answer, server_);
   const auto got = value.find("jobs");
-  if (got == value.end() || !got->is_array() || got->empty())
-    throw failure("no job was ready within the time", exit_code::bad_input);
+  if (got == value.end() || !got->is_array()) throw none_of_ours(server_.at(), "has no 'jobs'");
+  if (got->empty()) throw failure("no job was ready within the time", exit_code::bad_input);
+  expect(got->front(), "reservation");
   std::string text;
   for (const ordered_json& each : *got) text += line_.as_json ? json_line(each) : job_text(each, style(answer.now));
   if (!line_.as_json) {

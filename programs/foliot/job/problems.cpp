@@ -1,5 +1,8 @@
 #include "job/problems.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +22,21 @@ constexpr std::size_t longest_quoted = 1000;
 /// Values within each other, so that no answer exhausts the stack.
 constexpr int most_depth = 200;
 
-bool is_too_deep(std::string_view text) noexcept {
+/// So many comparisons of names, which take some seconds.
+constexpr std::uint64_t most_comparisons = 2'000'000'000;
+/// These take some hundred MB of memory.
+constexpr std::uint64_t most_values = 5'000'000;
+
+/// What a text would be as a value.
+struct size_of_value {
+  int depth = 0;                  ///< the most values within each other, at most one more than most_depth
+  std::uint64_t values = 0;       ///< at least as many as there are
+  std::uint64_t comparisons = 0;  ///< of names: each member of an object is compared with those before it
+};
+
+size_of_value size_of(std::string_view text) noexcept {
+  size_of_value all;
+  std::uint64_t members[most_depth + 1] = {};  // of each value around the place
   int depth = 0;
   bool is_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -30,12 +47,20 @@ bool is_too_deep(std::string_view text) noexcept {
     } else if (c == '"') {
       is_string = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > most_depth) return true;
+      all.depth = std::max(all.depth, ++depth);
+      if (depth > most_depth) return all;
+      members[depth] = 0;
+      ++all.values;
     } else if (c == ']' || c == '}') {
+      if (depth == 0) return all;  // it is no JSON
       --depth;
+    } else if (c == ':') {
+      all.comparisons += members[depth]++;
+    } else if (c == ',') {
+      ++all.values;
     }
   }
-  return false;
+  return all;
 }
 
 bool is_problem(const ordered_json& value) {
@@ -116,15 +141,21 @@ std::uint64_t number_in(const ordered_json& object, const char* name) {
 }
 
 std::optional<ordered_json> parsed(std::string_view text) {
-  if (is_too_deep(text)) return std::nullopt;
+  const size_of_value size = size_of(text);
+  if (size.depth > most_depth) return std::nullopt;
+  if (size.values > most_values || size.comparisons > most_comparisons)
+    throw failure("the answer has too many values for this program: read it with another client");
   ordered_json value = ordered_json::parse(text, nullptr, false);
   return value.is_discarded() ? std::nullopt : std::optional(std::move(value));
 }
 
 ordered_json json_of(const api_answer& answer, const server_address& from) {
   if (auto value = parsed(answer.body)) return *std::move(value);
-  throw failure(fmt::format("what answers at {} is no foliot serve: its answer with the status {} is not JSON",
-                            from.name, answer.status));
+  throw none_of_ours(from, fmt::format("with the status {} is not JSON", answer.status));
+}
+
+failure none_of_ours(const server_address& from, std::string_view what) {
+  return failure(fmt::format("what answers at {} is no foliot serve: its answer {}", from.name, what));
 }
 
 ordered_json value_of(const api_answer& answer, api_client& from) {

@@ -15,11 +15,15 @@
 
 namespace foliot::program::terminal {
 
-/// The value of a text of JSON; nothing if it is none, or if it has very many values within each other.
+/// The value of a text of JSON; nothing if it is none, or if it has very many values within each other. Throws failure
+/// if to read it would take very long: an object with n members takes n².
 [[nodiscard]] std::optional<nlohmann::ordered_json> parsed(std::string_view text);
 
 /// The JSON of an answer. Throws failure if it is none.
 [[nodiscard]] nlohmann::ordered_json json_of(const api_answer& answer, const server_address& from);
+
+/// For an answer that no foliot server gives: `what` says which, behind "is no foliot serve: its answer ".
+[[nodiscard]] failure none_of_ours(const server_address& from, std::string_view what);
 
 /// The value of an answer that says yes. Throws refused_by().
 [[nodiscard]] nlohmann::ordered_json value_of(const api_answer& answer, api_client& from);

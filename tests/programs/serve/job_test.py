@@ -289,7 +289,9 @@ class Hostile(JobCase):
         self.assertEqual(self.job("get", "1", "--body"), ESCAPES)
 
     def answer_with(self, answer, described=None, asked=None):
-        """A server that answers each request so, but for one for its description: its address. `asked` gets the requests."""
+        """A server that answers each request so, but for one for its description: its address. `asked` gets the requests. Of a
+        list of answers each is given once, and the last one for ever."""
+        answers = answer if isinstance(answer, list) else [answer]
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
 
@@ -301,7 +303,10 @@ class Hostile(JobCase):
                         request = connection.recv(65536)
                         if asked is not None:
                             asked.append(request)
-                        connection.sendall(described if described and b"/openapi.json" in request else answer)
+                        if described and b"/openapi.json" in request:
+                            connection.sendall(described)
+                        else:
+                            connection.sendall(answers.pop(0) if len(answers) > 1 else answers[0])
         threading.Thread(target=serve, daemon=True).start()
         return f"127.0.0.1:{listener.getsockname()[1]}"
 
@@ -325,6 +330,11 @@ class Hostile(JobCase):
         for status, body in [(200, b"<html>"), (404, b"<html>"), (200, b"[" * 1_000_000), (404, b"{}"), (503, b"")]:
             at = self.answer_with(self.http(status, body))
             self.expect_error("is no foliot serve", "job", "get", "1", "--server", at, env=environment())
+        for body in (b"[]", b'{"id":1}'):
+            at = self.answer_with(self.http(200, body))
+            for what in (("get", "1"), ("why", "1"), ("put", "mail"), ("cancel", "1"), ("kick", "mail", "k"), ("list",), ("tubes",),
+                         ("reserve", "mail"), ("finish", "1-a-1"), ("cancel", "--all", "--yes"), ("watch",)):
+                self.expect_error("is no foliot serve", "job", *what, "--server", at, env=environment())
         at = self.answer_with(b"220 mail.example.com ESMTP\r\n")
         self.expect_error("does not speak HTTP", "job", "get", "1", "--server", at, env=environment())
         at = self.answer_with(b"")
@@ -343,6 +353,37 @@ class Hostile(JobCase):
                 self.expect_error(f"is no foliot serve: its answer with the status {status} is not JSON", "job", *what,
                                   "--server", at, env=environment(FOLIOT_TOKEN="secret"))
         self.assertEqual(asked, [])
+
+    def test_a_watch_that_cannot_go_on_ends(self):
+        stream = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nConnection: close\r\n\r\n"
+                  b"retry: 100\nid: a-1\nevent: put\ndata: {}\n\n")
+        problem = self.http(400, json.dumps({"type": "about:blank", "title": "Bad Request", "status": 400,
+                                             "detail": "no such place in the stream"}).encode())
+        page = self.http(200, b"<html>for maintenance", "text/html")
+        for later, code, sentence in [([page], 2, "is no foliot serve: its answer is no stream of events"),
+                                      ([problem], 2, "no such place in the stream"),
+                                      ([self.http(429, b"{}"), self.http(502, b"<html>"), problem], 2, "no such place in the stream")]:
+            at = self.answer_with([stream, *later])
+            result, out, err = self.run_foliot("job", "watch", "--server", at, "--json", env=environment())
+            self.assertEqual((result, out), (code, '{"event":"put","id":"a-1","data":{}}\n'), err)
+            self.assertIn(sentence, err.splitlines()[-1])
+            self.assertEqual(err.count("is lost: it is tried again"), 1 if len(later) > 1 else 0)
+        self.expect_error("is no stream of events", "job", "watch", "--server", self.answer_with(page), env=environment())
+
+    def test_an_answer_with_very_many_values(self):
+        """An object with n members takes n² to read."""
+        members = b",".join(b'"%d":0' % i for i in range(200_000))
+        for body in (b'{"id":"1","body":{%s}}' % members, b'{"id":"1","body":[%s0]}' % (b"0," * 5_100_000)):
+            self.expect_error("the answer has too many values", "job", "get", "1", "--server", self.answer_with(self.http(200, body)),
+                              env=environment())
+        few = b'{"id":"1","body":{%s}}' % b",".join(b'"%d":0' % i for i in range(5000))
+        self.expect_done("job", "get", "1", "--server", self.answer_with(self.http(200, few)), env=environment())
+
+    def test_a_date_that_no_clock_has(self):
+        answer = self.http(200, b'{"id":"1","due":"2026-01-01T00:00:00.000Z"}')
+        for year in (1601, 9999, 10000, 2147483647):
+            at = self.answer_with(answer.replace(b"Connection", b"Date: Mon, 01 Jan %d 00:00:00 GMT\r\nConnection" % year))
+            self.assertIn("2026-01-01T00:00:00.000Z (", self.expect_done("job", "get", "1", "--server", at, env=environment()))
 
     def test_another_version(self):
         missing = {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "there is nothing at this path"}
@@ -554,6 +595,16 @@ class Watch(JobCase):
         self.cut = False
         self.next(process, "job \\d+ 'two'")
         self.assertRegex(seen[-1].decode(), r"(?i)\r\nLast-Event-ID: \S+-\d+\r\n")
+
+    def test_a_reader_that_has_gone_ends_it(self):
+        process = self.watch()
+        self.wait_for_streams(process)
+        process.stdout.close()
+        until = time.monotonic() + PATIENCE
+        while process.poll() is None:
+            self.assertLess(time.monotonic(), until)
+            self.ask("POST", "/v1/jobs", {"tube": "begin"})
+        self.assertEqual((process.returncode, process.stderr.read()), (-signal.SIGPIPE, b""))
 
     def test_an_end_of_the_server_is_told_and_its_return(self):
         process = self.watch()
