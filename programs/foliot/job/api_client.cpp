@@ -249,7 +249,7 @@ void api_client::prepare(const api_request& what, transfer& into) {
   into.fields.add("Expect:");
   into.fields.add("Accept: */*");
   if (!token_.empty()) into.fields.add("Authorization: Bearer " + token_);
-  for (const auto& [name, value] : what.fields) into.fields.add(name + ": " + value);
+  for (const auto& [name, value] : what.fields) into.fields.add(value.empty() ? name + ";" : name + ": " + value);
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, into.fields.first);
 }
 

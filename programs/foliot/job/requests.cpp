@@ -49,6 +49,14 @@ std::string body_of_put(const job_line& line) {
   return read_all(opened, line.file);
 }
 
+/// The name of a field of a request.
+bool is_token(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
+}
+
 /// Line ends in a field of a request would begin another one.
 void refuse_controls(std::string_view option, std::string_view value) {
   const bool has_some = std::ranges::any_of(value, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
@@ -101,8 +109,9 @@ api_request put_request(const job_line& line) {
   made.fields.emplace_back("Foliot-Body", "raw");
   for (const std::string& each : line.headers) {
     const std::size_t end = each.find('=');
-    if (end == std::string::npos || end == 0) {
-      throw failure(fmt::format("--header: '{}' is no header: write NAME=VALUE", each));
+    if (end == std::string::npos || !is_token(std::string_view(each).substr(0, end))) {
+      throw failure(fmt::format(
+          "--header: '{}' is no header: write NAME=VALUE, with letters, digits and hyphens in the name", each));
     }
     refuse_controls("--header", each);
     made.fields.emplace_back("Foliot-Header-" + each.substr(0, end), each.substr(end + 1));

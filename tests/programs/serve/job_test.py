@@ -134,6 +134,13 @@ body, 5 bytes:
         self.assertEqual([self.job("get", *name, "--body") for name in (("2",), ("3",), ("mail", "[1]"), ("5",))],
                          ["from a pipe", "-n", "[1]", ""])
         self.refuse("cannot read 'missing'", "put", "mail", "--file", "missing", code=2)
+
+    def test_headers(self):
+        self.job("put", "mail", "--header", "trace=a=1", "--header", "empty=")
+        self.assertEqual(self.ask("GET", "/v1/jobs/1")[1]["headers"], {"trace": "a=1", "empty": ""})
+        for wrong in ("a", "=b", "a:b=c", "a b=c", "ü=c", "a\r\nb=c"):
+            self.refuse("--header: '", "put", "mail", "--header", wrong, code=2)
+        self.refuse("--header: 'a=b\\x0d\\x0ac' has control characters", "put", "mail", "--header", "a=b\r\nc", code=2)
         self.refuse("leave one out", "put", "mail", "a", "--file", "body", code=2)
 
     def test_names_that_a_url_would_change(self):
