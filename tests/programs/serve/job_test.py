@@ -630,6 +630,7 @@ class Access(AccessCase):
     def setUp(self):
         super().setUp()
         self.of_scopes = {scope: self.make(scope, scope) for scope in ("put", "look", "change", "reserve")}
+        self.both = self.make("both", "look,change")
         self.narrow = self.make("narrow", "put,look,change", "--tubes", "bill.")
         self.begin()
         self.admin_job("put", "mail", "x", "--delay", "1h", "--key", "k")
@@ -658,6 +659,13 @@ class Access(AccessCase):
                     else:
                         self.assertEqual((code, out), (1, ""), (scope, row))
                         self.assertIn(needed, err, (scope, row))
+
+    def test_what_changes_look_at(self):
+        for row in [("kick", "mail", "k"), ("cancel", "--tube", "mail", "--text", "x", "--yes")]:
+            code, out, err = self.job(self.of_scopes["change"], *row)
+            self.assertEqual((code, out), (1, ""), row)
+            self.assertIn("look", err)
+            self.assertEqual(self.job(self.both, *row)[0::2], (0, ""), row)
 
     def test_a_tube_that_the_token_does_not_have(self):
         token = self.narrow
