@@ -69,6 +69,10 @@ void throw_if_interrupted() {
   throw interrupted();
 }
 
+bool is_interrupted() noexcept { return is_new != 0; }
+
+bool has_been_interrupted() noexcept { return noted != 0; }
+
 void die_if_interrupted() noexcept {
   if (noted != 0) ::raise(noted);
 }

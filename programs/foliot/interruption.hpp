@@ -35,6 +35,11 @@ class interruptible {
 /// Throws interrupted if one of these signals has come; once for each, so that what is left can be cleaned up.
 void throw_if_interrupted();
 
+/// Whether it would throw.
+[[nodiscard]] bool is_interrupted() noexcept;
+/// Whether one of these signals has come, be it one that was thrown for.
+[[nodiscard]] bool has_been_interrupted() noexcept;
+
 /// Lets the process die of the signal that has come, if one has. Precondition: there is no `interruptible`.
 void die_if_interrupted() noexcept;
 

@@ -87,6 +87,8 @@ class action_run {
   void count();
   void ask();
   void run();
+  void start();
+  void follow();
   void show();
   /// Forgets the action. What goes wrong is dropped: the server forgets it by itself, later.
   void forget() noexcept;
@@ -142,6 +144,7 @@ void action_run::count() {
   if (!is_in("counted")) {
     throw failure(fmt::format("the server has stopped to count: {}", text_in(action_, "reason")), exit_code::bad_input);
   }
+  throw_if_interrupted();
   if (number_in(action_, "counted") == 0) throw failure("no job fits", exit_code::bad_input);
 }
 
@@ -182,7 +185,7 @@ void action_run::stop() {
   }
 }
 
-void action_run::run() {
+void action_run::start() {
   ordered_json counted = ordered_json::object();
   counted["counted"] = number_in(action_, "counted");
   const api_answer started =
@@ -193,15 +196,27 @@ void action_run::run() {
     throw refused;
   }
   action_ = json_of(started, server_.at());
+}
+
+void action_run::follow() {
   try {
     wait_for_end();
   } catch (const interrupted&) {
-    was_interrupted_ = true;
-    stop();
+    throw;
   } catch (const failure& why) {
     throw failure(fmt::format("{}; action {} goes on at the server: 'GET {}' shows what has become of it", why.what(),
                               text_in(action_, "id"), path()),
                   why.code());
+  }
+}
+
+void action_run::run() {
+  try {
+    start();
+    follow();
+  } catch (const interrupted&) {
+    was_interrupted_ = true;
+    stop();
   }
 }
 
@@ -255,6 +270,7 @@ bool action_run::prepare() {
     make();
     count();
     ask();
+    throw_if_interrupted();
     return true;
   } catch (const interrupted&) {
     forget();
@@ -269,10 +285,17 @@ bool action_run::prepare() {
 }  // namespace
 
 void change_many(const job_line& line, api_client& server) {
-  {
+  try {
     const interruptible noted;
     action_run action(line, server);
     if (action.prepare()) action.finish();
+  } catch (const interrupted&) {
+    die_if_interrupted();
+    throw;
+  } catch (const failure& why) {  // also of what came to its end behind the signal
+    if (has_been_interrupted()) report(why.what());
+    die_if_interrupted();
+    throw;
   }
   die_if_interrupted();
 }

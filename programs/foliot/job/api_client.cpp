@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <foliot/version.hpp>
 
+#include "interruption.hpp"
 #include "job/time_words.hpp"
 #include "text/failure.hpp"
 
@@ -158,6 +159,8 @@ struct api_client::transfer {
     }
     return size;
   }
+
+  static int go_on(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept { return is_interrupted() ? 1 : 0; }
 };
 
 bool is_event_stream(std::string_view type) noexcept {
@@ -229,6 +232,9 @@ void api_client::prepare(const api_request& what, transfer& into) {
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "foliot/" FOLIOT_VERSION);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_seconds);
+  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);  // a reservation may wait long
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &transfer::go_on);
   if (!at_.path.empty()) curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, at_.path.c_str());
   if (into.take != nullptr) {
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -256,6 +262,7 @@ void api_client::prepare(const api_request& what, transfer& into) {
 api_answer api_client::perform(const api_request& what, transfer& into) {
   CURL* const curl = curl_.get();
   const CURLcode done = curl_easy_perform(curl);
+  if (done == CURLE_ABORTED_BY_CALLBACK) throw_if_interrupted();
   if (into.is_too_long)
     throw failure(fmt::format("the answer of {} is longer than {} MiB", at_.name, longest_answer >> 20));
   if (done != CURLE_OK && !into.is_stopped) {

@@ -4,6 +4,8 @@
 //   const api_answer shown = server.ask({.path = "/v1/jobs/17"});
 //
 // Nothing but the server is spoken to: no proxy that the environment names, and no place to which an answer redirects.
+// While a foliot::program::interruptible lives, a signal ends a request: it throws interrupted.
+//
 // An access token is sent in the clear to this machine alone, unless the user has said `--insecure`.
 //
 // Thread safety: none, one thread.

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import queue
 import re
 import select
 import signal
@@ -71,6 +72,62 @@ class Terminal:
         while self.read():
             pass
         return self.process.wait(PATIENCE)
+
+
+class ActionServer:
+    """Stands for a server with one action, number 7, over 3 jobs. It tells of each request, such as "GET /v1/actions/7", in
+    `requests`. It does not answer those in `hangs`. Before it answers one in `waits`, it waits for `goes_on`."""
+
+    def __init__(self, case, hangs=(), waits=()):
+        self.requests, self.goes_on = queue.SimpleQueue(), threading.Event()
+        self.hangs, self.waits = hangs, waits
+        self.state = "counted"
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        case.addCleanup(self.listener.close)
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=[self.listener.accept()[0]], daemon=True).start()
+
+    def serve(self, connection):
+        with connection, connection.makefile("rb") as lines, contextlib.suppress(OSError):
+            while first := lines.readline():
+                length = 0
+                while (line := lines.readline().strip()):
+                    if line.lower().startswith(b"content-length:"):
+                        length = int(line.split(b":")[1])
+                lines.read(length)
+                request = first.decode().rsplit(" ", 1)[0]
+                self.requests.put(request)
+                if request in self.hangs:
+                    lines.read()  # until the client has gone
+                    return
+                if request in self.waits:
+                    self.goes_on.wait(PATIENCE)
+                connection.sendall(self.answer(request))
+
+    def answer(self, request):
+        if request.endswith("/run"):
+            self.state = "running"
+        elif request.endswith("/stop"):
+            self.state = "stopped"
+        body = json.dumps({"id": "7", "do": "cancel", "state": self.state, "counted": 3, "outcomes": {"done": 1}}).encode()
+        return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    def wait_for(self, request):
+        while self.requests.get(timeout=PATIENCE) != request:
+            pass
+
+    def left(self):
+        """The requests that nobody has waited for."""
+        seen = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                seen.append(self.requests.get_nowait())
+        return seen
 
 
 class JobCase(HttpCase):
@@ -510,6 +567,62 @@ class Many(JobCase):
         self.assertEqual(process.returncode, -signal.SIGINT)
         self.assertIn("what is done stays done", out)
         return True
+
+
+class Interrupts(ProgramCase):
+    """Ctrl-C where the server does not answer."""
+
+    def begin(self, **how):
+        self.server = ActionServer(self, **how)
+        self.process = self.start("job", "cancel", "--tube", "mail", "--yes", "--server", self.server.address, env=environment(),
+                                  preexec_fn=default_signals)
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
+
+    def interrupt_at(self, request):
+        self.server.wait_for(request)
+        self.process.send_signal(signal.SIGINT)
+
+    def expect_end(self):
+        """By the signal: what it has printed."""
+        out, err = (each.decode() for each in self.process.communicate(timeout=PATIENCE))
+        self.assertEqual(self.process.returncode, -signal.SIGINT, err)
+        return out, err
+
+    def test_while_it_counts(self):
+        self.begin(hangs=["POST /v1/actions"])
+        self.interrupt_at("POST /v1/actions")
+        self.assertEqual(self.expect_end(), ("", "foliot: nothing has changed\n"))
+        self.assertEqual(self.server.left(), [])
+
+    def test_while_the_last_answer_before_the_run_comes(self):
+        self.begin(waits=["POST /v1/actions"])
+        self.interrupt_at("POST /v1/actions")
+        self.server.goes_on.set()
+        self.assertEqual(self.expect_end(), ("", "foliot: nothing has changed\n"))
+        self.assertNotIn("POST /v1/actions/7/run", self.server.left())
+
+    def test_while_the_run_begins(self):
+        self.begin(hangs=["POST /v1/actions/7/run"])
+        self.interrupt_at("POST /v1/actions/7/run")
+        out, err = self.expect_end()
+        self.assertEqual(out, "cancelled 1 of 3 jobs\nthe action was stopped: what is done stays done\n", err)
+        self.assertIn("POST /v1/actions/7/stop", self.server.left())
+
+    def test_while_it_runs(self):
+        self.begin(hangs=["GET /v1/actions/7"])
+        self.interrupt_at("GET /v1/actions/7")
+        out, err = self.expect_end()
+        self.assertEqual(out, "cancelled 1 of 3 jobs\nthe action was stopped: what is done stays done\n", err)
+        self.assertIn("POST /v1/actions/7/stop", self.server.left())
+
+    def test_a_second_one_does_not_wait(self):
+        self.begin(hangs=["GET /v1/actions/7", "POST /v1/actions/7/stop"])
+        self.interrupt_at("GET /v1/actions/7")
+        self.interrupt_at("POST /v1/actions/7/stop")
+        out, err = self.expect_end()
+        self.assertEqual(out, "")
+        self.assertIn("action 7 may go on at the server (interrupted): 'POST /v1/actions/7/stop' stops it", err)
 
 
 class Watch(JobCase):
