@@ -163,7 +163,7 @@ struct job_flow {
   std::uint64_t buried = 0;
   std::uint64_t expired = 0;  ///< reservations whose time was over; over a shared store those that this broker ended
   /// From the due time of a job to its reservation, by the wall clock; from its put, if that came later. Without jobs
-  /// whose TTR has ever ended, or whose client had gone: they have come back without a new due time.
+  /// that have ever come back by the end of a TTR, or because a client had gone: that sets no new due time.
   time_histogram::counts lateness;
   /// From the reservation of a job to its finish: of those reservations that the broker still knew.
   time_histogram::counts work;

@@ -99,7 +99,8 @@ struct next_change {
   friend bool operator==(const next_change&, const next_change&) noexcept = default;
 };
 
-/// What a store tells of itself to those who watch it. What it does not know, or has not, is missing.
+/// Figures of a store for metrics: its syncs, its disk and its limits. A figure that the store does not have is
+/// missing.
 struct store_figures {
   /// How long each sync of the disk has taken, since the opening.
   std::optional<time_histogram::counts> syncs{};

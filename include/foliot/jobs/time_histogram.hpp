@@ -1,4 +1,4 @@
-// A histogram of lengths of time with few buckets, whose bounds people write in their alarms: from 100 us to a day.
+// A histogram of lengths of time with few buckets, for metrics. Their bounds are round numbers from 100 us to a day.
 //
 //   jobs::time_histogram late;
 //   late.record(length);                                      // one writer

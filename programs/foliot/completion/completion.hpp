@@ -32,7 +32,7 @@ struct command {
   std::vector<command> commands;
 };
 
-/// The script for a shell, which completes the program whose description this is.
+/// The completion script of a shell, for the program of this description.
 [[nodiscard]] std::string bash_script(const command& program);
 [[nodiscard]] std::string zsh_script(const command& program);
 [[nodiscard]] std::string fish_script(const command& program);

@@ -32,7 +32,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::uint64_t most_in_page = 1000;
-/// So many tubes are looked at for one whose name is near.
+/// Of so many tubes the one with the nearest name is suggested, where a tube has no jobs.
 constexpr std::uint64_t names_looked_at = 1000;
 
 bool is_empty(const ordered_json& tube) {

@@ -1,5 +1,5 @@
-// The command line of `foliot job`, which both programs have: foliot-job does what it says, and foliot describes it for
-// completion.
+// The command line of `foliot job`. Both programs are built with it: foliot-job executes it, and foliot needs it for
+// the completion of shells.
 #pragma once
 
 #include <functional>

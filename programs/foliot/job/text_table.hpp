@@ -1,6 +1,5 @@
-// A table for people, whose cells come from outside: names, keys and bodies that anybody may have chosen. Whatever they
-// have, a terminal shows it in its place: what it would obey is escaped (text/printable.hpp), and columns are as wide
-// as what is seen in them.
+// A table for people. Its cells are names, keys and bodies, which clients have chosen: so escape sequences and other
+// characters that a terminal would obey are escaped (text/printable.hpp), and a column is as wide as its cells look.
 //
 //   text_table table({{"ID", true}, {"TUBE"}});
 //   table.add({"17", "mail"});

@@ -163,7 +163,8 @@ TEST(MetricsRequests, TheOldestJobIsFoundAndRemembered) {
   });
 }
 
-// The tubes of two looks one after the other are all there are: the same tubes come round each second look.
+// A look reads the counts of 5,000 tubes, and the next jobs of 500 of these. This tube is among the first 500 of no
+// look.
 TEST(MetricsRequests, EachOfManyTubesIsLookedAtSomeTime) {
   with_server([](http_server& in) -> task<> {
     in.speaks_to.measure({}, {.shown = 0});
