@@ -5,14 +5,25 @@
 #             `// expect with g++ 12: TEXT` where that compiler alone refuses it.
 #   COMPILER  the compiler and its options, separated by spaces
 #   ID        what CMake calls the compiler, and its major version
+#   PRECOMPILED  the folder of precompiled headers
 #
 # The file is compiled twice: as it is, and with CORRECT defined, which must work, so that the first
 # cannot have failed for a wrong reason.
 cmake_minimum_required(VERSION 3.25)
 
+# clang takes the precompiled header with which the file begins only if it is named.
+set(precompiled_header)
+file(STRINGS ${FILE} includes REGEX "^#include <foliot/")
+if(includes MATCHES "^#include <([^>]*)>")
+  set(precompiled ${PRECOMPILED}/${CMAKE_MATCH_1}.pch)
+  if(EXISTS ${precompiled})
+    set(precompiled_header -include-pch ${precompiled})
+  endif()
+endif()
+
 function(compile)
   separate_arguments(command UNIX_COMMAND "${COMPILER} -Werror -fsyntax-only")
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${command} ${ARGN} ${FILE}
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${command} ${ARGN} ${precompiled_header} ${FILE}
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   set(status ${status} PARENT_SCOPE)
   set(output "${output}" PARENT_SCOPE)
