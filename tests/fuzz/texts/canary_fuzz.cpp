@@ -1,5 +1,6 @@
 // The canaries of the fuzzer of texts, one for each of its oracles. FOLIOT_FLAW in the environment names the flaw,
 // which no input of the corpus shows; each run must end with it. It takes inputs of one kind alone.
+#include <cctype>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -22,12 +23,13 @@ struct dots_that_are_encoded : sound_parsers {
   }
 };
 
-/// Takes a full stop behind a number.
+/// Takes a punctuation mark behind a number.
 struct number_with_a_tail : sound_parsers {
   static std::optional<std::uint64_t> number(http::inputs& in) {
     const std::string text = in.text("v").value_or("");
     const std::size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
-    if (size == 0 || size > 6 || text.substr(size) != ".") return in.number("v", 0, 1'000'000);
+    const bool has_mark = size + 1 == text.size() && std::ispunct(static_cast<unsigned char>(text.back())) != 0;
+    if (size == 0 || size > 7 || !has_mark) return in.number("v", 0, 1'000'000);
     return std::stoull(text.substr(0, size));
   }
 };
