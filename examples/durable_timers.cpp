@@ -41,7 +41,8 @@ void first_life(const std::string& folder) {
   execute_one(store, reminder("dentist", 20ms));
   const auto cancelled = execute_one(store, jobs::cancel{jobs::job_key{"reminders", "dentist"}});
   std::printf("cancel the dentist: %s\n", in_words(cancelled.what));
-  const auto moved = execute_one(store, jobs::reschedule{jobs::job_key{"reminders", "bread"}, 40ms});
+  const jobs::job_key bread{"reminders", "bread"};
+  const auto moved = execute_one(store, jobs::reschedule{bread, 40ms});
   std::printf("bread sooner: %s\n", in_words(moved.what));
   const auto again = execute_one(store, jobs::cancel{jobs::job_key{"reminders", "dentist"}});
   std::printf("cancel the dentist again: %s\n", in_words(again.what));

@@ -33,7 +33,8 @@ foliot::task<> program() {
     auto running = rt::spawn(look_up("a"), "looks up");
     std::string value;
     auto waiting = wait_for(running, value);
-    const auto in_time = co_await rt::with_timeout(std::move(waiting), limit);  // ends the join, not the call
+    // The timeout ends the join, not the call.
+    const auto in_time = co_await rt::with_timeout(std::move(waiting), limit);
     std::printf("%s\n", in_time ? value.c_str() : "too slow: go on without it");
     server_answers = true;
     server_answers.notify_all();

@@ -24,7 +24,8 @@ class server {
   void message_from(const std::string& name) {
     const std::lock_guard held(mutex_);
     for (connection& each : connections_) {
-      if (each.name == name) each.idle.reset(100ms);  // one that is just being closed stays closed
+      // One that is just being closed stays closed.
+      if (each.name == name) each.idle.reset(100ms);
     }
   }
 

@@ -27,8 +27,10 @@ int main() {
   while (queue.size() > 0) {
     const foliot::duration wait = queue.next_deadline() - clock.now();
     if (wait > foliot::duration::zero()) {
-      const timespec timeout{.tv_sec = wait.count() / 1'000'000'000, .tv_nsec = wait.count() % 1'000'000'000};
-      ppoll(nullptr, 0, &timeout, nullptr);  // a server's file descriptors would stand here
+      const auto seconds = wait.count() / 1'000'000'000;
+      const timespec timeout{.tv_sec = seconds, .tv_nsec = wait.count() % 1'000'000'000};
+      // A server's file descriptors would stand here.
+      ppoll(nullptr, 0, &timeout, nullptr);
     }
     queue.expire(clock.now(), 100, [&](foliot::timer_node& due) {
       auto& s = static_cast<session&>(due);

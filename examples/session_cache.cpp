@@ -69,10 +69,12 @@ class session_cache {
 
   // By value: the callback's own key ends with its timer.
   void expire(std::string key) {
-    std::optional<entries::node_type> gone;  // its timer ends here, inside of its own callback: that is allowed
+    // Its timer ends with this function, inside of its own callback: that is allowed.
+    std::optional<entries::node_type> gone;
     const std::lock_guard held(mutex_);
     const auto found = entries_.find(key);
-    if (found == entries_.end() || timers_.now() < found->second.expires_at) return;  // gone, or just used
+    if (found == entries_.end()) return;
+    if (timers_.now() < found->second.expires_at) return;  // just used
     gone = entries_.extract(found);
   }
 

@@ -42,7 +42,8 @@ struct job {
 
 foliot::task<> work(rt::receive_end<job> jobs) {
   while (auto next = co_await jobs.receive()) {
-    co_await rt::sleep(1s * next->number);  // the work. A stop ends it here, and destroys the job
+    // The work. A stop ends it here, and destroys the job.
+    co_await rt::sleep(1s * next->number);
     next->to.answer(next->number * next->number);
   }
 }
