@@ -31,7 +31,7 @@ instant now(clock_id clock) noexcept {
 }
 
 alarm::alarm(clock_id clock) : descriptor_(::timerfd_create(system_id(clock), TFD_CLOEXEC)) {
-  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: timerfd_create");
+  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: cannot make a timerfd");
 }
 
 alarm::~alarm() { ::close(descriptor_); }

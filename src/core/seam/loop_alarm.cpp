@@ -35,7 +35,7 @@ int renewed(int descriptor) noexcept {
 }  // namespace
 
 loop_alarm::loop_alarm() : descriptor_(made_timer()) {
-  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: timerfd_create");
+  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: cannot make a timerfd");
   witness_forks();
 }
 

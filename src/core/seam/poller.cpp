@@ -108,16 +108,16 @@ int wait_for_events(int epoll, std::span<epoll_event> into, instant deadline) no
 }  // namespace
 
 poller::poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_ups_(-1) {
-  if (epoll_ < 0) fail(errno, "epoll_create1");
+  if (epoll_ < 0) fail(errno, "cannot make an epoll instance");
   wake_ups_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   int error = wake_ups_ < 0 ? errno : 0;
-  const char* failed = "eventfd";
+  const char* failed = "cannot make an eventfd";
   if (error == 0) {
     // Edge-triggered: each write is reported once, so the eventfd need not be read.
     epoll_event event = to_event({readiness::readable, trigger::edge}, token_of_wake_ups);
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_ups_, &event) == 0) return;
     error = errno;
-    failed = "epoll_ctl of an eventfd";
+    failed = "cannot watch an eventfd";
     ::close(wake_ups_);
   }
   ::close(epoll_);

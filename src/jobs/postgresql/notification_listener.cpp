@@ -69,7 +69,7 @@ std::optional<std::string> from_hex(std::string_view text) {
 class polled_socket {
  public:
   polled_socket(seam::poller& by, int socket) : by_(by), mine_(::fcntl(socket, F_DUPFD_CLOEXEC, 0)) {
-    if (mine_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: fcntl");
+    if (mine_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: cannot duplicate a socket's descriptor");
     try {
       by_.add(mine_, readiness::readable, 0);
     } catch (...) {
@@ -93,7 +93,7 @@ class polled_socket {
 
 notification_listener::wake_pipe::wake_pipe() {
   if (::pipe2(ends_, O_NONBLOCK | O_CLOEXEC) != 0) {
-    throw std::system_error(errno, std::generic_category(), "foliot: pipe2");
+    throw std::system_error(errno, std::generic_category(), "foliot: cannot make a pipe");
   }
 }
 notification_listener::wake_pipe::~wake_pipe() {
