@@ -65,7 +65,7 @@ std::error_code session::open(std::string_view host, role side) noexcept {
 }
 
 std::error_code session::expect_host(std::string_view host) noexcept try {
-  if (host.empty() && !context_->verifies) return {};
+  if (host.empty() && !context_->verifies) return {};  // whose session it would be is not known
   std::string name(host.ends_with('.') ? host.substr(0, host.size() - 1) : host);
   // For OpenSSL a name that begins with a dot is any name below it, and a NUL is the end.
   if (name.empty() || name.size() > longest_host || name.front() == '.' || name.contains('\0')) return bad_argument();
@@ -75,6 +75,7 @@ std::error_code session::expect_host(std::string_view host) noexcept try {
   begin_call();
   const std::unique_ptr<ASN1_OCTET_STRING, freed_by<ASN1_OCTET_STRING_free>> ip(a2i_IPADDRESS(name.c_str()));
   if (ip == nullptr && ERR_peek_error() != 0) return take_error(no_memory());  // other names are no error
+  resume(name);
   if (ip != nullptr) {
     return X509_VERIFY_PARAM_set1_ip_asc(verification, name.c_str()) == 1 ? std::error_code() : take_error(no_memory());
   }
@@ -84,6 +85,24 @@ std::error_code session::expect_host(std::string_view host) noexcept try {
   return set ? std::error_code() : no_memory();
 } catch (const std::exception&) {
   return no_memory();
+}
+
+void session::resume(const std::string& host) {
+  if (!context_->sessions.keeps_any()) return;
+  host_ = host;
+  const ssl_session_ptr kept = context_->sessions.take(host);
+  if (kept == nullptr) return;
+  SSL_set_session(ssl_.get(), kept.get());  // if it cannot, the handshake is a full one
+  begin_call();
+}
+
+int session::take_offer(SSL* ssl, SSL_SESSION* offered) noexcept {
+  const auto& self = *static_cast<const session*>(BIO_get_data(SSL_get_rbio(ssl)));
+  if (self.host_.empty()) return 0;
+  // A copy: OpenSSL makes the connection's own session useless if the connection does not end in order.
+  ssl_session_ptr copy(SSL_SESSION_dup(offered));
+  if (copy != nullptr) self.context_->sessions.keep(self.host_, std::move(copy));
+  return 0;
 }
 
 // ---------------------------------------------------------------- the BIO
@@ -258,6 +277,7 @@ void session::note_agreement() {
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name != nullptr) agreed_.server_name = name;
   agreed_.certificate.reset(SSL_get1_peer_certificate(ssl));
+  agreed_.resumed = SSL_session_reused(ssl) == 1;
 }
 
 bool session::has_tickets_only() const noexcept {

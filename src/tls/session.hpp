@@ -60,6 +60,7 @@ struct agreement {
   std::string cipher;
   std::string server_name;
   x509_ptr certificate;
+  bool resumed = false;
 };
 
 class session {
@@ -71,6 +72,10 @@ class session {
   explicit session(runtime::stream&& below, std::shared_ptr<const context> shared) noexcept;
   session(const session&) = delete;
   session& operator=(const session&) = delete;
+
+  /// OpenSSL's callback in a client: the server offers a session that may be resumed. Called while mutex_ is held.
+  /// Returns 0, as it does not take over the reference.
+  static int take_offer(SSL* ssl, SSL_SESSION* offered) noexcept;
 
   [[nodiscard]] runtime::stream& below() noexcept { return below_; }
   [[nodiscard]] runtime::task_mutex& sending() noexcept { return sending_; }
@@ -129,6 +134,9 @@ class session {
 
   [[nodiscard]] std::error_code open(std::string_view host, role side) noexcept FOLIOT_REQUIRES(mutex_);
   [[nodiscard]] std::error_code expect_host(std::string_view host) noexcept FOLIOT_REQUIRES(mutex_);
+  /// Has the handshake resume the session with that host, if the context keeps one, and notes whose the next one is.
+  /// Throws std::bad_alloc.
+  void resume(const std::string& host) FOLIOT_REQUIRES(mutex_);
   [[nodiscard]] int call(request what, std::span<const std::byte> from, std::size_t& bytes) noexcept
       FOLIOT_REQUIRES(mutex_);
   /// Whether OpenSSL can decrypt nothing until more input has come. A call would tell that, too, with a buffer that it
@@ -145,6 +153,7 @@ class session {
   }
 
   const std::shared_ptr<const context> context_;
+  std::string host_;  // a client's, if the context keeps sessions. Not changed once it is open
   runtime::stream below_;
   runtime::task_mutex sending_;
   agreement agreed_;

@@ -13,6 +13,7 @@
 #include "context.hpp"
 #include "openssl.hpp"
 #include "pem_files.hpp"
+#include "session.hpp"
 
 namespace foliot::tls {
 
@@ -158,6 +159,10 @@ std::error_code set_up(context& made, const tls_options& options) {
     static constexpr unsigned char name[] = "foliot";
     SSL_CTX_set_session_id_context(&ssl, name, sizeof(name) - 1);
   }
+  if (made.sessions.keeps_any()) {
+    SSL_CTX_set_session_cache_mode(&ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(&ssl, detail::session::take_offer);
+  }
   if (made.side == role::server && options.certificate_chain.is_none()) return tls_errc::no_certificate;
   if (!options.certificate_chain.is_none()) {
     const std::error_code error =
@@ -170,7 +175,7 @@ std::error_code set_up(context& made, const tls_options& options) {
 }
 
 std::expected<tls_context, std::error_code> make(role side, const tls_options& options) {
-  const auto made = std::make_shared<context>(side);
+  const auto made = std::make_shared<context>(side, side == role::client ? options.resumed_hosts : 0);
   begin_call();
   made->ssl.reset(SSL_CTX_new(side == role::client ? TLS_client_method() : TLS_server_method()));
   if (made->ssl == nullptr) return std::unexpected(take_error(no_memory()));

@@ -269,6 +269,7 @@ std::optional<tls_version> tls_stream::version() const noexcept {
   return session_ != nullptr ? session_->agreed().version : std::nullopt;
 }
 std::string tls_stream::protocol() const { return session_ != nullptr ? session_->agreed().protocol : std::string(); }
+bool tls_stream::resumed() const noexcept { return session_ != nullptr && session_->agreed().resumed; }
 std::string tls_stream::cipher() const { return session_ != nullptr ? session_->agreed().cipher : std::string(); }
 std::string tls_stream::server_name() const {
   return session_ != nullptr ? session_->agreed().server_name : std::string();

@@ -9,17 +9,19 @@
 //   const auto client = tls_context::client();                        // the system's roots; verifies the server
 //
 // Versions before TLS 1.2, renegotiation and compression are off. Ciphers and security level are those of OpenSSL and
-// of its configuration file. Sessions are resumed as OpenSSL does by default: a server gives out tickets, and the
-// clients of tls_stream do not use them.
+// of its configuration file. A server lets clients resume sessions by tickets, as OpenSSL does; a client resumes them
+// if tls_options::resumed_hosts says so.
 //
 // Files are read once, when the context is made. A server whose certificate is renewed makes another context; streams
 // keep the one that they were made with.
 //
-// Thread safety: a context is an immutable value. Copies share it; copying costs a reference count.
+// Thread safety: a context is an immutable value, but for the sessions that a client keeps, which have a lock. Copies
+// share it; copying costs a reference count.
 #pragma once
 
 #include <foliot/core/language.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -107,6 +109,12 @@ struct tls_options {
   bool system_roots = false;
   /// A client's: whether it verifies the server's certificate and name. Without it anybody may be the server.
   bool verify_server = true;
+  /// A client's: for how many hosts it keeps, in memory, the session that the server has offered last, and resumes it
+  /// in the next connect() to that host. The handshake then sends and verifies no certificate: what has happened to the
+  /// certificate since then is noticed when the server takes the session no more, by TLS 1.3 after seven days at the
+  /// latest. A session of TLS 1.3 is used once (RFC 8446, C.4); connect() without one shakes hands in full. The host
+  /// that was not used for longest makes room. 0 keeps none.
+  std::size_t resumed_hosts = 0;
   /// A server's.
   client_certificates from_clients = client_certificates::ignored;
 

@@ -145,6 +145,9 @@ class FOLIOT_EXPORT tls_stream : public runtime::connection {
   [[nodiscard]] std::string protocol() const;
   /// The name of the cipher in use, as OpenSSL has it, such as "TLS_AES_256_GCM_SHA384".
   [[nodiscard]] std::string cipher() const;
+  /// Whether the handshake has resumed an earlier session (tls_options::resumed_hosts): then it has verified no
+  /// certificate. False without a connection.
+  [[nodiscard]] bool resumed() const noexcept;
   /// The name of the server that the client wants (SNI); empty if it has sent none.
   [[nodiscard]] std::string server_name() const;
   /// The peer's certificate, if it has sent one. It was verified, unless the context does not verify.

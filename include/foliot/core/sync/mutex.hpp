@@ -36,6 +36,7 @@ enum class lock_rank : std::uint8_t {
   engine,     ///< an engine's queue and the states of its timers
   context,    ///< the contexts of one tree: which are done, and which waits and hooks to notify
   object,     ///< an object that tasks wait for: a channel, a timer, the end of a task
+  sessions,   ///< the TLS sessions that a client's context keeps
   timers,     ///< the timers of a processor
   scheduler,  ///< the idle processors, and the state that belongs to no processor
   monitor,    ///< the instant for which the monitor's alarm is set; the turn of a worker that it watches
