@@ -1,6 +1,6 @@
 // The shipped counts of calls without a shard's lock: a sum that is read while other threads count, in every schedule;
 // and each of the memory orders, which must be needed.
-#include <service/lockless_counts.hpp>
+#include <service/lockless_path.hpp>
 
 #include "audited.hpp"
 

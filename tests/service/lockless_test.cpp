@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fixture.hpp"
-#include "lockless_counts.hpp"
+#include "lockless_path.hpp"
 
 namespace foliot::test {
 namespace {
