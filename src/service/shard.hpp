@@ -15,16 +15,12 @@
 // docs/engines/global-heap.md.
 //
 // The parts. A closure's use and end are closure_life.hpp; the calls without the lock, lockless_path.hpp; the thread's
-// life and sleep, timer_thread.hpp. The rest joins these and the queue under one lock; it is in this file and in
-//   shard_arming.hpp     reset and stop: into the queue, and out of it
-//   shard_turns.hpp      the thread's loop: out of the queue, and into the callback
-//   shard_end.hpp        the end of a timer, of a drain and of the shard; forks
-//   shard_records.hpp    records and their memory
-//   shard_posting.hpp    executors
-//   shard_sleeps.hpp     sleeping threads
-//   shard_moves.hpp      timers that move between shards
-//   shard_stalls.hpp     reports of callbacks that do not end, and waits for callbacks
-//   shard_counts.hpp, shard_log.hpp
+// life and sleep, timer_thread.hpp. The shard joins these and the queue under one lock, in this order:
+//
+//   making a timer; start, reset and stop; the thread's turns, in which timers fire; callbacks on an executor; the end
+//   of a timer; sleeping threads; waits for callbacks; the drain and the end of the shard; forks; timers that move;
+//   counters; the log
+//
 // docs/decisions/0009-the-shard.md says why.
 //
 // Thread safety: `lock_` guards all members but the constant ones, the timer words and the lockless path. It is never
@@ -47,13 +43,17 @@
 // Complexity: the queue's, and one uncontended lock a call; without the lock one compare-and-swap.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
+#include <ranges>
 #include <source_location>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -80,6 +80,7 @@
 #include "shard_options.hpp"
 #include "shard_record.hpp"
 #include "timer_thread.hpp"
+#include "watcher.hpp"
 
 namespace foliot::detail {
 
@@ -125,57 +126,8 @@ class shard final : public shard_base,
   /// Where timers move: all shards of the service, by their indexes. Before the shard is used.
   void set_siblings(const std::shared_ptr<const shard_list>& all) noexcept { siblings_ = {all.get(), all}; }
 
-  timer_record* make(timer_callback callback, duration period) override;
-  void set_location(timer_record& timer, std::source_location location) noexcept override;
-  void set_name(timer_record& timer, std::string_view name) override;
-
-  reset_result reset(timer_record& timer, instant deadline) override;
-  reset_result reset(timer_record& timer, duration delay, duration slack) override;
-  reset_result restart(timer_record& timer, duration period) override;
-  stop_result stop(timer_record& timer) noexcept override;
-  stop_result stop_and_wait(timer_record& timer) noexcept override {
-    return at_home_then_release<&shard::stop_and_wait_here>(as_record(timer));
-  }
-  void destroy(timer_record* timer) noexcept override { at_home_then_release<&shard::destroy_here>(as_record(*timer)); }
-  void detach(timer_record* timer) noexcept override { at_home_then_release<&shard::detach_here>(as_record(*timer)); }
-  bool sleep_until(instant deadline, std::source_location here) override;
-  void run_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::run_job>(as_record(timer)); }
-  void drop_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::drop_job>(as_record(timer)); }
-
-  bool pending(const timer_record& timer) const noexcept override;
-  std::uint64_t skipped(const timer_record& timer) const noexcept override {
-    return at_home<&shard::skipped_here>(*this, static_cast<const record&>(timer));
-  }
-
-  std::shared_ptr<watcher> start_watcher() override;
-
-  void begin_to_drain() noexcept override;
-  void wait_until_drained(instant until) noexcept override;
-  std::size_t end() noexcept override;
-  void wait_for_end() noexcept override;
-
-  // As two_locks: the rank is that of the first lock.
-  void lock_with_others(bool is_highest) noexcept override FOLIOT_NO_ANALYSIS {
-    is_highest ? lock_.lock() : lock_.lock_beside_others();
-  }
-  void unlock_with_others(bool is_highest) noexcept override FOLIOT_NO_ANALYSIS {
-    is_highest ? lock_.unlock() : lock_.unlock_beside_others();
-  }
-  callable<void()> room_for(std::size_t count) override;
-  service_counters counters(const shard_list& of_service) const noexcept override;
-  void add_to(service_statistics& sum) const noexcept override;
-  void add_to(slowest_callbacks& all) const noexcept override;
+  /// The service's clock.
   const clock& time() const noexcept override { return options_.time; }
-  bool runs_on_caller() const noexcept override;
-  instant report_stalls(const bool& is_over) noexcept override;
-
-  // timeline: how a virtual clock drives this shard.
-
-  instant next_deadline() override {
-    const lock held(lock_);
-    return queue_.next_deadline();
-  }
-  expiry run_due(instant now, budget limit) override;
 
  private:
   enum class phase : std::uint8_t {
@@ -184,9 +136,6 @@ class shard final : public shard_base,
     draining,   // the same, but nothing new is started
     ended,      // nothing fires any more
   };
-
-  /// How long the thread waits before it retries an operation that failed for lack of memory.
-  static constexpr duration wait_for_memory = duration::nanoseconds(1'000'000);
 
   [[nodiscard]] static queue_type empty_queue([[maybe_unused]] const shard_options& options) {
     if constexpr (std::constructible_from<queue_type, wheel_shape>) {
@@ -236,83 +185,68 @@ class shard final : public shard_base,
   [[nodiscard]] std::shared_ptr<engine> take_unreferenced() noexcept FOLIOT_REQUIRES(lock_) {
     return references_ == 0 ? std::move(self_) : nullptr;
   }
-  [[nodiscard]] std::shared_ptr<engine> owning_pointer() noexcept;
 
-  // shard_arming.hpp
-
-  /// What arm() has done.
-  struct armed {
-    reset_result result;
-    timer_thread<typename Design::wait>* to_wake = nullptr;  ///< the caller must wake it, without the lock; null: none
-  };
-  template <class DeadlineOf, class Then = void (*)()>
-  reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {});
-  template <class DeadlineOf, class Then>
-  armed arm(record& r, DeadlineOf deadline_of, Then then, log_entries& entries) FOLIOT_REQUIRES(lock_);
-  template <class Then>
-  armed count_armed(record& r, instant deadline, bool superseded, Then then) FOLIOT_REQUIRES(lock_);
-  bool enqueue(record& r, instant deadline) FOLIOT_REQUIRES(lock_);
-  bool cancel_posted(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  stop_result cancel(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void arm_word(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void requeue_earlier(record& r);
-  void unqueue_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  bool try_admit(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void notify_drain_if_closing() noexcept {
-    if (lockless_.is_closing_after_call()) [[unlikely]]
-      notify_drain();
+  /// The shard's own, while it has references: where timers move, it owns all shards of its service.
+  [[nodiscard]] std::shared_ptr<engine> owning_pointer() noexcept {
+    if constexpr (moves) {
+      return {siblings_.owner.lock(), this};
+    } else {
+      return this->shared_from_this();
+    }
   }
-  void notify_drain() noexcept;
 
-  // shard_turns.hpp
+  // ---------------------------------------------------------------- making a timer
 
-  void start_thread() FOLIOT_REQUIRES(lock_);
-  void timerproc();
-  std::optional<instant> take_turn() noexcept FOLIOT_REQUIRES(lock_);
-  expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_);
-  void requeue(record& r, instant deadline) noexcept FOLIOT_REQUIRES(lock_);
-  void fire(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  std::exception_ptr arm_next_tick(extended& r, firing& current) noexcept FOLIOT_REQUIRES(lock_);
-  void call(record& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  bool cancel_if_closed_by_log(const record& r, const log_entries& entries) noexcept;
-  void run(record& r, const firing& current) noexcept;
-  void run_measured(record& r, const firing& current) noexcept;
-  shared_name name_while_in_use(const record& r) const noexcept;
-  void report(const callback_failure& failure) noexcept;
+ public:
+  timer_record* make(timer_callback callback, duration period) override {
+    record* const made = period > duration::zero() || extends_all()
+                             ? new_record<extended>(std::move(callback), period, location())
+                             : new_record<record>(std::move(callback));
+    const lock held(lock_);
+    retain();
+    return made;
+  }
 
-  // shard_stalls.hpp
+  void set_location(timer_record& timer, std::source_location location) noexcept override {
+    as_extended(timer).armed_at_.store(location, seam::relaxed);
+  }
 
-  template <class IsOver>
-  void wait_for_callbacks(stall_kind kind, const record* of, instant until, IsOver is_over) noexcept
-      FOLIOT_REQUIRES(lock_);
-  void tell_stall(stall_kind kind, const running_callback& one, instant now, duration waited) noexcept
-      FOLIOT_REQUIRES(lock_);
+  void set_name(timer_record& timer, std::string_view name) override {
+    auto swapped = std::make_shared<const std::string>(name);  // the old name is freed without the lock
+    probes::name(&timer, swapped->c_str());
+    at_home<&shard::set_name_here>(*this, as_record(timer), swapped);
+  }
 
-  // shard_end.hpp
-
-  stop_result stop_and_wait_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void destroy_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void detach_here(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void settle(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void close(phase to) noexcept FOLIOT_REQUIRES(lock_);
-  bool try_finish_drain() noexcept FOLIOT_REQUIRES(lock_);
-  stop_result stop_after_end(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void drop_pending() noexcept FOLIOT_REQUIRES(lock_);
-  void drop(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void before_fork() noexcept override { lock_.lock_beside_others(); }
-  void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
-  void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS;
-
-  // shard_records.hpp
-
+ private:
+  /// Throws std::bad_alloc.
   template <class Record, class... Arguments>
-  Record* new_record(timer_callback&& callback, Arguments... arguments);
+  Record* new_record(timer_callback&& callback, Arguments... arguments) {
+    if constexpr (pools_records) {
+      static_assert(std::is_nothrow_constructible_v<Record, engine&, timer_callback, Arguments...>);
+      if (sizeof(Record) == pooled_size()) {
+        void* cell = nullptr;
+        {
+          const lock held(lock_);
+          cell = pool_.get();
+        }
+        return new (cell)
+            Record(*this, std::move(callback), arguments...);  // without the lock: it moves a user's closure
+      }
+    }
+    return new Record(*this, std::move(callback), arguments...);
+  }
+
   template <class Record>
-  void delete_record(Record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_);
+  void delete_record(Record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (pools_records) {
+      if (sizeof(Record) == pooled_size()) {
+        std::destroy_at(&r);
+        return pool_.put(&r);
+      }
+    }
+    delete &r;
+  }
+
   /// Whether timers have room for the location that armed them, and for a name.
   record::location location() const noexcept {
     const bool stored =
@@ -324,57 +258,1274 @@ class shard final : public shard_base,
   bool is_extended(const record& r) const noexcept { return r.is_ticker_ || extends_all(); }
   /// The size of the records that the pool is for.
   std::size_t pooled_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
-  void set_name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_);
-  shared_name name_of(const record& r) const noexcept FOLIOT_REQUIRES(lock_);
+
+  void set_name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_) { as_extended(r).name_.swap(name); }
+
+  shared_name name_of(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
+    return r.has_location() ? as_extended(r).name_ : nullptr;
+  }
+
   /// Where the timer was made or armed last; line 0 where that is not stored. By any thread.
   static std::source_location location_of(const record& r) noexcept {
     return r.has_location() ? as_extended(r).armed_at_.load(seam::relaxed) : std::source_location();
   }
 
-  // shard_posting.hpp
+  // ---------------------------------------------------------------- start, reset, stop
 
-  void post(extended& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_);
-  void unpost(extended& r) noexcept FOLIOT_REQUIRES(lock_);
-  void drop_firing(extended& r) noexcept FOLIOT_REQUIRES(lock_);
-  void run_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void drop_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void settle_after_job(extended& r) noexcept FOLIOT_REQUIRES(lock_);
+ public:
+  reset_result reset(timer_record& timer, instant deadline) override {
+    record& r = as_record(timer);
+    const auto done = lockless_.reset(r.word(), deadline, [&r] { return timer_node_access::deadline_seen(r); });
+    if (done == lockless_reset::postponed) return reset_result::superseded;
+    if (done == lockless_reset::refused) return rearm(r, [deadline] { return deadline; });
+    if (done == lockless_reset::started_late) [[unlikely]]
+      requeue_earlier(r);
+    probes::start(&r, deadline);
+    notify_drain_if_closing();
+    return reset_result::idle;
+  }
 
-  // shard_sleeps.hpp
+  reset_result reset(timer_record& timer, duration delay, duration slack) override {
+    record& r = as_record(timer);
+    const auto deadline = [this, delay, slack] {
+      return coalesced(deadline_after(options_.precise ? options_.time.now() : options_.time.now_or_later(), delay),
+                       slack);
+    };
+    // With an open word the shard computes the deadline under the lock, unless the timer is closed.
+    if (const auto is = r.word().load(); !is.armed() && !is.stopped()) return rearm(r, deadline);
+    return reset(timer, deadline());
+  }
 
-  bool start_sleep(sleeping& one, instant deadline);
-  std::unique_ptr<sleeping> take_spare_sleep(one_sleep& own, std::source_location here);
-  void end_sleep(sleeping& one) noexcept FOLIOT_REQUIRES(lock_);
-  void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void wake_sleeping_thread(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_);
-  void forget_sleeping_threads() noexcept FOLIOT_REQUIRES(lock_);
-  void free_spare_sleeps() noexcept;
+  reset_result restart(timer_record& timer, duration period) override {
+    extended& r = as_extended(timer);
+    return rearm(
+        r, [this, period] { return options_.time.now() + period; },
+        [&r, period] {
+          r.period_ = period;
+          r.skipped_while_running_ = 0;
+        });
+  }
 
-  // shard_moves.hpp
+  stop_result stop(timer_record& timer) noexcept override {
+    record& r = as_record(timer);
+    if (lockless_.stop(r.word())) {
+      probes::stop(&r);
+      notify_drain_if_closing();
+      return stop_result::stopped;
+    }
+    log_entries entries(options_);  // written without the lock
+    return at_home<&shard::stop_here>(*this, r, entries);
+  }
 
-  struct siblings;
-  struct two_locks;
-  template <class Record>
-  [[nodiscard]] static bool is_home_of(const shard& it, const Record& r) noexcept;
-  template <auto Here, class Self, class Record, class... More>
-  static auto at_home(Self& self, Record& r, More&... more) noexcept;
-  template <auto Here>
-  auto at_home_then_release(record& r) noexcept;
-  [[nodiscard]] bool may_leave(const record& r, const shard& to) const noexcept FOLIOT_NO_ANALYSIS;
+  bool pending(const timer_record& timer) const noexcept override {
+    const record& r = static_cast<const record&>(timer);
+    const auto is = r.word().load();
+    if ((is.armed() || is.stopped()) && !lockless_.is_closing()) return is.armed();
+    return at_home<&shard::pending_here>(*this, r);
+  }
+
+  std::uint64_t skipped(const timer_record& timer) const noexcept override {
+    return at_home<&shard::skipped_here>(*this, static_cast<const record&>(timer));
+  }
+
+ private:
+  /// What arm() has done.
+  struct armed {
+    reset_result result;
+    timer_thread<typename Design::wait>* to_wake = nullptr;  ///< the caller must wake it, without the lock; null: none
+  };
+
+  /// Arms the timer at `deadline_of()`, which is called only if the timer may be armed; then calls `then()`, under the
+  /// lock.
+  template <class DeadlineOf, class Then = void (*)()>
+  reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {}) {
+    if constexpr (moves) {
+      return rearm_at_caller(r, deadline_of, then);
+    } else {
+      log_entries entries(options_);  // written without the lock
+      lock held(lock_);
+      const armed done = arm(r, deadline_of, then, entries);
+      held.leave();
+      if (done.to_wake != nullptr) done.to_wake->wake();
+      return done.result;
+    }
+  }
+
+  /// rearm() under the lock.
   template <class DeadlineOf, class Then>
-  reset_result rearm_at_caller(record& r, DeadlineOf deadline_of, Then then);
+  [[gnu::always_inline]] armed arm(record& r, DeadlineOf deadline_of, Then then, log_entries& entries)
+      FOLIOT_REQUIRES(lock_) {
+    if (phase_ != phase::running || r.life().closed()) [[unlikely]] {
+      if (!try_admit(r)) {
+        ++counters_.refused;
+        return {reset_result::closed};
+      }
+      if (phase_ == phase::unstarted) start_thread();
+    }
+    const instant deadline = deadline_of();
+    if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
+    std::optional<instant> queued_until;
+    if (entries.wanted() && r.pending()) queued_until = r.deadline();
+    const bool superseded = enqueue(r, deadline);
+    log_start(entries, r, queued_until);
+    return count_armed(r, deadline, superseded, then);
+  }
 
-  // shard_counts.hpp, shard_log.hpp
+  /// After the timer was queued.
+  template <class Then>
+  [[gnu::always_inline]] armed count_armed(record& r, instant deadline, bool superseded, Then then)
+      FOLIOT_REQUIRES(lock_) {
+    superseded ? probes::reset(&r, deadline) : probes::start(&r, deadline);
+    arm_word(r);
+    then();
+    reset_result result = reset_result::superseded;
+    if (superseded) {
+      ++counters_.superseded;
+    } else {
+      ++counters_.started;
+      if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
+      result = r.running_ ? reset_result::running : reset_result::idle;
+    }
+    if (!thread_.must_wake_for(deadline)) return {result};
+    ++counters_.wake_ups;
+    return {result, &thread_};
+  }
 
-  service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_);
-  std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_);
-  std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_);
-  void log_start(log_entries& to, record& r, std::optional<instant> queued_until) noexcept FOLIOT_REQUIRES(lock_);
-  void log_stop(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void log_end(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_);
-  void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
-  void log_call(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_);
-  void log_alarm(log_entries& to, instant until) noexcept FOLIOT_REQUIRES(lock_);
+  /// Returns whether the timer was pending. Throws std::bad_alloc, with nothing changed.
+  bool enqueue(record& r, instant deadline) FOLIOT_REQUIRES(lock_) {
+    const auto was = r.word().take();
+    bool superseded = false;
+    try {
+      superseded = queue_.reset(r, deadline);
+    } catch (...) {
+      r.word().restore(was);
+      throw;
+    }
+    if (was.stopped()) {
+      superseded = false;
+      count_dequeued();
+    }
+    return cancel_posted(r) || superseded;
+  }
+
+  /// Cancels the firing of a timer that is posted. Returns whether it was.
+  bool cancel_posted(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (!options_.executor || !as_extended(r).posted_) return false;
+    unpost(as_extended(r));
+    return true;
+  }
+
+  /// Cancels the start of a timer, wherever it is pending: in the queue, or posted.
+  stop_result cancel(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    const auto was = r.word().take();
+    const bool queued = queue_.stop(r) && !was.stopped();
+    if (was.stopped()) count_dequeued();
+    const bool posted = cancel_posted(r);
+    if (phase_ == phase::draining) [[unlikely]]
+      done_.notify_all();
+    if (phase_ == phase::ended) [[unlikely]] {
+      // The end of the service has dropped it. A ticker may have two starts pending: a posted tick and the next one.
+      counters_.dropped += (queued ? 1u : 0u) + (posted ? 1u : 0u);
+    } else if (queued || posted) {
+      probes::stop(&r);
+      return stop_result::stopped;
+    }
+    return r.running_ ? stop_result::running : stop_result::idle;
+  }
+
+  stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
+    if (phase_ == phase::ended) return stop_after_end(r);
+    log_stop(entries, r);
+    return cancel(r);
+  }
+
+  /// Arms the word of a queued timer: from here on stops and later deadlines go without the lock. Not for tickers,
+  /// which keep to their grid; nor while the callback runs, since the result of a stop must be `running` then; nor on
+  /// virtual time, where equal deadlines fire in the order of their starts, which only the queue knows.
+  void arm_word(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (lockless) {
+      if (r.pending() && !r.is_ticker_ && !r.running_ && !r.life().closed() && !options_.on_virtual_time)
+        r.word().arm(r.deadline());
+    }
+  }
+
+  /// A start without the lock has found the timer queued for a later deadline: requeues it, unless another thread has
+  /// taken the word since, and has requeued it. Throws std::bad_alloc; the timer is stopped then.
+  [[gnu::noinline]] void requeue_earlier([[maybe_unused]] record& r) {
+    if constexpr (lockless) {
+      lock held(lock_);
+      const auto was = r.word().take();
+      const bool earlier = was.armed() && was.deadline() < r.deadline();
+      if (earlier) {
+        try {
+          queue_.reset(r, was.deadline());
+        } catch (...) {
+          queue_.stop(r);
+          done_.notify_all();
+          throw;
+        }
+      }
+      r.word().restore(was);
+      if (!earlier || !thread_.must_wake_for(was.deadline())) return;
+      ++counters_.wake_ups;
+      held.leave();
+      thread_.wake();
+    }
+  }
+
+  /// Takes a timer out of the queue that was stopped without the lock.
+  void unqueue_if_stopped(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    const auto was = r.word().take();
+    if (!was.stopped()) return r.word().restore(was);
+    queue_.stop(r);
+    count_dequeued();
+  }
+
+  /// Whether a timer may be armed under the lock: not if it is closed or the shard has ended, and not if the shard
+  /// drains and the timer is not pending.
+  [[gnu::noinline]] bool try_admit(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    // The caller may have tried without the lock first: then a start that is refused was counted meanwhile.
+    if (phase_ == phase::draining) done_.notify_all();
+    if (phase_ == phase::ended) stop_after_end(r);
+    if (phase_ == phase::ended || r.life().closed()) return false;
+    if (phase_ != phase::draining) return true;
+    // Takes the word: a start without the lock, by a thread that has not seen that the shard is closing, has either
+    // happened before, and then the timer is pending, or fails.
+    unqueue_if_stopped(r);
+    return is_pending(r);
+  }
+
+  void notify_drain_if_closing() noexcept {
+    if (lockless_.is_closing_after_call()) [[unlikely]]
+      notify_drain();
+  }
+
+  /// The thread that drains the shard counts the pending timers again.
+  [[gnu::noinline]] void notify_drain() noexcept {
+    const lock held(lock_);
+    done_.notify_all();
+  }
+
+  // ---------------------------------------------------------------- turns: out of the queue, into the callback
+
+ public:
+  // timeline: how a virtual clock drives this shard.
+
+  instant next_deadline() override {
+    const lock held(lock_);
+    return queue_.next_deadline();
+  }
+  expiry run_due(instant now, budget limit) override {
+    std::shared_ptr<engine> last;
+    log_entries entries(options_);
+    const lock held(lock_);
+    const expiry turn = run_turn(now, limit);
+    if (!turn.more) log_alarm(entries, queue_.next_deadline());
+    last = take_unreferenced();
+    return turn;
+  }
+
+  std::shared_ptr<watcher> start_watcher() override {
+    if (options_.watcher == nullptr) return nullptr;
+    const lock held(lock_);
+    if (phase_ == phase::unstarted) start_thread();
+    return options_.watcher;
+  }
+
+  bool runs_on_caller() const noexcept override {
+    if (options_.time.moved_by_caller()) return true;
+    const lock held(lock_);
+    return is_own_thread();
+  }
+
+ private:
+  /// How long the thread waits before it retries an operation that failed for lack of memory.
+  static constexpr duration wait_for_memory = duration::nanoseconds(1'000'000);
+
+  // Out of line: it is called once, and would make the code of every start longer.
+  [[gnu::noinline]] void start_thread() FOLIOT_REQUIRES(lock_) {
+    thread_.start(options_, [this] { timerproc(); });
+    retain();
+    phase_ = phase::running;
+  }
+
+  void timerproc() {
+    std::shared_ptr<engine> last;
+    seam::this_thread().home = index_ + 1;  // timers that callbacks make stay on this shard
+    seam::set_timer_slack(duration::nanoseconds(1));
+    lock held(lock_);
+    thread_.begin_loop();
+    while (phase_ != phase::ended) {
+      if (const std::optional<instant> until = take_turn()) {
+        log_entries entries(options_);
+        log_alarm(entries, *until);
+        thread_.sleep(held, *until, [&entries] { entries.write(); });
+      } else {
+        thread_.serve_ready(held);
+      }
+    }
+    if (options_.watcher != nullptr) {
+      held.leave();
+      options_.watcher->close_all();
+      held.enter();
+    }
+    thread_.end_loop();
+    --references_;
+    last = take_unreferenced();
+  }
+
+  /// One turn of the thread. Returns the instant until which the thread may sleep; std::nullopt if it must not sleep,
+  /// because the next turn follows at once or the shard has ended.
+  std::optional<instant> take_turn() noexcept FOLIOT_REQUIRES(lock_) {
+    instant until;
+    try {
+      const expiry turn = run_turn(options_.time.now(), options_.turn);
+      thread_.count_wake_up(counters_, turn, not_due_);
+      // Time has passed while callbacks ran: look at the clock again, rather than sleep until a deadline that has
+      // passed.
+      if (phase_ == phase::ended || turn.fired > 0) return std::nullopt;
+      if (turn.more) {
+        // The queue has paused, and the lock was held all the time: let other threads have it.
+        lock_.unlock();
+        lock_.lock();
+        return std::nullopt;
+      }
+      until = queue_.next_deadline();
+    } catch (const std::bad_alloc&) {
+      // The queue had no memory to move timers. No timer is lost; due timers fire once there is memory.
+      lock_.unlock();
+      report({.error = std::current_exception()});
+      lock_.lock();
+      until = options_.time.now() + wait_for_memory;
+    }
+    if (phase_ == phase::ended) return std::nullopt;
+    return until;
+  }
+
+  /// Throws std::bad_alloc: some timers may have fired before that, and all others are still pending.
+  expiry run_turn(instant now, budget limit) FOLIOT_REQUIRES(lock_) {
+    if constexpr (lockless) not_due_ = 0;
+    return queue_.expire(now, limit, [this](node_type& node) {
+      lock_.assert_held();
+      record& r = static_cast<record&>(node);
+      if constexpr (lockless) {
+        const auto was = r.word().take();
+        if (was.stopped()) {
+          ++not_due_;
+          return count_dequeued();
+        }
+        if (was.armed() && was.deadline() > r.deadline()) {
+          ++not_due_;
+          return requeue(r, was.deadline());
+        }
+        // A start that finds the timer queued_late has an earlier deadline than the queue.
+        if (was.armed()) timer_node_access::set_deadline(r, was.deadline());
+      }
+      fire(r);
+    });
+  }
+
+  /// Requeues a postponed timer, which has just left the queue at its old deadline.
+  void requeue(record& r, instant deadline) noexcept FOLIOT_REQUIRES(lock_) {
+    probes::reset(&r, deadline);  // not at the postponement: the probe would cost a tenth of it
+    queue_.requeue(r, deadline);
+    arm_word(r);
+  }
+
+  void fire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (phase_ == phase::ended) [[unlikely]]
+      return drop(r);  // the shard ended while the callback of another timer ran
+    // A wall clock may have been set back since it showed that the timer is due.
+    firing current{r.deadline(), std::max(r.deadline(), options_.time.now())};
+    callback_failure failure;
+    shared_name name;
+    if (r.is_ticker_) {
+      failure.error = arm_next_tick(as_extended(r), current);
+      if (failure.error != nullptr) [[unlikely]] {  // reported when the record may be gone
+        failure.armed_at = location_of(r);
+        name = name_of(r);
+      }
+    }
+    log_entries entries(options_);
+    log_expiry(entries, r, current.deadline);
+    if (!options_.executor) {
+      ++counters_.fired;
+      call(r, current, entries);
+    } else {
+      post(as_extended(r), current, entries);
+    }
+    if (failure.error == nullptr && !entries.wanted()) [[likely]]
+      return;
+    lock_.unlock();
+    entries.write();
+    if (failure.error != nullptr) {
+      failure.name = view_of(name);
+      report(failure);
+    }
+    lock_.lock();
+  }
+
+  /// Queues the ticker for the next tick of its grid that is not past; the ticks between are skipped. Returns the
+  /// failure if there is no memory: the ticker is idle from now on.
+  std::exception_ptr arm_next_tick(extended& r, firing& current) noexcept FOLIOT_REQUIRES(lock_) {
+    const std::int64_t ticks_passed = current.lateness() / r.period_;
+    current.skipped = static_cast<std::uint64_t>(ticks_passed);
+    r.skipped_ += current.skipped;
+    counters_.skipped += current.skipped;
+    if (phase_ == phase::draining) return nullptr;  // this tick was the last
+    try {
+      queue_.start(r, current.deadline + r.period_ * ticks_passed + r.period_);
+      ++next_ticks_;
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
+  /// Calls the callback without the lock, after it has written the log.
+  void call(record& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
+    log_call(entries, r, current.deadline);
+    const seam::callback_frame frame{this, seam::this_thread().inside};
+    r.life().begin_use(forks_);
+    r.running_ = true;
+    ++callbacks_running_;
+    lock_.unlock();
+    seam::this_thread().inside = &frame;
+    entries.write();
+    seam::perturb(6);
+    if (!cancel_if_closed_by_log(r, entries)) meter_ == nullptr ? run(r, current) : run_measured(r, current);
+    lock_.lock();
+    r.running_ = false;
+    arm_word(r);  // it may have been started again meanwhile
+    settle(r);
+    seam::this_thread().inside = frame.outer;
+    --callbacks_running_;  // last: settle() may have run the destructors of captures
+    done_.notify_all();
+  }
+
+  /// If the log has closed the timer, whose callback has not begun: counts it as not fired, and returns true. Without
+  /// the lock.
+  bool cancel_if_closed_by_log([[maybe_unused]] const record& r, const log_entries& entries) noexcept {
+    if (!entries.wanted()) [[likely]]
+      return false;
+    const lock held(lock_);
+    if (r.life().closed()) --counters_.fired;
+    return r.life().closed();
+  }
+
+  void run(record& r, const firing& current) noexcept {
+    const std::source_location armed_at = location_of(r);  // now: the callback may arm the timer again
+    probes::fire(&r, current.deadline, current.now);
+    try {
+      r.life().run(current);
+    } catch (...) {
+      const shared_name name = name_while_in_use(r);
+      report({std::current_exception(), armed_at, view_of(name)});
+    }
+  }
+
+  /// Calls the callback, measures it, reports it if it was slow, and lets others report it while it runs. Without the
+  /// lock.
+  void run_measured(record& r, const firing& current) noexcept {
+    const std::source_location armed_at = location_of(r);
+    std::optional<running_callback> running;
+    if (options_.stalls.tell) {
+      running.emplace(r, current, armed_at, options_.stalls.longer_than);
+      const lock held(lock_);
+      running_.add(*running);
+    }
+    const instant began = meter_->now();
+    run(r, current);
+    const duration took = meter_->now() - began;
+    if (const slow_callback_report* const slow = meter_->too_slow_for(took)) {
+      const shared_name name = name_while_in_use(r);
+      try {
+        slow->tell({took, armed_at, current, view_of(name)});
+      } catch (...) {
+        report({.error = std::current_exception()});
+      }
+    }
+    const lock held(lock_);
+    if (running) running_.remove(*running);
+    meter_->record(current.lateness(), took);
+    if (r.has_location() && meter_->is_among_slowest(took)) meter_->add_slow(took, armed_at, name_of(r));
+  }
+
+  /// Without the lock; no thread frees a record whose closure the caller uses.
+  shared_name name_while_in_use(const record& r) const noexcept {
+    if (!r.has_location()) return nullptr;
+    const lock held(lock_);
+    return name_of(r);
+  }
+
+  void report(const callback_failure& failure) noexcept {
+    try {
+      options_.on_exception(failure);
+    } catch (...) {
+      // Exceptions of the handler are swallowed: the service goes on.
+    }
+  }
+
+  // ---------------------------------------------------------------- callbacks on an executor
+  //
+  //   due ──► posted, job out ──job begins──► running ──► idle
+  //              │ stop, reset, end: not posted any more; the job does nothing when it is called
+  //
+  // A timer has at most one job out. If the timer is due again while its job waits or runs, that job runs the callback
+  // once more.
+  //
+  // A job may outlive the service. The firing and the closure do not: the thread that ends the service drops posted
+  // timers as it drops queued ones, and the record stays, without a closure, until the job is gone. Only that thread
+  // drops the posted timers of an ended service: a job that is called or destroyed earlier does not change them.
+
+ public:
+  void run_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::run_job>(as_record(timer)); }
+  void drop_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::drop_job>(as_record(timer)); }
+
+ private:
+  /// Gives the executor a job for the timer, unless the timer has one already. A tick is skipped if the callback of the
+  /// tick before it has not returned. Precondition: a one-shot timer is not posted, since the start that made it due
+  /// has cancelled an earlier firing.
+  void post(extended& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
+    if (r.is_ticker_ && (r.posted_ || r.running_)) {
+      ++r.skipped_;
+      ++(r.posted_ ? r.posted_firing_.skipped : r.skipped_while_running_);
+      ++counters_.skipped;
+      --next_ticks_;
+      return;
+    }
+    r.posted_firing_ = current;
+    r.posted_firing_.skipped += std::exchange(r.skipped_while_running_, 0);
+    r.posted_ = true;
+    ++posted_;
+    posted_timers_.push_front(r);
+    if (r.job_is_out_) return;
+    r.job_is_out_ = r.being_posted_ = true;
+    lock_.unlock();
+    entries.write();  // before the entries of the job, which the executor may call at once
+    bool failed = false;
+    try {
+      options_.executor(posted_callback(r));
+    } catch (...) {
+      failed = true;
+      report({.error = std::current_exception()});
+    }
+    lock_.lock();
+    r.being_posted_ = false;
+    if (r.job_is_out_) return;
+    // The executor has called the job already, or has destroyed it uncalled, for example because it threw.
+    if (failed) {
+      r.job_is_out_ = true;
+      return run_job(r);
+    }
+    drop_firing(r);
+  }
+
+  /// Makes a posted timer not posted.
+  void unpost(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
+    r.posted_ = false;
+    --posted_;
+    posted_timers_.erase(r);
+  }
+
+  /// The executor has destroyed the job uncalled.
+  void drop_firing(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (r.posted_ && phase_ != phase::ended) {
+      unpost(r);
+      ++counters_.dropped;
+    }
+    settle_after_job(r);
+  }
+
+  /// The executor calls the job.
+  void run_job(record& timer) noexcept FOLIOT_REQUIRES(lock_) {
+    extended& r = as_extended(timer);
+    while (r.posted_ && phase_ != phase::ended) {
+      unpost(r);
+      ++counters_.fired;
+      log_entries entries(options_);
+      firing current = r.posted_firing_;
+      current.now = std::max(current.deadline, options_.time.now());  // the job may have waited for long
+      call(r, current, entries);
+    }
+    r.job_is_out_ = false;
+    settle_after_job(r);
+  }
+
+  /// The executor destroys the job uncalled.
+  void drop_job(record& timer) noexcept FOLIOT_REQUIRES(lock_) {
+    extended& r = as_extended(timer);
+    r.job_is_out_ = false;
+    if (!r.being_posted_) drop_firing(r);  // otherwise post() does so after the executor's call
+  }
+
+  /// The job is gone: frees a record that stayed only for it.
+  void settle_after_job(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
+    done_.notify_all();
+    if (r.life().orphaned() && !r.life().in_use() && !is_pending(r) && !has_job(r)) retire(r);
+  }
+
+  // ---------------------------------------------------------------- the end of a timer
+
+ public:
+  stop_result stop_and_wait(timer_record& timer) noexcept override {
+    return at_home_then_release<&shard::stop_and_wait_here>(as_record(timer));
+  }
+  void destroy(timer_record* timer) noexcept override { at_home_then_release<&shard::destroy_here>(as_record(*timer)); }
+  void detach(timer_record* timer) noexcept override { at_home_then_release<&shard::detach_here>(as_record(*timer)); }
+
+ private:
+  stop_result stop_and_wait_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
+    log_end(entries, r);
+    const stop_result result = cancel(r);
+    r.life().close();
+    if (wait_for_closure(r)) retire(r);
+    return result;
+  }
+
+  void destroy_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
+    log_end(entries, r);
+    cancel(r);
+    r.life().close();
+    const bool unused = wait_for_closure(r);
+    r.life().orphan();  // not before: the closure's user would free the record, and this thread waits on it
+    if (unused) retire(r);
+  }
+
+  void detach_here(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    forked_ ? static_cast<void>(cancel(r)) : unqueue_if_stopped(r);
+    r.life().orphan();
+    if (!is_pending(r) && !r.life().in_use()) retire(r);
+  }
+
+  /// Waits until no thread uses the closure. Returns false if the caller is inside the callback or the closure's
+  /// destructor: settle() then completes the end, after that has returned.
+  bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    wait_for_callbacks(stall_kind::end_waits, &r, instant::never(), [this, &r] {
+      lock_.assert_held();
+      if (forked_) [[unlikely]]  // a report may have forked, too
+        r.life().abandon_if_used_in_parent(forks_);
+      return !r.life().in_use() || r.life().in_use_by_caller();
+    });
+    return !r.life().in_use();
+  }
+
+  /// Ends a record that is not pending and whose closure no thread uses.
+  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    r.life().begin_use(forks_);
+    r.life().close();
+    settle(r);
+  }
+
+  /// The caller, until now the closure's user, is done with it: destroys the closure if the timer has ended, and frees
+  /// the record if no handle has it.
+  void settle(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (r.life().closed() || (r.life().orphaned() && !is_pending(r))) r.life().destroy_closure(lock_);
+    r.life().end_use(done_);
+    if (!r.life().orphaned() || is_pending(r)) return;
+    if (has_job(r)) return end_sleep_before_job(r);
+    if (forked_) cancel(r);  // in the child no thread empties the queue in time
+    free_record(r);
+  }
+
+  /// The last thread that uses the record frees it. The record of a sleep wakes its thread instead.
+  void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (r.is_sleep_) [[unlikely]]
+      return end_sleep(static_cast<sleeping&>(r));
+    is_extended(r) ? delete_record(as_extended(r)) : delete_record(r);
+    --references_;
+  }
+
+  // ---------------------------------------------------------------- sleeping threads
+  //
+  // The timer of a sleep lies on the stack of the sleeping thread, as Go's lay in the goroutine's descriptor, so a
+  // sleep allocates nothing. It has no handle from the start: once it has fired, or its start was dropped, the last
+  // thread that uses it calls free_record(), which wakes the sleeping thread as its very last act; no thread touches
+  // the timer after that.
+  //
+  // With an executor this is impossible: the executor may keep the job of a timer for any time, also when the service
+  // has ended and the sleep with it. There the shard allocates the timer, and keeps it for the next sleep.
+  //
+  // In the child of a fork the other threads that slept do not exist, and their stacks may become those of new threads:
+  // their timers leave the queue before any thread can use it.
+
+ public:
+  bool sleep_until(instant deadline, std::source_location here) override {
+    one_sleep own;
+    if (!options_.executor) {
+      sleeping one(*this, own, location(), here);
+      if (start_sleep(one, deadline)) own.woken.sleep_until(instant::never());
+      return own.fired;
+    }
+    std::unique_ptr<sleeping> one = take_spare_sleep(own, here);
+    if (!start_sleep(*one, deadline)) return false;
+    static_cast<void>(one.release());  // end_sleep() gives it to the shard
+    own.woken.sleep_until(instant::never());
+    return own.fired;
+  }
+
+ private:
+  /// False if the start is refused. Then, and if it throws, no other thread has seen the timer.
+  bool start_sleep(sleeping& one, instant deadline) {
+    // The timer may fire before the shard's thread is woken; if the service ends then, nothing else keeps the shard.
+    const std::shared_ptr<engine> keep = this->shared_from_this();
+    one.life().orphan();
+    const auto keep_sleep = [this, &one] {
+      lock_.assert_held();
+      retain();
+      asleep_.push_front(one);
+    };
+    return rearm(one, [deadline] { return deadline; }, keep_sleep) != reset_result::closed;
+  }
+
+  /// A record that an earlier sleep has left, or a new one. Throws std::bad_alloc.
+  std::unique_ptr<sleeping> take_spare_sleep(one_sleep& own, std::source_location here) {
+    std::unique_ptr<sleeping> spare;
+    {
+      const lock held(lock_);
+      spare.reset(spare_sleeps_.pop_front());
+    }
+    if (spare == nullptr) return std::make_unique<sleeping>(*this, own, location(), here);
+    sleeping* const again = spare.release();
+    std::destroy_at(again);
+    return std::unique_ptr<sleeping>(std::construct_at(again, *this, own, location(), here));
+  }
+
+  /// The sleep is over, and no thread but the sleeping one uses its timer any more.
+  void end_sleep(sleeping& one) noexcept FOLIOT_REQUIRES(lock_) {
+    asleep_.erase(one);
+    one_sleep* const sleep = std::exchange(one.sleep_, nullptr);
+    if (options_.executor) spare_sleeps_.push_front(one);
+    if (sleep != nullptr) wake_sleeping_thread(*sleep);
+    --references_;  // last: the shard must exist as long as wake_sleeping_thread() uses its lock
+  }
+
+  /// If the record is that of a sleep and the service has ended while its job is out: the sleep ends, and the record
+  /// waits for the job.
+  void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (!r.is_sleep_ || phase_ != phase::ended) return;
+    if (one_sleep* const sleep = std::exchange(static_cast<sleeping&>(r).sleep_, nullptr)) wake_sleeping_thread(*sleep);
+  }
+
+  /// Releases the lock meanwhile: the system call would delay other threads.
+  void wake_sleeping_thread(one_sleep& sleep) noexcept FOLIOT_REQUIRES(lock_) {
+    lock_.unlock();
+    sleep.woken.wake();
+    lock_.lock();
+  }
+
+  /// In the child of a fork.
+  void forget_sleeping_threads() noexcept FOLIOT_REQUIRES(lock_) {
+    auto parents = std::move(asleep_);
+    while (sleeping* const each = parents.pop_front()) {
+      each->sleep_ = nullptr;
+      const bool is_callers = each->life().in_use_by_caller();  // the caller is inside its callback, and frees it later
+      if (!options_.executor && !is_callers) {
+        cancel(*each);
+        --references_;
+        continue;
+      }
+      if (is_callers) {
+        each->life().close();
+      } else {
+        each->life().abandon(
+            [](const firing&) noexcept {});  // the callback wrote to the stack of a thread that is gone
+      }
+      asleep_.push_front(*each);
+    }
+  }
+
+  void free_spare_sleeps() noexcept FOLIOT_NO_ANALYSIS {
+    while (sleeping* const spare = spare_sleeps_.pop_front()) delete spare;
+  }
+
+  // ---------------------------------------------------------------- waits for callbacks, and reports of stalls
+  //
+  // While a callback is reported the lock is released, so it may end meanwhile: a report is made of copies.
+
+ public:
+  instant report_stalls(const bool& is_over) noexcept override {
+    const lock held(lock_);
+    while (!is_over) {
+      const instant now = seam::monotonic_now();
+      running_callback* const one = running_.next_to_report();
+      if (one == nullptr) return instant::never();
+      if (one->report_at > now) return one->report_at;
+      one->report_at = now + (now - one->began);
+      tell_stall(stall_kind::callback_runs, *one, now, duration::zero());
+    }
+    return instant::never();
+  }
+
+ private:
+  /// Waits until `is_over()`, which is called under the lock and after every notification of done_, at most until the
+  /// monotonic clock shows `until`. With a stall report, tells it which callback the wait is for when that callback and
+  /// the wait have lasted for too long, and again each time when the wait has doubled. `of`: the timer whose callback
+  /// it is; null: any.
+  template <class IsOver>
+  void wait_for_callbacks(stall_kind kind, const record* of, instant until, IsOver is_over) noexcept
+      FOLIOT_REQUIRES(lock_) {
+    const duration limit = options_.stalls.longer_than;
+    instant began;
+    instant look = instant::never();
+    if (is_over()) return;
+    if (options_.stalls.tell) {
+      began = seam::monotonic_now();
+      look = began + limit;
+    }
+    do {
+      const instant next = std::min(until, look);
+      done_.wait_until(lock_, next);
+      if (next == instant::never()) continue;
+      const instant now = seam::monotonic_now();
+      if (now < look) {
+        if (now >= until) return;
+        continue;
+      }
+      look = now + limit;
+      if (const running_callback* const one = running_.oldest(of); one != nullptr) {
+        if (one->began + limit <= now) {
+          look = now + (now - began);
+          tell_stall(kind, *one, now, now - began);
+        } else {
+          look = one->began + limit;
+        }
+      }
+    } while (!is_over());
+  }
+
+  /// Releases the lock meanwhile. The callback's timer exists now: its closure is in use.
+  void tell_stall(stall_kind kind, const running_callback& one, instant now, duration waited) noexcept
+      FOLIOT_REQUIRES(lock_) {
+    const shared_name name = name_of(static_cast<const record&>(*one.timer));
+    const stall report_of{kind, now - one.began, waited, one.system_thread, one.armed_at, one.fired, view_of(name)};
+    lock_.unlock();
+    try {
+      options_.stalls.tell(report_of);
+    } catch (...) {
+      report({.error = std::current_exception()});
+    }
+    lock_.lock();
+  }
+
+  // ---------------------------------------------------------------- the drain, and the end of the shard
+
+ public:
+  void begin_to_drain() noexcept override {
+    const lock held(lock_);
+    if (phase_ != phase::ended) close(phase::draining);
+  }
+
+  void wait_until_drained(instant until) noexcept override {
+    const lock held(lock_);
+    wait_for_callbacks(stall_kind::service_waits, nullptr, until, [this] {
+      lock_.assert_held();
+      return phase_ != phase::draining || try_finish_drain();
+    });
+  }
+
+  std::size_t end() noexcept override {
+    const std::shared_ptr<engine> keep = this->shared_from_this();  // a closure may own the service
+    if (options_.watcher != nullptr) options_.watcher->end();
+    std::shared_ptr<engine> last;
+    const lock held(lock_);
+    const bool has_ended = phase_ == phase::ended;
+    close(phase::ended);
+    done_.notify_all();  // a thread that drains the service waits for nothing any more
+    if (thread_.must_wake()) thread_.wake();
+    const std::uint64_t dropped_before = counters_.dropped;
+    drop_pending();
+    last = take_unreferenced();
+    return has_ended ? 0 : counters_.dropped - dropped_before;
+  }
+
+  void wait_for_end() noexcept override {
+    const std::shared_ptr<engine> keep = this->shared_from_this();
+    lock held(lock_);
+    wait_for_callbacks(stall_kind::service_waits, nullptr, instant::never(), [this] {
+      lock_.assert_held();
+      return callbacks_running_ == 0;
+    });
+    seam::thread thread = thread_.release();
+    held.leave();
+    if (thread.joinable()) thread.join();
+  }
+
+ private:
+  /// Nothing is started from now on. Calls without the lock that are under way either see this, or are counted by the
+  /// caller.
+  void close(phase to) noexcept FOLIOT_REQUIRES(lock_) {
+    phase_ = to;
+    lockless_.close();
+  }
+
+  /// Ends the drain if nothing is pending and no callback runs, and returns whether it did; it stays ended.
+  ///
+  /// A stopped timer that is still queued could yet be started by a thread that has not seen that the shard is closing.
+  /// So stopped timers leave the queue: their words are open then, and such a start takes the lock, which refuses it.
+  /// If a timer has been started in time, the thread that started it notifies this one (lockless_path.hpp).
+  bool try_finish_drain() noexcept FOLIOT_REQUIRES(lock_) {
+    if (count_pending() > 0 || callbacks_running_ > 0) return false;
+    if constexpr (lockless) {
+      while (node_type* const node = queue_.any()) {
+        record& r = static_cast<record&>(*node);
+        const auto was = r.word().take();
+        if (!was.stopped()) {
+          r.word().restore(was);
+          return false;
+        }
+        queue_.stop(r);
+        count_dequeued();
+      }
+    }
+    return true;
+  }
+
+  /// Drops all pending timers, wherever they are. The lock is released for each closure: other threads may end timers
+  /// meanwhile.
+  void drop_pending() noexcept FOLIOT_REQUIRES(lock_) {
+    for (;;) {
+      if (extended* const posted = posted_timers_.front(); posted != nullptr) {
+        unpost(*posted);
+        drop(*posted);
+        continue;
+      }
+      node_type* const node = queue_.pop_any();
+      if (node == nullptr) break;
+      record& r = static_cast<record&>(*node);
+      r.word().take().stopped() ? count_dequeued() : drop(r);
+    }
+  }
+
+  /// Drops one start of a timer that was pending when the shard ended. It has just left the queue, or the list of
+  /// posted timers. A ticker may have another start pending.
+  void drop(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    ++counters_.dropped;
+    r.life().close();
+    if (!r.life().in_use()) retire(r);  // else the closure's user settles it
+  }
+
+  /// The shard has ended: a pending timer stays for drop_pending() to find, with its closure.
+  stop_result stop_after_end(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (r.word().take().stopped()) {  // with an open word no thread postpones or stops it any more
+      queue_.stop(r);
+      count_dequeued();
+    }
+    return r.running_ ? stop_result::running : stop_result::idle;
+  }
+
+  // ---------------------------------------------------------------- forks
+
+  void before_fork() noexcept override { lock_.lock_beside_others(); }
+  void after_fork_in_parent() noexcept override { lock_.unlock_beside_others(); }
+  /// Only the thread that forked exists here. The locks are free again, and nothing waits for the other threads.
+  void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS {
+    running_.forget_other_threads();
+    if (options_.on_virtual_time) {  // the shard goes on: the thread that advances the clock is the one that forked
+      forget_sleeping_threads();
+      return lock_.unlock_beside_others();
+    }
+    forked_ = true;
+    ++forks_;
+    phase_ = phase::ended;
+    lockless_.close_in_child();
+    if (thread_.forget_in_child()) --references_;
+    callbacks_running_ = 0;
+    for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
+      if (frame->owner == this) ++callbacks_running_;
+    }
+    forget_sleeping_threads();
+    lock_.unlock_beside_others();
+  }
+
+  // ---------------------------------------------------------------- timers that move between shards
+  //
+  // A start, and so a reset, moves the timer to the shard of the calling thread, as in Go 1.10 to 1.13 (assignBucket).
+  // In Go a Reset was a deltimer and then an addtimer, and two goroutines that reset one timer raced. Here it is one
+  // step, under the locks of both shards, so that the results are exact:
+  //
+  //   any other operation    reads the timer's home, takes that shard's lock, and reads the home again; if the timer
+  //   has
+  //                          moved meanwhile, it begins again
+  //   reset                  the same with two locks, that of the home and that of the caller's shard
+  //
+  // Lock order: a thread that takes two of these locks, or all, takes the lock of the higher index first. A fork takes
+  // them in the same order, since it asks its witnesses in the reverse order of their making.
+  //
+  // A timer stays where it is, and is armed there,
+  //   - while its callback runs or its closure is destroyed: its callbacks must not overlap;
+  //   - while the executor is called with its job: the shard's thread uses the record after that;
+  //   - when one of both shards drains or has ended: the end of a service must find each timer once.
+  //
+  // Lifetime: an operation may reach a timer by way of any shard of its service. So all shards of a service live as
+  // long as one of them has a timer.
+
+  struct siblings {
+    /// Valid as long as a shard of the service has a timer, or the service is in use.
+    const shard_list* all = nullptr;
+    std::weak_ptr<const shard_list> owner{};
+  };
+
+  /// The locks of two shards, or of one.
+  struct two_locks {
+    two_locks(shard& a, shard& b) noexcept FOLIOT_NO_ANALYSIS : high(a.index_ < b.index_ ? b : a),
+                                                                low(a.index_ < b.index_ ? a : b) {
+      high.lock_.lock();
+      if (&high != &low) low.lock_.lock_beside_others();
+    }
+    ~two_locks() FOLIOT_NO_ANALYSIS {
+      if (&high != &low) low.lock_.unlock_beside_others();
+      high.lock_.unlock();
+    }
+    two_locks(const two_locks&) = delete;
+    two_locks& operator=(const two_locks&) = delete;
+
+    shard& high;
+    shard& low;
+  };
+
+  /// Whether the shard has the timer. Certain under the shard's lock.
+  template <class Record>
+  [[nodiscard]] static bool is_home_of([[maybe_unused]] const shard& it, [[maybe_unused]] const Record& r) noexcept {
+    if constexpr (moves) {
+      return r.home() == &it;
+    } else {
+      return true;
+    }
+  }
+
+  /// Calls a member function of the shard that has the timer, under that shard's lock.
+  template <auto Here, class Self, class Record, class... More>
+  [[gnu::always_inline]] static auto at_home(Self& self, Record& r, More&... more) noexcept {
+    for (;;) {
+      Self* home = &self;
+      if constexpr (moves) home = static_cast<Self*>(r.home());
+      const lock held(home->lock_);
+      if (is_home_of(*home, r)) return (home->*Here)(r, more...);
+    }
+  }
+
+  /// The same for a function that may free the record: if that was the shard's last reference, the shard is destroyed.
+  template <auto Here>
+  auto at_home_then_release(record& r) noexcept {
+    std::shared_ptr<engine> last;   // outlives the lock, which belongs to the shard
+    std::shared_ptr<engine> kept;   // while the log's entries are written
+    log_entries entries(options_);  // written without the lock, and before the two above are destroyed
+    struct parting {
+      shard& left;
+      std::shared_ptr<engine>& last;
+      ~parting() FOLIOT_NO_ANALYSIS { last = left.take_unreferenced(); }
+    };
+    for (;;) {
+      shard* home = this;
+      if constexpr (moves) home = static_cast<shard*>(r.home());
+      const lock held(home->lock_);
+      if (!is_home_of(*home, r)) continue;
+      if (entries.wanted()) [[unlikely]]
+        kept = home->shared_from_this();
+      const parting after{*home, last};
+      if constexpr (requires { (home->*Here)(r, entries); }) {
+        return (home->*Here)(r, entries);
+      } else {
+        return (home->*Here)(r);
+      }
+    }
+  }
+
+  /// Whether a start may move the timer from this shard to `to`. Under both locks.
+  [[nodiscard]] bool may_leave(const record& r, const shard& to) const noexcept FOLIOT_NO_ANALYSIS {
+    const auto starts = [](const shard& one) FOLIOT_NO_ANALYSIS {
+      return one.phase_ == phase::running || one.phase_ == phase::unstarted;
+    };
+    const bool being_posted = options_.executor && as_extended(r).being_posted_;
+    return starts(*this) && starts(to) && !r.life().closed() && !r.life().in_use() && !being_posted;
+  }
+
+  /// rearm(), in the shard of the calling thread if the timer may move there.
+  template <class DeadlineOf, class Then>
+  reset_result rearm_at_caller(record& r, DeadlineOf deadline_of, Then then) FOLIOT_NO_ANALYSIS {
+    const shard_list& all = *siblings_.all;
+    shard& here = static_cast<shard&>(*all[seam::this_thread_home() % all.size()]);
+    for (;;) {
+      shard& from = static_cast<shard&>(*r.home());
+      shard* to = &here;
+      armed done{};
+      std::shared_ptr<engine> last;  // not the last owner of `from`: the timer's new home owns all shards too
+      {
+        const two_locks held(from, here);
+        if (!is_home_of(from, r)) continue;
+        if (&from == to || !from.may_leave(r, here)) {
+          to = &from;
+          log_entries none(options_);
+          done = from.arm(r, deadline_of, then, none);
+        } else {
+          if (to->phase_ == phase::unstarted) to->start_thread();
+          to->queue_.make_room();
+          // From here on nothing fails.
+          const instant deadline = deadline_of();
+          const bool queued = from.queue_.stop(r);
+          const bool superseded = from.cancel_posted(r) || queued;
+          to->retain();
+          --from.references_;
+          last = from.take_unreferenced();
+          r.move_to(*to);
+          to->queue_.reset(r, deadline);
+          if (to->queue_.size() > to->counters_.peak_pending) to->counters_.peak_pending = to->queue_.size();
+          done = to->count_armed(r, deadline, superseded, then);
+        }
+      }
+      // The caller's handle keeps the timer, and so the shards.
+      if (done.to_wake != nullptr) done.to_wake->wake();
+      return done.result;
+    }
+  }
+
+ public:
+  // As two_locks: the rank is that of the first lock.
+  void lock_with_others(bool is_highest) noexcept override FOLIOT_NO_ANALYSIS {
+    is_highest ? lock_.lock() : lock_.lock_beside_others();
+  }
+  void unlock_with_others(bool is_highest) noexcept override FOLIOT_NO_ANALYSIS {
+    is_highest ? lock_.unlock() : lock_.unlock_beside_others();
+  }
+
+  // ---------------------------------------------------------------- counters, and room in the queue
+
+  /// Where timers move, a timer that moves meanwhile must be counted once: so all shards are locked at once, in the
+  /// order of two_locks.
+  service_counters counters(const shard_list& of_service) const noexcept override FOLIOT_NO_ANALYSIS {
+    service_counters sum;
+    const auto one = [](const std::shared_ptr<engine>& each) -> const shard& {
+      return static_cast<const shard&>(*each);
+    };
+    if constexpr (moves) {
+      for (const auto& each : of_service | std::views::reverse) one(each).lock_.lock_beside_others();
+      for (const auto& each : of_service) sum += one(each).counters_here();
+      for (const auto& each : of_service) one(each).lock_.unlock_beside_others();
+    } else {
+      for (const auto& each : of_service) {
+        const lock held(one(each).lock_);
+        sum += one(each).counters_here();
+      }
+    }
+    return sum;
+  }
+
+  void add_to(service_statistics& sum) const noexcept override {
+    ++sum.shards;
+    if (meter_ != nullptr) meter_->add_to(sum);
+  }
+
+  void add_to(slowest_callbacks& all) const noexcept override {
+    const lock held(lock_);
+    if (meter_ != nullptr) all.add(meter_->slowest());
+  }
+
+  callable<void()> room_for(std::size_t count) override {
+    lock_.assert_held();
+    refuse_impossible(count);
+    if (!options_.on_virtual_time) count += lockless_.most_stopped;
+    if constexpr (pools_records) {
+      return [this, room = queue_.room_for(count), cells = pool_.room_for(count)]() mutable {
+        lock_.assert_held();
+        queue_.take(std::move(room));
+        pool_.take(std::move(cells));
+      };
+    } else if constexpr (requires { queue_.take(queue_.room_for(count)); }) {
+      return [this, room = queue_.room_for(count)]() mutable {
+        lock_.assert_held();
+        queue_.take(std::move(room));
+      };
+    } else {
+      queue_.reserve(count);  // a queue without the two steps allocates nothing
+      return [] {};
+    }
+  }
+
+ private:
+  /// How many timers are pending, or were stopped and are still queued.
+  std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_) { return queue_.size() + posted_; }
+
+  std::size_t count_pending() const noexcept FOLIOT_REQUIRES(lock_) {
+    return count_queued() - lockless_.sum().stopped_but_queued(count_queued());
+  }
+
+  /// Where timers move, `stopped` of one shard may wrap below zero: the timer was started in another shard, whose
+  /// `stopped` is too large by as much. The sum over all shards is right, since the counters are unsigned.
+  service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_) {
+    service_counters now = counters_;
+    const auto without_lock = lockless_.sum();
+    now.pending = count_queued() - without_lock.stopped_but_queued(count_queued());
+    now.superseded += without_lock.postponed;
+    now.started += without_lock.starts;
+    if (options_.watcher != nullptr) now.refused += options_.watcher->refused();
+    // Once the shard has ended, timers that are still there count as dropped.
+    if (phase_ == phase::ended) now.dropped += std::exchange(now.pending, 0);
+    // Each start has one outcome: the starts that are neither fired, pending nor dropped were stopped.
+    now.stopped = now.started + next_ticks_ - now.fired - now.pending - now.dropped;
+    return now;
+  }
+
+  // ---------------------------------------------------------------- the log, where the design keeps one
+  //
+  // Without a log these functions are empty.
+
+  /// The timer has been queued. `queued_until`: the deadline that it was queued at before, if it was.
+  void log_start(log_entries& to, record& r, std::optional<instant> queued_until) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (keeps_log) {
+      if (!to.wanted()) [[likely]]
+        return;
+      if (queued_until) to.add(timer_event::removed, r, &r, *queued_until, name_of(r));
+      if (timer_node_access::place(r) == 0) to.add_move(&r, r.deadline());
+      to.add(timer_event::added, r, &r, r.deadline(), name_of(r));
+    }
+  }
+
+  /// A stop is about to remove the timer from the queue, if it is queued.
+  void log_stop(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (keeps_log) {
+      if (!to.wanted()) [[likely]]
+        return;
+      const timer_event what = r.pending() ? timer_event::removed : timer_event::not_there;
+      to.add(what, r, &r, r.deadline(), name_of(r));
+    }
+  }
+
+  /// The end of the timer is about to remove it from the queue, if it is queued.
+  void log_end(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (keeps_log) {
+      if (to.wanted() && r.pending()) [[unlikely]]
+        to.add(timer_event::removed, r, &r, r.deadline(), name_of(r));
+    }
+  }
+
+  /// The timer has left the queue, since it is due. A ticker may have been queued again, for its next tick.
+  void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (keeps_log) {
+      if (!to.wanted()) [[likely]]
+        return;
+      to.add(timer_event::removed, r, &r, was_until, name_of(r));
+      if (r.pending()) to.add(timer_event::added, r, &r, r.deadline(), name_of(r));
+    }
+  }
+
+  /// The timer's callback is called next.
+  void log_call(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (keeps_log) {
+      if (to.wanted()) [[unlikely]]
+        to.add(timer_event::expired, r, &r, was_until, name_of(r));
+    }
+  }
+
+  /// All due timers have fired, and `until` is the queue's next deadline.
+  void log_alarm(log_entries& to, instant until) noexcept FOLIOT_REQUIRES(lock_) {
+    if constexpr (keeps_log) {
+      if (to.wanted()) [[unlikely]]
+        to.add_alarm(until);
+    }
+  }
+
+  // ---------------------------------------------------------------- fields
 
   const shard_options options_;
   const std::size_t index_;
@@ -416,14 +1567,3 @@ class shard final : public shard_base,
 };
 
 }  // namespace foliot::detail
-
-#include "shard_arming.hpp"
-#include "shard_counts.hpp"
-#include "shard_end.hpp"
-#include "shard_log.hpp"
-#include "shard_moves.hpp"
-#include "shard_posting.hpp"
-#include "shard_records.hpp"
-#include "shard_sleeps.hpp"
-#include "shard_stalls.hpp"
-#include "shard_turns.hpp"

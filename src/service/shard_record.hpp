@@ -90,7 +90,7 @@ struct extended_record : shard_record<Queue, Word, Home> {
   duration period_;
   std::uint64_t skipped_ = 0;
 
-  // With an executor: see shard_posting.hpp.
+  // With an executor: see shard.hpp.
   firing posted_firing_{};
   /// How many ticks came while the callback ran: the next firing counts them as skipped.
   std::uint64_t skipped_while_running_ = 0;
@@ -117,7 +117,7 @@ struct one_sleep {
   bool fired = false;  // written by the timer's callback, before the wake-up
 };
 
-/// The timer of a sleeping thread: see shard_sleeps.hpp.
+/// The timer of a sleeping thread: see shard.hpp.
 template <timer_queue Queue, class Word, class Home>
 struct sleeping_record final : extended_record<Queue, Word, Home> {
   using base = extended_record<Queue, Word, Home>;
