@@ -1,4 +1,4 @@
-// How an engine_kind is made of the design of its shards. For the sources in engines/.
+// How an engine_kind is made of the design of its shards. For foliot_engine.cpp and src/lineage.
 #pragma once
 
 #include <memory>

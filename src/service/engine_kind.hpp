@@ -1,7 +1,7 @@
 // The engines: each is a design of a shard, with a name and what its options may be.
 //
-// Each engine is defined in a source of its family, and only by_name.cpp refers to all of them. So a program that does
-// not choose an engine by name has only foliot's in it.
+// Each engine but foliot's is defined in a source of its family in src/lineage, and only by_name.cpp refers to all. So
+// a program that does not choose an engine by name has only foliot's in it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace foliot::detail {
 
-/// An engine: a design of a shard, by name. A new one needs a definition here, a line in engines/by_name.cpp, and a
+/// An engine: a design of a shard, by name. A new one needs a definition here, a line in lineage/by_name.cpp, and a
 /// page in docs/engines.
 struct engine_kind {
   std::string_view name;
@@ -52,18 +52,18 @@ inline constexpr std::size_t any_number_of_shards = 1024;
 /// there is one.
 [[nodiscard]] wheel_shape wheel_of(const engine_kind& kind, const std::optional<wheel_shape>& chosen);
 
-// engines/foliot.cpp
+// foliot_engine.cpp
 extern const engine_kind foliot_engine;
-// engines/heaps.cpp
+// lineage/heaps.cpp
 extern const engine_kind global_heap_engine;
 extern const engine_kind bucket_heaps_engine;
 extern const engine_kind quad_heap_lazy_engine;
 extern const engine_kind goim_engine;
 extern const engine_kind goim_heap_engine;
 extern const engine_kind epoll_heap_engine;
-// engines/trees.cpp
+// lineage/trees.cpp
 extern const engine_kind red_black_tree_engine;
-// engines/wheels.cpp
+// lineage/wheels.cpp
 extern const engine_kind hashed_wheel_engine;
 extern const engine_kind hierarchical_wheel_engine;
 extern const engine_kind linux_wheel_engine;

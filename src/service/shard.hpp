@@ -7,7 +7,7 @@
 //
 // The design. A shard is made of
 //   queue      any model of timer_queue
-//   wait       how the thread sleeps: waits.hpp, poll_wait.hpp
+//   wait       how the thread sleeps: waits.hpp, lineage/poll_wait.hpp
 //   word       timer_word, where stops and resets may go without the lock; else no_word
 //   home       moving_home, where a start moves the timer to the shard of the calling thread; else fixed_home
 //   padding    cache_lines, where no two shards share a cache line; else no_padding

@@ -89,5 +89,5 @@ class quad_heap : public shipped_quad_heap {
 
 }  // namespace foliot::inline queue
 
-#include "service/engines/foliot.cpp"
-#include "service/engines/heaps.cpp"
+#include "lineage/heaps.cpp"
+#include "service/foliot_engine.cpp"

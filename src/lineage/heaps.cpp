@@ -3,8 +3,8 @@
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/queue/quad_heap_lazy.hpp>
 
+#include "poll_wait.hpp"
 #include "service/engine_design.hpp"
-#include "service/poll_wait.hpp"
 
 namespace foliot::detail {
 

@@ -1,5 +1,5 @@
-// The wait of a reactor: the shard's thread sleeps in its poller, for its next deadline and for file descriptors, whose
-// callbacks it runs before it looks at its timers again. As the waits of waits.hpp, and
+// The wait of the engine `epoll-heap`, a reactor: the shard's thread sleeps in its poller, for its next deadline and
+// for file descriptors, whose callbacks it runs before it looks at its timers again. As the waits of waits.hpp, and
 //
 //   serve_ready()   by the thread, without the lock: serves the descriptors without a wait, between two turns of timers
 //
@@ -15,8 +15,8 @@
 #include <foliot/core/seam/alarm.hpp>
 #include <foliot/core/seam/sync.hpp>
 
-#include "shard_options.hpp"
-#include "watcher.hpp"
+#include "service/shard_options.hpp"
+#include "service/watcher.hpp"
 
 namespace foliot::detail {
 

@@ -1,7 +1,7 @@
 // foliot's own engine.
 #include <foliot/queue/foliot_queue.hpp>
 
-#include "service/engine_design.hpp"
+#include "engine_design.hpp"
 
 namespace foliot::detail {
 
