@@ -13,7 +13,7 @@ namespace {
 template <timer_queue Wheel, timer_queue ChosenWheel>
 constexpr engine_kind wheel_by_name_of = [] {
   engine_kind kind = by_name_of<Wheel>;
-  kind.make_shaped = make_shard<plain_design<ChosenWheel>>;
+  kind.make_shaped = make_shard<shard<plain_design<ChosenWheel>>, plain_design<ChosenWheel>>;
   kind.usual_slots = ChosenWheel::usual_slots;
   return kind;
 }();

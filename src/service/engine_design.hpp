@@ -34,18 +34,14 @@ constexpr budget turn_of() noexcept {
   }
 }
 
-template <class Design>
+/// `Shard`: shard<Design>, or a class that derives from it.
+template <class Shard, class Design>
 std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t index) {
   shard_options own = options;
   if constexpr (requires { Design::wait::watches_descriptors; }) {
     if (!own.on_virtual_time) own.watcher = std::make_shared<detail::watcher>(own.turn, own.on_exception);
   }
-  return std::make_shared<shard<Design>>(std::move(own), index);
-}
-
-template <class Design>
-void introduce([[maybe_unused]] engine& one, [[maybe_unused]] const std::shared_ptr<const shard_list>& all) noexcept {
-  if constexpr (shard<Design>::moves) static_cast<shard<Design>&>(one).set_siblings(all);
+  return std::make_shared<Shard>(std::move(own), index);
 }
 
 template <class Design>
@@ -54,13 +50,13 @@ constexpr bool design_keeps_log = requires { requires Design::keeps_log; };
 template <class Design>
 constexpr bool design_pools_records = requires { requires Design::pools_records; };
 
-template <class Design>
+template <class Design, class Shard = shard<Design>>
 constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
                               std::size_t most_shards = any_number_of_shards) noexcept {
   using queue = typename Design::queue;
   return {.name = name,
-          .make_shard = make_shard<Design>,
-          .introduce = introduce<Design>,
+          .make_shard = make_shard<Shard, Design>,
+          .introduce = nullptr,
           .lateness = lateness_of<queue>,
           .make_shaped = nullptr,
           .usual_slots = 0,

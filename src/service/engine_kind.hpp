@@ -25,7 +25,7 @@ namespace foliot::detail {
 struct engine_kind {
   std::string_view name;
   std::shared_ptr<engine> (*make_shard)(const shard_options& options, std::size_t index);
-  /// Gives a shard the list of all shards, if timers move between them.
+  /// Gives a shard the list of all shards, if timers move between them; else null.
   void (*introduce)(engine& one, const std::shared_ptr<const shard_list>& all) noexcept;
   duration (*lateness)(duration timeout) noexcept;
   /// Makes a shard whose wheel has the user's tick and size; null where the engine has no such wheel.
@@ -54,9 +54,10 @@ inline constexpr std::size_t any_number_of_shards = 1024;
 
 // foliot_engine.cpp
 extern const engine_kind foliot_engine;
+// lineage/bucket_heaps.cpp
+extern const engine_kind bucket_heaps_engine;
 // lineage/heaps.cpp
 extern const engine_kind global_heap_engine;
-extern const engine_kind bucket_heaps_engine;
 extern const engine_kind quad_heap_lazy_engine;
 extern const engine_kind goim_engine;
 extern const engine_kind goim_heap_engine;

@@ -9,8 +9,8 @@
 //   queue      any model of timer_queue
 //   wait       how the thread sleeps: waits.hpp, lineage/poll_wait.hpp
 //   word       timer_word, where stops and resets may go without the lock; else no_word
-//   home       moving_home, where a start moves the timer to the shard of the calling thread; else fixed_home
-//   padding    cache_lines, where no two shards share a cache line; else no_padding
+//   home       what a record knows of the shard that has it: nothing, if timers do not move (fixed_home)
+//   padding    a base class that may align the shard; else no_padding
 // The 4-ary heap with a note, no word, fixed homes and no padding is `global-heap`, the timers of Go up to 1.9:
 // docs/engines/global-heap.md.
 //
@@ -18,8 +18,8 @@
 // life and sleep, timer_thread.hpp. The shard joins these and the queue under one lock, in this order:
 //
 //   making a timer; start, reset and stop; the thread's turns, in which timers fire; callbacks on an executor; the end
-//   of a timer; sleeping threads; waits for callbacks; the drain and the end of the shard; forks; timers that move;
-//   counters; the log
+//   of a timer; sleeping threads; waits for callbacks; the drain and the end of the shard; forks; counters;
+//   the log
 //
 // docs/decisions/0009-the-shard.md says why.
 //
@@ -34,8 +34,7 @@
 //   4. A timer whose word is armed is pending, one whose word is stopped is not; both are in the queue, the former at
 //      the word's deadline or earlier (timer_word.hpp). A timer whose word is open is pending if it is in the queue or
 //      posted. The posted records are the list posted_timers_, and posted_ is their number.
-//   5. The shard owns itself while it has records or its thread runs; where timers move, it owns all shards of its
-//      service.
+//   5. The shard owns itself while it has records or its thread runs.
 //   6. Once the shard has ended nothing fires. The thread in end() drops each pending timer, at the latest when it
 //      takes the timer out of the queue or of the list of posted timers; every call that takes the lock before that
 //      finds the timer dropped.
@@ -49,9 +48,9 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
-#include <ranges>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -85,10 +84,11 @@
 namespace foliot::detail {
 
 template <class Design>
-class shard final : public shard_base,
-                    private seam::fork_witness,
-                    public std::enable_shared_from_this<shard<Design>>,
-                    private Design::padding {
+class shard : public shard_base,
+              private seam::fork_witness,
+              public std::enable_shared_from_this<shard<Design>>,
+              private Design::padding {
+ protected:
   using queue_type = typename Design::queue;
   using node_type = typename queue_type::node_type;
   using word = typename Design::word;
@@ -103,11 +103,6 @@ class shard final : public shard_base,
   using log_entries = std::conditional_t<keeps_log, detail::log_entries, no_log_entries>;
 
  public:
-  /// Whether a start moves a timer to the shard of the calling thread.
-  static constexpr bool moves = std::same_as<home_type, moving_home>;
-  static_assert(!(lockless && moves), "a call without the lock does not know which shard has the timer");
-  static_assert(!(keeps_log && moves), "the log is that of one shard");
-
   explicit shard(shard_options options, std::size_t index)
       : options_(std::move(options)),
         index_(index),
@@ -123,13 +118,10 @@ class shard final : public shard_base,
     free_spare_sleeps();
   }
 
-  /// Where timers move: all shards of the service, by their indexes. Before the shard is used.
-  void set_siblings(const std::shared_ptr<const shard_list>& all) noexcept { siblings_ = {all.get(), all}; }
-
   /// The service's clock.
   const clock& time() const noexcept override { return options_.time; }
 
- private:
+ protected:
   enum class phase : std::uint8_t {
     unstarted,  // no thread runs timers yet: the first start makes it
     running,    // the shard's thread, or the thread that advances the virtual clock, runs timers
@@ -168,9 +160,6 @@ class shard final : public shard_base,
   [[nodiscard]] bool pending_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     return phase_ != phase::ended && is_pending(r);
   }
-  [[nodiscard]] std::uint64_t skipped_here(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return as_extended(r).skipped_;
-  }
   /// Whether the executor, or the thread that calls it, will use the record again: it must not be freed.
   [[nodiscard]] bool has_job(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
     return options_.executor && (as_extended(r).job_is_out_ || as_extended(r).being_posted_);
@@ -186,14 +175,42 @@ class shard final : public shard_base,
     return references_ == 0 ? std::move(self_) : nullptr;
   }
 
-  /// The shard's own, while it has references: where timers move, it owns all shards of its service.
-  [[nodiscard]] std::shared_ptr<engine> owning_pointer() noexcept {
-    if constexpr (moves) {
-      return {siblings_.owner.lock(), this};
-    } else {
-      return this->shared_from_this();
+  /// The shard's own, while it has references.
+  [[nodiscard]] virtual std::shared_ptr<engine> owning_pointer() noexcept { return this->shared_from_this(); }
+
+  /// The lock, for a function that may free a record: if that was the shard's last reference, the shard is destroyed
+  /// once the lock is released.
+  class FOLIOT_SCOPED_CAPABILITY parting_lock {
+   public:
+    explicit parting_lock(shard& left) noexcept FOLIOT_ACQUIRE(left.lock_) : entries_(left.options_), left_(left) {
+      left.lock_.lock();
+      keep_for_log();
     }
-  }
+    parting_lock(shard& left, std::adopt_lock_t /*is_held*/) noexcept FOLIOT_REQUIRES(left.lock_)
+        : entries_(left.options_), left_(left) {
+      keep_for_log();
+    }
+    ~parting_lock() FOLIOT_RELEASE() FOLIOT_NO_ANALYSIS {
+      last_ = left_.take_unreferenced();
+      left_.lock_.unlock();
+    }
+    parting_lock(const parting_lock&) = delete;
+    parting_lock& operator=(const parting_lock&) = delete;
+
+    /// Written once the lock is released.
+    [[nodiscard]] log_entries& entries() noexcept { return entries_; }
+
+   private:
+    void keep_for_log() noexcept {
+      if (entries_.wanted()) [[unlikely]]
+        kept_ = left_.shared_from_this();
+    }
+
+    std::shared_ptr<engine> last_;
+    std::shared_ptr<engine> kept_;  // while the log's entries are written
+    log_entries entries_;           // written before the two above are destroyed
+    shard& left_;
+  };
 
   // ---------------------------------------------------------------- making a timer
 
@@ -214,10 +231,11 @@ class shard final : public shard_base,
   void set_name(timer_record& timer, std::string_view name) override {
     auto swapped = std::make_shared<const std::string>(name);  // the old name is freed without the lock
     probes::name(&timer, swapped->c_str());
-    at_home<&shard::set_name_here>(*this, as_record(timer), swapped);
+    const lock held(lock_);
+    set_name_here(as_record(timer), swapped);
   }
 
- private:
+ protected:
   /// Throws std::bad_alloc.
   template <class Record, class... Arguments>
   Record* new_record(timer_callback&& callback, Arguments... arguments) {
@@ -287,23 +305,15 @@ class shard final : public shard_base,
 
   reset_result reset(timer_record& timer, duration delay, duration slack) override {
     record& r = as_record(timer);
-    const auto deadline = [this, delay, slack] {
-      return coalesced(deadline_after(options_.precise ? options_.time.now() : options_.time.now_or_later(), delay),
-                       slack);
-    };
+    const auto deadline = [this, delay, slack] { return deadline_of(delay, slack); };
     // With an open word the shard computes the deadline under the lock, unless the timer is closed.
     if (const auto is = r.word().load(); !is.armed() && !is.stopped()) return rearm(r, deadline);
-    return reset(timer, deadline());
+    return shard::reset(timer, deadline());
   }
 
   reset_result restart(timer_record& timer, duration period) override {
     extended& r = as_extended(timer);
-    return rearm(
-        r, [this, period] { return options_.time.now() + period; },
-        [&r, period] {
-          r.period_ = period;
-          r.skipped_while_running_ = 0;
-        });
+    return rearm(r, [this, period] { return options_.time.now() + period; }, [&r, period] { r.begin_grid(period); });
   }
 
   stop_result stop(timer_record& timer) noexcept override {
@@ -314,41 +324,46 @@ class shard final : public shard_base,
       return stop_result::stopped;
     }
     log_entries entries(options_);  // written without the lock
-    return at_home<&shard::stop_here>(*this, r, entries);
+    const lock held(lock_);
+    return stop_here(r, entries);
   }
 
   bool pending(const timer_record& timer) const noexcept override {
     const record& r = static_cast<const record&>(timer);
     const auto is = r.word().load();
     if ((is.armed() || is.stopped()) && !lockless_.is_closing()) return is.armed();
-    return at_home<&shard::pending_here>(*this, r);
+    const lock held(lock_);
+    return pending_here(r);
   }
 
   std::uint64_t skipped(const timer_record& timer) const noexcept override {
-    return at_home<&shard::skipped_here>(*this, static_cast<const record&>(timer));
+    const lock held(lock_);
+    return as_extended(timer).skipped_;
   }
 
- private:
+ protected:
   /// What arm() has done.
   struct armed {
     reset_result result;
     timer_thread<typename Design::wait>* to_wake = nullptr;  ///< the caller must wake it, without the lock; null: none
   };
 
+  /// Reads the clock.
+  instant deadline_of(duration delay, duration slack) const {
+    const instant now = options_.precise ? options_.time.now() : options_.time.now_or_later();
+    return coalesced(deadline_after(now, delay), slack);
+  }
+
   /// Arms the timer at `deadline_of()`, which is called only if the timer may be armed; then calls `then()`, under the
   /// lock.
   template <class DeadlineOf, class Then = void (*)()>
   reset_result rearm(record& r, DeadlineOf deadline_of, Then then = [] {}) {
-    if constexpr (moves) {
-      return rearm_at_caller(r, deadline_of, then);
-    } else {
-      log_entries entries(options_);  // written without the lock
-      lock held(lock_);
-      const armed done = arm(r, deadline_of, then, entries);
-      held.leave();
-      if (done.to_wake != nullptr) done.to_wake->wake();
-      return done.result;
-    }
+    log_entries entries(options_);  // written without the lock
+    lock held(lock_);
+    const armed done = arm(r, deadline_of, then, entries);
+    held.leave();
+    if (done.to_wake != nullptr) done.to_wake->wake();
+    return done.result;
   }
 
   /// rearm() under the lock.
@@ -383,12 +398,16 @@ class shard final : public shard_base,
       ++counters_.superseded;
     } else {
       ++counters_.started;
-      if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
+      count_peak();
       result = r.running_ ? reset_result::running : reset_result::idle;
     }
     if (!thread_.must_wake_for(deadline)) return {result};
     ++counters_.wake_ups;
     return {result, &thread_};
+  }
+
+  void count_peak() noexcept FOLIOT_REQUIRES(lock_) {
+    if (queue_.size() > counters_.peak_pending) counters_.peak_pending = queue_.size();
   }
 
   /// Returns whether the timer was pending. Throws std::bad_alloc, with nothing changed.
@@ -538,7 +557,7 @@ class shard final : public shard_base,
     return is_own_thread();
   }
 
- private:
+ protected:
   /// How long the thread waits before it retries an operation that failed for lack of memory.
   static constexpr duration wait_for_memory = duration::nanoseconds(1'000'000);
 
@@ -779,10 +798,16 @@ class shard final : public shard_base,
   // drops the posted timers of an ended service: a job that is called or destroyed earlier does not change them.
 
  public:
-  void run_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::run_job>(as_record(timer)); }
-  void drop_posted(timer_record& timer) noexcept override { at_home_then_release<&shard::drop_job>(as_record(timer)); }
+  void run_posted(timer_record& timer) noexcept override {
+    const parting_lock held(*this);
+    run_job(as_extended(timer));
+  }
+  void drop_posted(timer_record& timer) noexcept override {
+    const parting_lock held(*this);
+    drop_job(as_extended(timer));
+  }
 
- private:
+ protected:
   /// Gives the executor a job for the timer, unless the timer has one already. A tick is skipped if the callback of the
   /// tick before it has not returned. Precondition: a one-shot timer is not posted, since the start that made it due
   /// has cancelled an earlier firing.
@@ -838,8 +863,7 @@ class shard final : public shard_base,
   }
 
   /// The executor calls the job.
-  void run_job(record& timer) noexcept FOLIOT_REQUIRES(lock_) {
-    extended& r = as_extended(timer);
+  void run_job(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
     while (r.posted_ && phase_ != phase::ended) {
       unpost(r);
       ++counters_.fired;
@@ -853,8 +877,7 @@ class shard final : public shard_base,
   }
 
   /// The executor destroys the job uncalled.
-  void drop_job(record& timer) noexcept FOLIOT_REQUIRES(lock_) {
-    extended& r = as_extended(timer);
+  void drop_job(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
     r.job_is_out_ = false;
     if (!r.being_posted_) drop_firing(r);  // otherwise post() does so after the executor's call
   }
@@ -869,12 +892,19 @@ class shard final : public shard_base,
 
  public:
   stop_result stop_and_wait(timer_record& timer) noexcept override {
-    return at_home_then_release<&shard::stop_and_wait_here>(as_record(timer));
+    parting_lock held(*this);
+    return stop_and_wait_here(as_record(timer), held.entries());
   }
-  void destroy(timer_record* timer) noexcept override { at_home_then_release<&shard::destroy_here>(as_record(*timer)); }
-  void detach(timer_record* timer) noexcept override { at_home_then_release<&shard::detach_here>(as_record(*timer)); }
+  void destroy(timer_record* timer) noexcept override {
+    parting_lock held(*this);
+    destroy_here(as_record(*timer), held.entries());
+  }
+  void detach(timer_record* timer) noexcept override {
+    const parting_lock held(*this);
+    detach_here(as_record(*timer));
+  }
 
- private:
+ protected:
   stop_result stop_and_wait_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
     log_end(entries, r);
     const stop_result result = cancel(r);
@@ -964,7 +994,7 @@ class shard final : public shard_base,
     return own.fired;
   }
 
- private:
+ protected:
   /// False if the start is refused. Then, and if it throws, no other thread has seen the timer.
   bool start_sleep(sleeping& one, instant deadline) {
     // The timer may fire before the shard's thread is woken; if the service ends then, nothing else keeps the shard.
@@ -1057,7 +1087,7 @@ class shard final : public shard_base,
     return instant::never();
   }
 
- private:
+ protected:
   /// Waits until `is_over()`, which is called under the lock and after every notification of done_, at most until the
   /// monotonic clock shows `until`. With a stall report, tells it which callback the wait is for when that callback and
   /// the wait have lasted for too long, and again each time when the wait has doubled. `of`: the timer whose callback
@@ -1151,7 +1181,7 @@ class shard final : public shard_base,
     if (thread.joinable()) thread.join();
   }
 
- private:
+ protected:
   /// Nothing is started from now on. Calls without the lock that are under way either see this, or are counted by the
   /// caller.
   void close(phase to) noexcept FOLIOT_REQUIRES(lock_) {
@@ -1238,150 +1268,8 @@ class shard final : public shard_base,
     lock_.unlock_beside_others();
   }
 
-  // ---------------------------------------------------------------- timers that move between shards
-  //
-  // A start, and so a reset, moves the timer to the shard of the calling thread, as in Go 1.10 to 1.13 (assignBucket).
-  // In Go a Reset was a deltimer and then an addtimer, and two goroutines that reset one timer raced. Here it is one
-  // step, under the locks of both shards, so that the results are exact:
-  //
-  //   any other operation    reads the timer's home, takes that shard's lock, and reads the home again; if the timer
-  //   has
-  //                          moved meanwhile, it begins again
-  //   reset                  the same with two locks, that of the home and that of the caller's shard
-  //
-  // Lock order: a thread that takes two of these locks, or all, takes the lock of the higher index first. A fork takes
-  // them in the same order, since it asks its witnesses in the reverse order of their making.
-  //
-  // A timer stays where it is, and is armed there,
-  //   - while its callback runs or its closure is destroyed: its callbacks must not overlap;
-  //   - while the executor is called with its job: the shard's thread uses the record after that;
-  //   - when one of both shards drains or has ended: the end of a service must find each timer once.
-  //
-  // Lifetime: an operation may reach a timer by way of any shard of its service. So all shards of a service live as
-  // long as one of them has a timer.
-
-  struct siblings {
-    /// Valid as long as a shard of the service has a timer, or the service is in use.
-    const shard_list* all = nullptr;
-    std::weak_ptr<const shard_list> owner{};
-  };
-
-  /// The locks of two shards, or of one.
-  struct two_locks {
-    two_locks(shard& a, shard& b) noexcept FOLIOT_NO_ANALYSIS : high(a.index_ < b.index_ ? b : a),
-                                                                low(a.index_ < b.index_ ? a : b) {
-      high.lock_.lock();
-      if (&high != &low) low.lock_.lock_beside_others();
-    }
-    ~two_locks() FOLIOT_NO_ANALYSIS {
-      if (&high != &low) low.lock_.unlock_beside_others();
-      high.lock_.unlock();
-    }
-    two_locks(const two_locks&) = delete;
-    two_locks& operator=(const two_locks&) = delete;
-
-    shard& high;
-    shard& low;
-  };
-
-  /// Whether the shard has the timer. Certain under the shard's lock.
-  template <class Record>
-  [[nodiscard]] static bool is_home_of([[maybe_unused]] const shard& it, [[maybe_unused]] const Record& r) noexcept {
-    if constexpr (moves) {
-      return r.home() == &it;
-    } else {
-      return true;
-    }
-  }
-
-  /// Calls a member function of the shard that has the timer, under that shard's lock.
-  template <auto Here, class Self, class Record, class... More>
-  [[gnu::always_inline]] static auto at_home(Self& self, Record& r, More&... more) noexcept {
-    for (;;) {
-      Self* home = &self;
-      if constexpr (moves) home = static_cast<Self*>(r.home());
-      const lock held(home->lock_);
-      if (is_home_of(*home, r)) return (home->*Here)(r, more...);
-    }
-  }
-
-  /// The same for a function that may free the record: if that was the shard's last reference, the shard is destroyed.
-  template <auto Here>
-  auto at_home_then_release(record& r) noexcept {
-    std::shared_ptr<engine> last;   // outlives the lock, which belongs to the shard
-    std::shared_ptr<engine> kept;   // while the log's entries are written
-    log_entries entries(options_);  // written without the lock, and before the two above are destroyed
-    struct parting {
-      shard& left;
-      std::shared_ptr<engine>& last;
-      ~parting() FOLIOT_NO_ANALYSIS { last = left.take_unreferenced(); }
-    };
-    for (;;) {
-      shard* home = this;
-      if constexpr (moves) home = static_cast<shard*>(r.home());
-      const lock held(home->lock_);
-      if (!is_home_of(*home, r)) continue;
-      if (entries.wanted()) [[unlikely]]
-        kept = home->shared_from_this();
-      const parting after{*home, last};
-      if constexpr (requires { (home->*Here)(r, entries); }) {
-        return (home->*Here)(r, entries);
-      } else {
-        return (home->*Here)(r);
-      }
-    }
-  }
-
-  /// Whether a start may move the timer from this shard to `to`. Under both locks.
-  [[nodiscard]] bool may_leave(const record& r, const shard& to) const noexcept FOLIOT_NO_ANALYSIS {
-    const auto starts = [](const shard& one) FOLIOT_NO_ANALYSIS {
-      return one.phase_ == phase::running || one.phase_ == phase::unstarted;
-    };
-    const bool being_posted = options_.executor && as_extended(r).being_posted_;
-    return starts(*this) && starts(to) && !r.life().closed() && !r.life().in_use() && !being_posted;
-  }
-
-  /// rearm(), in the shard of the calling thread if the timer may move there.
-  template <class DeadlineOf, class Then>
-  reset_result rearm_at_caller(record& r, DeadlineOf deadline_of, Then then) FOLIOT_NO_ANALYSIS {
-    const shard_list& all = *siblings_.all;
-    shard& here = static_cast<shard&>(*all[seam::this_thread_home() % all.size()]);
-    for (;;) {
-      shard& from = static_cast<shard&>(*r.home());
-      shard* to = &here;
-      armed done{};
-      std::shared_ptr<engine> last;  // not the last owner of `from`: the timer's new home owns all shards too
-      {
-        const two_locks held(from, here);
-        if (!is_home_of(from, r)) continue;
-        if (&from == to || !from.may_leave(r, here)) {
-          to = &from;
-          log_entries none(options_);
-          done = from.arm(r, deadline_of, then, none);
-        } else {
-          if (to->phase_ == phase::unstarted) to->start_thread();
-          to->queue_.make_room();
-          // From here on nothing fails.
-          const instant deadline = deadline_of();
-          const bool queued = from.queue_.stop(r);
-          const bool superseded = from.cancel_posted(r) || queued;
-          to->retain();
-          --from.references_;
-          last = from.take_unreferenced();
-          r.move_to(*to);
-          to->queue_.reset(r, deadline);
-          if (to->queue_.size() > to->counters_.peak_pending) to->counters_.peak_pending = to->queue_.size();
-          done = to->count_armed(r, deadline, superseded, then);
-        }
-      }
-      // The caller's handle keeps the timer, and so the shards.
-      if (done.to_wake != nullptr) done.to_wake->wake();
-      return done.result;
-    }
-  }
-
  public:
-  // As two_locks: the rank is that of the first lock.
+  // The rank is that of the first lock.
   void lock_with_others(bool is_highest) noexcept override FOLIOT_NO_ANALYSIS {
     is_highest ? lock_.lock() : lock_.lock_beside_others();
   }
@@ -1391,23 +1279,9 @@ class shard final : public shard_base,
 
   // ---------------------------------------------------------------- counters, and room in the queue
 
-  /// Where timers move, a timer that moves meanwhile must be counted once: so all shards are locked at once, in the
-  /// order of two_locks.
-  service_counters counters(const shard_list& of_service) const noexcept override FOLIOT_NO_ANALYSIS {
+  service_counters counters(const shard_list& of_service) const noexcept override {
     service_counters sum;
-    const auto one = [](const std::shared_ptr<engine>& each) -> const shard& {
-      return static_cast<const shard&>(*each);
-    };
-    if constexpr (moves) {
-      for (const auto& each : of_service | std::views::reverse) one(each).lock_.lock_beside_others();
-      for (const auto& each : of_service) sum += one(each).counters_here();
-      for (const auto& each : of_service) one(each).lock_.unlock_beside_others();
-    } else {
-      for (const auto& each : of_service) {
-        const lock held(one(each).lock_);
-        sum += one(each).counters_here();
-      }
-    }
+    for (const auto& each : of_service) sum += static_cast<const shard&>(*each).counters_now();
     return sum;
   }
 
@@ -1442,7 +1316,7 @@ class shard final : public shard_base,
     }
   }
 
- private:
+ protected:
   /// How many timers are pending, or were stopped and are still queued.
   std::size_t count_queued() const noexcept FOLIOT_REQUIRES(lock_) { return queue_.size() + posted_; }
 
@@ -1450,8 +1324,10 @@ class shard final : public shard_base,
     return count_queued() - lockless_.sum().stopped_but_queued(count_queued());
   }
 
-  /// Where timers move, `stopped` of one shard may wrap below zero: the timer was started in another shard, whose
-  /// `stopped` is too large by as much. The sum over all shards is right, since the counters are unsigned.
+  service_counters counters_now() const noexcept {
+    const lock held(lock_);
+    return counters_here();
+  }
   service_counters counters_here() const noexcept FOLIOT_REQUIRES(lock_) {
     service_counters now = counters_;
     const auto without_lock = lockless_.sum();
@@ -1562,8 +1438,6 @@ class shard final : public shard_base,
   using record_pool = std::conditional_t<pools_records, detail::record_pool, no_record_pool>;
   [[no_unique_address]] record_pool pool_ FOLIOT_GUARDED_BY(lock_);
   [[no_unique_address]] std::conditional_t<lockless, lockless_path, no_lockless_path> lockless_;
-  struct no_siblings {};
-  [[no_unique_address]] std::conditional_t<moves, siblings, no_siblings> siblings_;
 };
 
 }  // namespace foliot::detail

@@ -17,8 +17,7 @@ namespace foliot::detail {
 
 class watcher;
 
-/// Bases of a shard: with cache_lines it has whole cache lines of its own.
-struct alignas(64) cache_lines {};
+/// The base of a shard whose alignment does not matter.
 struct no_padding {};
 
 /// How many records a block of a free list has unless service_options::free_list says otherwise.

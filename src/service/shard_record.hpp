@@ -40,21 +40,6 @@ struct fixed_home {
   explicit fixed_home(engine&) noexcept {}
 };
 
-/// The home of designs where a start moves the timer to the shard of the calling thread: the shard that has the timer.
-class moving_home {
- public:
-  explicit moving_home(engine& maker) noexcept : home_(&maker) {}
-  /// Without that shard's lock the answer may be outdated at once: take the lock, and ask again.
-  [[nodiscard]] engine* home() const noexcept { return home_.load(seam::relaxed); }
-  /// Under the locks of both shards, the old one and the new one.
-  void move_to(engine& home) noexcept { home_.store(&home, seam::relaxed); }
-
- private:
-  // Written by the thread that moves the timer, under the locks of both shards; read by any thread that uses the timer.
-  // Relaxed: it publishes nothing, since a reader relies on it only once it has the lock of the shard that it names.
-  seam::atomic<engine*> home_;
-};
-
 /// The order of the bases keeps the members that a start, a stop and a reset use together: flags, owner, word and node
 /// are 48 bytes, after the closure.
 template <timer_queue Queue, class Word, class Home>
@@ -85,6 +70,12 @@ struct extended_record : shard_record<Queue, Word, Home> {
   extended_record(engine& owner, timer_callback&& callback, duration period, typename base::location where) noexcept
       : base(owner, std::move(callback), period > duration::zero() ? base::kind::ticker : base::kind::one_shot, where),
         period_(period) {}
+
+  /// A ticker's next tick is one `period` from now.
+  void begin_grid(duration period) noexcept {
+    period_ = period;
+    skipped_while_running_ = 0;
+  }
 
   // A ticker's.
   duration period_;

@@ -139,7 +139,9 @@ std::shared_ptr<const shard_list> make_shards(const virtual_clock* on, service_o
   const auto shards = std::make_shared<shard_list>();
   shards->resize(shards_of(kind, options.shards, on));
   for (std::size_t i = 0; i < shards->size(); ++i) (*shards)[i] = make(common, i);
-  for (const auto& each : *shards) kind.introduce(*each, shards);
+  if (kind.introduce != nullptr) {
+    for (const auto& each : *shards) kind.introduce(*each, shards);
+  }
   if (options.free_list) reserve_in_all(*shards, *options.free_list);
   return shards;
 }
