@@ -87,7 +87,7 @@ class bucket_shard final : public shard<bucket_design> {
   }
   stop_result stop(timer_record& timer) noexcept override FOLIOT_NO_ANALYSIS {
     const home_lock home(timer);
-    no_log_entries none(options_);
+    no_log none(options_);
     return home->stop_here(as_record(timer), none);
   }
   bool pending(const timer_record& timer) const noexcept override FOLIOT_NO_ANALYSIS {
@@ -207,7 +207,7 @@ class bucket_shard final : public shard<bucket_design> {
         const two_locks held(from, here);
         if (&home_of(r) != &from) continue;
         if (&from == &here || !from.may_leave(r, here)) {
-          no_log_entries none(options_);
+          no_log none(options_);
           done = from.arm(r, deadline_of, then, none);
         } else {
           if (here.phase_ == phase::unstarted) here.start_thread();

@@ -10,13 +10,6 @@ namespace foliot::detail {
 
 namespace {
 
-/// With an alarm that is set to the earliest deadline.
-struct goim_design : plain_design<goim_heap> {
-  using wait = detail::alarm_wait;
-  static constexpr bool pools_records = true;  // from a free list
-  static constexpr bool keeps_log = true;
-};
-
 /// With a poller, which waits for file descriptors and the earliest deadline at once.
 struct epoll_design : plain_design<quad_heap> {
   using wait = detail::poll_wait;
@@ -27,7 +20,6 @@ struct epoll_design : plain_design<quad_heap> {
 constinit const engine_kind global_heap_engine =
     made_of<plain_design<quad_heap>>("global-heap", 1, 1);  // its single lock is the point of it
 constinit const engine_kind quad_heap_lazy_engine = by_name_of<quad_heap_lazy>;
-constinit const engine_kind goim_engine = made_of<goim_design>("goim");
 constinit const engine_kind goim_heap_engine = by_name_of<goim_heap>;
 constinit const engine_kind epoll_heap_engine = made_of<epoll_design>("epoll-heap");
 

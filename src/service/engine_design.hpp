@@ -1,7 +1,10 @@
 // How an engine_kind is made of the design of its shards. For foliot_engine.cpp and src/lineage.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +16,50 @@
 #include "watcher.hpp"
 
 namespace foliot::detail {
+
+/// The log of designs that keep none.
+struct no_log {
+  explicit no_log(const shard_options& /*options*/) noexcept {}
+  static constexpr bool wanted() noexcept { return false; }
+  template <class Record>
+  static void started(Record&, const std::optional<instant>&) noexcept {}
+  template <class Record>
+  static void stopping(Record&) noexcept {}
+  template <class Record>
+  static void ending(Record&) noexcept {}
+  template <class Record>
+  static void expired(Record&, instant) noexcept {}
+  template <class Record>
+  static void calling(Record&, instant) noexcept {}
+  static void all_fired(instant) noexcept {}
+  static void write() noexcept {}
+};
+
+/// The records of designs that allocate each.
+struct allocated_records {
+  allocated_records(std::size_t /*record_size*/, std::size_t /*block*/) noexcept {}
+  /// Without the shard's lock. Throws std::bad_alloc.
+  template <class Record, class... Arguments>
+  [[nodiscard]] static Record* make(mutex& /*of_shard*/, Arguments&&... arguments) {
+    return new Record(std::forward<Arguments>(arguments)...);
+  }
+  template <class Record>
+  static void free(Record& r) noexcept {
+    delete &r;
+  }
+};
+
+/// One lock and one thread around a queue.
+template <timer_queue Queue>
+struct plain_design {
+  using queue = Queue;
+  using wait = detail::clock_wait;
+  using word = detail::no_word;
+  using home = detail::fixed_home;
+  using padding = no_padding;
+  using records = allocated_records;
+  using log = no_log;
+};
 
 template <timer_queue Queue>
 constexpr duration lateness_of([[maybe_unused]] duration timeout) noexcept {
@@ -44,12 +91,6 @@ std::shared_ptr<engine> make_shard(const shard_options& options, std::size_t ind
   return std::make_shared<Shard>(std::move(own), index);
 }
 
-template <class Design>
-constexpr bool design_keeps_log = requires { requires Design::keeps_log; };
-
-template <class Design>
-constexpr bool design_pools_records = requires { requires Design::pools_records; };
-
 template <class Design, class Shard = shard<Design>>
 constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
                               std::size_t most_shards = any_number_of_shards) noexcept {
@@ -60,22 +101,12 @@ constexpr engine_kind made_of(std::string_view name, std::size_t shards = 1,
           .lateness = lateness_of<queue>,
           .make_shaped = nullptr,
           .usual_slots = 0,
-          .keeps_log = design_keeps_log<Design>,
-          .pools_records = design_pools_records<Design>,
+          .keeps_log = !std::same_as<typename Design::log, no_log>,
+          .pools_records = !std::same_as<typename Design::records, allocated_records>,
           .turn = turn_of<queue>(),
           .shards = shards,
           .most_shards = most_shards};
 }
-
-/// One lock and one thread around a queue.
-template <timer_queue Queue>
-struct plain_design {
-  using queue = Queue;
-  using wait = detail::clock_wait;
-  using word = detail::no_word;
-  using home = detail::fixed_home;
-  using padding = no_padding;
-};
 
 /// The plain design, under the name of its queue.
 template <timer_queue Queue>

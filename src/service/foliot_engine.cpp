@@ -7,12 +7,8 @@ namespace foliot::detail {
 
 namespace {
 
-struct foliot_design {
-  using queue = foliot_queue;
-  using wait = detail::clock_wait;
-  using word = detail::timer_word;
-  using home = detail::fixed_home;
-  using padding = no_padding;
+struct foliot_design : plain_design<foliot_queue> {
+  using word = timer_word;
 };
 
 }  // namespace

@@ -10,6 +10,8 @@
 //   wait       how the thread sleeps: waits.hpp, lineage/poll_wait.hpp
 //   word       timer_word, where stops and resets may go without the lock; else no_word
 //   home       what a record knows of the shard that has it: nothing, if timers do not move (fixed_home)
+//   records    the memory of records: allocated_records, or a pool
+//   log        what an operation writes to a log; else no_log
 //   padding    a base class that may align the shard; else no_padding
 // The 4-ary heap with a note, no word, fixed homes and no padding is `global-heap`, the timers of Go up to 1.9:
 // docs/engines/global-heap.md.
@@ -18,8 +20,7 @@
 // life and sleep, timer_thread.hpp. The shard joins these and the queue under one lock, in this order:
 //
 //   making a timer; start, reset and stop; the thread's turns, in which timers fire; callbacks on an executor; the end
-//   of a timer; sleeping threads; waits for callbacks; the drain and the end of the shard; forks; counters;
-//   the log
+//   of a timer; sleeping threads; waits for callbacks; the drain and the end of the shard; forks; counters
 //
 // docs/decisions/0009-the-shard.md says why.
 //
@@ -72,12 +73,11 @@
 #include "core/seam/perturb.hpp"
 #include "core/seam/probes.hpp"
 #include "lockless_path.hpp"
-#include "log_entries.hpp"
-#include "record_pool.hpp"
 #include "running_callbacks.hpp"
 #include "shard_base.hpp"
 #include "shard_options.hpp"
 #include "shard_record.hpp"
+#include "shared_name.hpp"
 #include "timer_thread.hpp"
 #include "watcher.hpp"
 
@@ -98,9 +98,7 @@ class shard : public shard_base,
   using sleeping = sleeping_record<queue_type, word, home_type>;
   using sleep_list = intrusive_list<sleeping, &sleeping::sleep_links_>;
   static constexpr bool lockless = std::same_as<word, timer_word>;
-  static constexpr bool pools_records = requires { requires Design::pools_records; };
-  static constexpr bool keeps_log = requires { requires Design::keeps_log; };
-  using log_entries = std::conditional_t<keeps_log, detail::log_entries, no_log_entries>;
+  using log_entries = typename Design::log;
 
  public:
   explicit shard(shard_options options, std::size_t index)
@@ -110,7 +108,7 @@ class shard : public shard_base,
         queue_(empty_queue(options_)),
         phase_(options_.on_virtual_time ? phase::running : phase::unstarted),
         thread_(options_),
-        pool_(pooled_size(), options_.free_list) {
+        records_(record_size(), options_.free_list) {
     witness_forks();
   }
   ~shard() override {
@@ -217,8 +215,8 @@ class shard : public shard_base,
  public:
   timer_record* make(timer_callback callback, duration period) override {
     record* const made = period > duration::zero() || extends_all()
-                             ? new_record<extended>(std::move(callback), period, location())
-                             : new_record<record>(std::move(callback));
+                             ? records_.template make<extended>(lock_, *this, std::move(callback), period, location())
+                             : records_.template make<record>(lock_, *this, std::move(callback));
     const lock held(lock_);
     retain();
     return made;
@@ -236,35 +234,6 @@ class shard : public shard_base,
   }
 
  protected:
-  /// Throws std::bad_alloc.
-  template <class Record, class... Arguments>
-  Record* new_record(timer_callback&& callback, Arguments... arguments) {
-    if constexpr (pools_records) {
-      static_assert(std::is_nothrow_constructible_v<Record, engine&, timer_callback, Arguments...>);
-      if (sizeof(Record) == pooled_size()) {
-        void* cell = nullptr;
-        {
-          const lock held(lock_);
-          cell = pool_.get();
-        }
-        return new (cell)
-            Record(*this, std::move(callback), arguments...);  // without the lock: it moves a user's closure
-      }
-    }
-    return new Record(*this, std::move(callback), arguments...);
-  }
-
-  template <class Record>
-  void delete_record(Record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if constexpr (pools_records) {
-      if (sizeof(Record) == pooled_size()) {
-        std::destroy_at(&r);
-        return pool_.put(&r);
-      }
-    }
-    delete &r;
-  }
-
   /// Whether timers have room for the location that armed them, and for a name.
   record::location location() const noexcept {
     const bool stored =
@@ -274,19 +243,10 @@ class shard : public shard_base,
   /// Whether the records of all timers are extended; else only those of tickers are.
   bool extends_all() const noexcept { return options_.executor || location() == record::location::stored; }
   bool is_extended(const record& r) const noexcept { return r.is_ticker_ || extends_all(); }
-  /// The size of the records that the pool is for.
-  std::size_t pooled_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
+  /// The size of most records.
+  std::size_t record_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
 
   void set_name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_) { as_extended(r).name_.swap(name); }
-
-  shared_name name_of(const record& r) const noexcept FOLIOT_REQUIRES(lock_) {
-    return r.has_location() ? as_extended(r).name_ : nullptr;
-  }
-
-  /// Where the timer was made or armed last; line 0 where that is not stored. By any thread.
-  static std::source_location location_of(const record& r) noexcept {
-    return r.has_location() ? as_extended(r).armed_at_.load(seam::relaxed) : std::source_location();
-  }
 
   // ---------------------------------------------------------------- start, reset, stop
 
@@ -382,7 +342,7 @@ class shard : public shard_base,
     std::optional<instant> queued_until;
     if (entries.wanted() && r.pending()) queued_until = r.deadline();
     const bool superseded = enqueue(r, deadline);
-    log_start(entries, r, queued_until);
+    entries.started(r, queued_until);
     return count_armed(r, deadline, superseded, then);
   }
 
@@ -454,7 +414,7 @@ class shard : public shard_base,
 
   stop_result stop_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
     if (phase_ == phase::ended) return stop_after_end(r);
-    log_stop(entries, r);
+    entries.stopping(r);
     return cancel(r);
   }
 
@@ -539,7 +499,7 @@ class shard : public shard_base,
     log_entries entries(options_);
     const lock held(lock_);
     const expiry turn = run_turn(now, limit);
-    if (!turn.more) log_alarm(entries, queue_.next_deadline());
+    if (!turn.more) entries.all_fired(queue_.next_deadline());
     last = take_unreferenced();
     return turn;
   }
@@ -577,7 +537,7 @@ class shard : public shard_base,
     while (phase_ != phase::ended) {
       if (const std::optional<instant> until = take_turn()) {
         log_entries entries(options_);
-        log_alarm(entries, *until);
+        entries.all_fired(*until);
         thread_.sleep(held, *until, [&entries] { entries.write(); });
       } else {
         thread_.serve_ready(held);
@@ -661,12 +621,12 @@ class shard : public shard_base,
     if (r.is_ticker_) {
       failure.error = arm_next_tick(as_extended(r), current);
       if (failure.error != nullptr) [[unlikely]] {  // reported when the record may be gone
-        failure.armed_at = location_of(r);
-        name = name_of(r);
+        failure.armed_at = r.armed_at();
+        name = r.name();
       }
     }
     log_entries entries(options_);
-    log_expiry(entries, r, current.deadline);
+    entries.expired(r, current.deadline);
     if (!options_.executor) {
       ++counters_.fired;
       call(r, current, entries);
@@ -703,7 +663,7 @@ class shard : public shard_base,
 
   /// Calls the callback without the lock, after it has written the log.
   void call(record& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
-    log_call(entries, r, current.deadline);
+    entries.calling(r, current.deadline);
     const seam::callback_frame frame{this, seam::this_thread().inside};
     r.life().begin_use(forks_);
     r.running_ = true;
@@ -733,7 +693,7 @@ class shard : public shard_base,
   }
 
   void run(record& r, const firing& current) noexcept {
-    const std::source_location armed_at = location_of(r);  // now: the callback may arm the timer again
+    const std::source_location armed_at = r.armed_at();  // now: the callback may arm the timer again
     probes::fire(&r, current.deadline, current.now);
     try {
       r.life().run(current);
@@ -746,7 +706,7 @@ class shard : public shard_base,
   /// Calls the callback, measures it, reports it if it was slow, and lets others report it while it runs. Without the
   /// lock.
   void run_measured(record& r, const firing& current) noexcept {
-    const std::source_location armed_at = location_of(r);
+    const std::source_location armed_at = r.armed_at();
     std::optional<running_callback> running;
     if (options_.stalls.tell) {
       running.emplace(r, current, armed_at, options_.stalls.longer_than);
@@ -767,14 +727,14 @@ class shard : public shard_base,
     const lock held(lock_);
     if (running) running_.remove(*running);
     meter_->record(current.lateness(), took);
-    if (r.has_location() && meter_->is_among_slowest(took)) meter_->add_slow(took, armed_at, name_of(r));
+    if (r.has_location() && meter_->is_among_slowest(took)) meter_->add_slow(took, armed_at, r.name());
   }
 
   /// Without the lock; no thread frees a record whose closure the caller uses.
   shared_name name_while_in_use(const record& r) const noexcept {
     if (!r.has_location()) return nullptr;
     const lock held(lock_);
-    return name_of(r);
+    return r.name();
   }
 
   void report(const callback_failure& failure) noexcept {
@@ -906,7 +866,7 @@ class shard : public shard_base,
 
  protected:
   stop_result stop_and_wait_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
-    log_end(entries, r);
+    entries.ending(r);
     const stop_result result = cancel(r);
     r.life().close();
     if (wait_for_closure(r)) retire(r);
@@ -914,7 +874,7 @@ class shard : public shard_base,
   }
 
   void destroy_here(record& r, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
-    log_end(entries, r);
+    entries.ending(r);
     cancel(r);
     r.life().close();
     const bool unused = wait_for_closure(r);
@@ -962,7 +922,7 @@ class shard : public shard_base,
   void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if (r.is_sleep_) [[unlikely]]
       return end_sleep(static_cast<sleeping&>(r));
-    is_extended(r) ? delete_record(as_extended(r)) : delete_record(r);
+    is_extended(r) ? records_.free(as_extended(r)) : records_.free(r);
     --references_;
   }
 
@@ -1127,7 +1087,7 @@ class shard : public shard_base,
   /// Releases the lock meanwhile. The callback's timer exists now: its closure is in use.
   void tell_stall(stall_kind kind, const running_callback& one, instant now, duration waited) noexcept
       FOLIOT_REQUIRES(lock_) {
-    const shared_name name = name_of(static_cast<const record&>(*one.timer));
+    const shared_name name = static_cast<const record&>(*one.timer).name();
     const stall report_of{kind, now - one.began, waited, one.system_thread, one.armed_at, one.fired, view_of(name)};
     lock_.unlock();
     try {
@@ -1299,11 +1259,11 @@ class shard : public shard_base,
     lock_.assert_held();
     refuse_impossible(count);
     if (!options_.on_virtual_time) count += lockless_.most_stopped;
-    if constexpr (pools_records) {
-      return [this, room = queue_.room_for(count), cells = pool_.room_for(count)]() mutable {
+    if constexpr (requires { records_.room_for(count); }) {
+      return [this, room = queue_.room_for(count), cells = records_.room_for(count)]() mutable {
         lock_.assert_held();
         queue_.take(std::move(room));
-        pool_.take(std::move(cells));
+        records_.take(std::move(cells));
       };
     } else if constexpr (requires { queue_.take(queue_.room_for(count)); }) {
       return [this, room = queue_.room_for(count)]() mutable {
@@ -1342,65 +1302,6 @@ class shard : public shard_base,
     return now;
   }
 
-  // ---------------------------------------------------------------- the log, where the design keeps one
-  //
-  // Without a log these functions are empty.
-
-  /// The timer has been queued. `queued_until`: the deadline that it was queued at before, if it was.
-  void log_start(log_entries& to, record& r, std::optional<instant> queued_until) noexcept FOLIOT_REQUIRES(lock_) {
-    if constexpr (keeps_log) {
-      if (!to.wanted()) [[likely]]
-        return;
-      if (queued_until) to.add(timer_event::removed, r, &r, *queued_until, name_of(r));
-      if (timer_node_access::place(r) == 0) to.add_move(&r, r.deadline());
-      to.add(timer_event::added, r, &r, r.deadline(), name_of(r));
-    }
-  }
-
-  /// A stop is about to remove the timer from the queue, if it is queued.
-  void log_stop(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if constexpr (keeps_log) {
-      if (!to.wanted()) [[likely]]
-        return;
-      const timer_event what = r.pending() ? timer_event::removed : timer_event::not_there;
-      to.add(what, r, &r, r.deadline(), name_of(r));
-    }
-  }
-
-  /// The end of the timer is about to remove it from the queue, if it is queued.
-  void log_end(log_entries& to, record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if constexpr (keeps_log) {
-      if (to.wanted() && r.pending()) [[unlikely]]
-        to.add(timer_event::removed, r, &r, r.deadline(), name_of(r));
-    }
-  }
-
-  /// The timer has left the queue, since it is due. A ticker may have been queued again, for its next tick.
-  void log_expiry(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_) {
-    if constexpr (keeps_log) {
-      if (!to.wanted()) [[likely]]
-        return;
-      to.add(timer_event::removed, r, &r, was_until, name_of(r));
-      if (r.pending()) to.add(timer_event::added, r, &r, r.deadline(), name_of(r));
-    }
-  }
-
-  /// The timer's callback is called next.
-  void log_call(log_entries& to, record& r, instant was_until) noexcept FOLIOT_REQUIRES(lock_) {
-    if constexpr (keeps_log) {
-      if (to.wanted()) [[unlikely]]
-        to.add(timer_event::expired, r, &r, was_until, name_of(r));
-    }
-  }
-
-  /// All due timers have fired, and `until` is the queue's next deadline.
-  void log_alarm(log_entries& to, instant until) noexcept FOLIOT_REQUIRES(lock_) {
-    if constexpr (keeps_log) {
-      if (to.wanted()) [[unlikely]]
-        to.add_alarm(until);
-    }
-  }
-
   // ---------------------------------------------------------------- fields
 
   const shard_options options_;
@@ -1435,8 +1336,8 @@ class shard : public shard_base,
   std::size_t not_due_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// Under the lock, except for the sleep itself and waking.
   timer_thread<typename Design::wait> thread_;
-  using record_pool = std::conditional_t<pools_records, detail::record_pool, no_record_pool>;
-  [[no_unique_address]] record_pool pool_ FOLIOT_GUARDED_BY(lock_);
+  /// Takes the lock itself, to make a record; the lock guards the rest of it.
+  [[no_unique_address]] typename Design::records records_;
   [[no_unique_address]] std::conditional_t<lockless, lockless_path, no_lockless_path> lockless_;
 };
 

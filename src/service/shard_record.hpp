@@ -8,9 +8,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <source_location>
-#include <string>
 #include <utility>
 
 #include <foliot/core/duration.hpp>
@@ -21,6 +19,8 @@
 #include <foliot/service/detail/engine.hpp>
 
 #include <foliot/queue/detail/timer_word.hpp>
+
+#include "shared_name.hpp"
 
 namespace foliot::detail {
 
@@ -39,6 +39,9 @@ struct no_word {
 struct fixed_home {
   explicit fixed_home(engine&) noexcept {}
 };
+
+template <timer_queue Queue, class Word, class Home>
+struct extended_record;
 
 /// The order of the bases keeps the members that a start, a stop and a reset use together: flags, owner, word and node
 /// are 48 bytes, after the closure.
@@ -59,6 +62,18 @@ struct shard_record : timer_record, Word, Queue::node_type, Home {
   const closure_life<timer_callback>& life() const noexcept { return *this; }
   Word& word() noexcept { return *this; }
   const Word& word() const noexcept { return *this; }
+
+  /// Where the timer was made or armed last; line 0 where that is not stored. By any thread.
+  std::source_location armed_at() const noexcept {
+    return has_location_ ? extension().armed_at_.load(seam::relaxed) : std::source_location();
+  }
+  /// Under the shard's lock.
+  shared_name name() const noexcept { return has_location_ ? extension().name_ : nullptr; }
+
+ private:
+  const extended_record<Queue, Word, Home>& extension() const noexcept {
+    return static_cast<const extended_record<Queue, Word, Home>&>(*this);
+  }
 };
 
 /// A record with its extension. The shard's, under its lock, except armed_at_.
@@ -99,7 +114,7 @@ struct extended_record : shard_record<Queue, Word, Home> {
   // constant, and publishes nothing.
   seam::atomic<std::source_location> armed_at_{std::source_location{}};
   /// Null: the timer has no name.
-  std::shared_ptr<const std::string> name_;
+  shared_name name_;
 };
 
 /// What a sleeping thread and its timer share. On the thread's stack.

@@ -15,7 +15,7 @@
 #include <foliot/service/statistics.hpp>
 
 #include "core/place_text.hpp"
-#include "log_entries.hpp"
+#include "shared_name.hpp"
 
 namespace foliot::detail {
 

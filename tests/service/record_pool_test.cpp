@@ -1,5 +1,5 @@
 // goim's free list: the cells of a shard's records.
-#include "record_pool.hpp"
+#include "lineage/record_pool.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // A free list for a shard's records: memory comes in blocks of cells, cells are used again, last in first out, and
-// blocks stay with the shard until it is destroyed. For designs that ask for it (`pools_records`): goim's way of
-// allocating its timers.
+// blocks stay with the shard until it is destroyed: goim's way of allocating its timers.
 //
 // Complexity: get and put are O(1); a get that finds no free cell allocates a block, O(block). Thread safety: none, the
 // shard's lock guards it.
@@ -11,9 +10,11 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 
 namespace foliot::detail {
@@ -105,9 +106,41 @@ class record_pool {
   std::vector<block> blocks_;
 };
 
-/// For designs that allocate each record.
-struct no_record_pool {
-  no_record_pool(std::size_t /*record_size*/, std::size_t /*cells_in_block*/) noexcept {}
+/// The records of a shard in such a pool; those of another size, as a ticker's may be, are the allocator's.
+class pooled_records {
+ public:
+  pooled_records(std::size_t record_size, std::size_t cells_in_block) noexcept
+      : record_size_(record_size), pool_(record_size, cells_in_block) {}
+
+  /// Without the lock, which it takes for the cell alone: the constructor moves a user's closure. Throws
+  /// std::bad_alloc.
+  template <class Record, class... Arguments>
+  [[nodiscard]] Record* make(mutex& of_shard, Arguments&&... arguments) {
+    static_assert(std::is_nothrow_constructible_v<Record, Arguments...>);
+    if (sizeof(Record) != record_size_) return new Record(std::forward<Arguments>(arguments)...);
+    void* cell = nullptr;
+    {
+      const lock held(of_shard);
+      cell = pool_.get();
+    }
+    return new (cell) Record(std::forward<Arguments>(arguments)...);
+  }
+  /// Under the lock, as the next two.
+  template <class Record>
+  void free(Record& r) noexcept {
+    if (sizeof(Record) != record_size_) {
+      delete &r;
+    } else {
+      std::destroy_at(&r);
+      pool_.put(&r);
+    }
+  }
+  [[nodiscard]] record_pool::room room_for(std::size_t count) const { return pool_.room_for(count); }
+  void take(record_pool::room made) noexcept { pool_.take(std::move(made)); }
+
+ private:
+  const std::size_t record_size_;
+  record_pool pool_;
 };
 
 }  // namespace foliot::detail
