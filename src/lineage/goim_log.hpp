@@ -90,7 +90,7 @@ class goim_log {
       try {
         options_.log(each.entry);
       } catch (...) {
-        report();
+        options_.report({.error = std::current_exception()});
       }
       each.name = nullptr;
     }
@@ -115,13 +115,6 @@ class goim_log {
   [[nodiscard]] gathered& next() noexcept { return (*all_)[count_++]; }
   [[nodiscard]] duration until(instant deadline) const noexcept {
     return std::max(duration::zero(), deadline - options_.time.now());
-  }
-  void report() noexcept {
-    try {
-      options_.on_exception(std::current_exception());
-    } catch (...) {
-      // Exceptions of the handler are swallowed: the service goes on.
-    }
   }
 
   const shard_options& options_;

@@ -20,7 +20,7 @@
 // life and sleep, timer_thread.hpp. The shard joins these and the queue under one lock, in this order:
 //
 //   making a timer; start, reset and stop; the thread's turns, in which timers fire; callbacks on an executor; the end
-//   of a timer; sleeping threads; waits for callbacks; the drain and the end of the shard; forks; counters
+//   of a timer; sleeping threads; the drain and the end of the shard; forks; counters
 //
 // docs/decisions/0009-the-shard.md says why.
 //
@@ -107,6 +107,7 @@ class shard : public shard_base,
         meter_(callback_meter::wanted_by(options_)),
         queue_(empty_queue(options_)),
         phase_(options_.on_virtual_time ? phase::running : phase::unstarted),
+        running_(options_),
         thread_(options_),
         records_(record_size(), options_.free_list) {
     witness_forks();
@@ -573,7 +574,7 @@ class shard : public shard_base,
     } catch (const std::bad_alloc&) {
       // The queue had no memory to move timers. No timer is lost; due timers fire once there is memory.
       lock_.unlock();
-      report({.error = std::current_exception()});
+      options_.report({.error = std::current_exception()});
       lock_.lock();
       until = options_.time.now() + wait_for_memory;
     }
@@ -639,7 +640,7 @@ class shard : public shard_base,
     entries.write();
     if (failure.error != nullptr) {
       failure.name = view_of(name);
-      report(failure);
+      options_.report(failure);
     }
     lock_.lock();
   }
@@ -699,7 +700,7 @@ class shard : public shard_base,
       r.life().run(current);
     } catch (...) {
       const shared_name name = name_while_in_use(r);
-      report({std::current_exception(), armed_at, view_of(name)});
+      options_.report({std::current_exception(), armed_at, view_of(name)});
     }
   }
 
@@ -707,7 +708,7 @@ class shard : public shard_base,
   /// lock.
   void run_measured(record& r, const firing& current) noexcept {
     const std::source_location armed_at = r.armed_at();
-    std::optional<running_callback> running;
+    std::optional<running_callback<record>> running;
     if (options_.stalls.tell) {
       running.emplace(r, current, armed_at, options_.stalls.longer_than);
       const lock held(lock_);
@@ -721,7 +722,7 @@ class shard : public shard_base,
       try {
         slow->tell({took, armed_at, current, view_of(name)});
       } catch (...) {
-        report({.error = std::current_exception()});
+        options_.report({.error = std::current_exception()});
       }
     }
     const lock held(lock_);
@@ -735,14 +736,6 @@ class shard : public shard_base,
     if (!r.has_location()) return nullptr;
     const lock held(lock_);
     return r.name();
-  }
-
-  void report(const callback_failure& failure) noexcept {
-    try {
-      options_.on_exception(failure);
-    } catch (...) {
-      // Exceptions of the handler are swallowed: the service goes on.
-    }
   }
 
   // ---------------------------------------------------------------- callbacks on an executor
@@ -793,7 +786,7 @@ class shard : public shard_base,
       options_.executor(posted_callback(r));
     } catch (...) {
       failed = true;
-      report({.error = std::current_exception()});
+      options_.report({.error = std::current_exception()});
     }
     lock_.lock();
     r.being_posted_ = false;
@@ -891,7 +884,7 @@ class shard : public shard_base,
   /// Waits until no thread uses the closure. Returns false if the caller is inside the callback or the closure's
   /// destructor: settle() then completes the end, after that has returned.
   bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    wait_for_callbacks(stall_kind::end_waits, &r, instant::never(), [this, &r] {
+    running_.wait(lock_, done_, stall_kind::end_waits, &r, instant::never(), [this, &r] {
       lock_.assert_held();
       if (forked_) [[unlikely]]  // a report may have forked, too
         r.life().abandon_if_used_in_parent(forks_);
@@ -1029,75 +1022,6 @@ class shard : public shard_base,
     while (sleeping* const spare = spare_sleeps_.pop_front()) delete spare;
   }
 
-  // ---------------------------------------------------------------- waits for callbacks, and reports of stalls
-  //
-  // While a callback is reported the lock is released, so it may end meanwhile: a report is made of copies.
-
- public:
-  instant report_stalls(const bool& is_over) noexcept override {
-    const lock held(lock_);
-    while (!is_over) {
-      const instant now = seam::monotonic_now();
-      running_callback* const one = running_.next_to_report();
-      if (one == nullptr) return instant::never();
-      if (one->report_at > now) return one->report_at;
-      one->report_at = now + (now - one->began);
-      tell_stall(stall_kind::callback_runs, *one, now, duration::zero());
-    }
-    return instant::never();
-  }
-
- protected:
-  /// Waits until `is_over()`, which is called under the lock and after every notification of done_, at most until the
-  /// monotonic clock shows `until`. With a stall report, tells it which callback the wait is for when that callback and
-  /// the wait have lasted for too long, and again each time when the wait has doubled. `of`: the timer whose callback
-  /// it is; null: any.
-  template <class IsOver>
-  void wait_for_callbacks(stall_kind kind, const record* of, instant until, IsOver is_over) noexcept
-      FOLIOT_REQUIRES(lock_) {
-    const duration limit = options_.stalls.longer_than;
-    instant began;
-    instant look = instant::never();
-    if (is_over()) return;
-    if (options_.stalls.tell) {
-      began = seam::monotonic_now();
-      look = began + limit;
-    }
-    do {
-      const instant next = std::min(until, look);
-      done_.wait_until(lock_, next);
-      if (next == instant::never()) continue;
-      const instant now = seam::monotonic_now();
-      if (now < look) {
-        if (now >= until) return;
-        continue;
-      }
-      look = now + limit;
-      if (const running_callback* const one = running_.oldest(of); one != nullptr) {
-        if (one->began + limit <= now) {
-          look = now + (now - began);
-          tell_stall(kind, *one, now, now - began);
-        } else {
-          look = one->began + limit;
-        }
-      }
-    } while (!is_over());
-  }
-
-  /// Releases the lock meanwhile. The callback's timer exists now: its closure is in use.
-  void tell_stall(stall_kind kind, const running_callback& one, instant now, duration waited) noexcept
-      FOLIOT_REQUIRES(lock_) {
-    const shared_name name = static_cast<const record&>(*one.timer).name();
-    const stall report_of{kind, now - one.began, waited, one.system_thread, one.armed_at, one.fired, view_of(name)};
-    lock_.unlock();
-    try {
-      options_.stalls.tell(report_of);
-    } catch (...) {
-      report({.error = std::current_exception()});
-    }
-    lock_.lock();
-  }
-
   // ---------------------------------------------------------------- the drain, and the end of the shard
 
  public:
@@ -1108,7 +1032,7 @@ class shard : public shard_base,
 
   void wait_until_drained(instant until) noexcept override {
     const lock held(lock_);
-    wait_for_callbacks(stall_kind::service_waits, nullptr, until, [this] {
+    running_.wait(lock_, done_, stall_kind::service_waits, nullptr, until, [this] {
       lock_.assert_held();
       return phase_ != phase::draining || try_finish_drain();
     });
@@ -1132,7 +1056,7 @@ class shard : public shard_base,
   void wait_for_end() noexcept override {
     const std::shared_ptr<engine> keep = this->shared_from_this();
     lock held(lock_);
-    wait_for_callbacks(stall_kind::service_waits, nullptr, instant::never(), [this] {
+    running_.wait(lock_, done_, stall_kind::service_waits, nullptr, instant::never(), [this] {
       lock_.assert_held();
       return callbacks_running_ == 0;
     });
@@ -1237,7 +1161,12 @@ class shard : public shard_base,
     is_highest ? lock_.unlock() : lock_.unlock_beside_others();
   }
 
-  // ---------------------------------------------------------------- counters, and room in the queue
+  // ---------------------------------------------------------------- counters, reports, and room in the queue
+
+  instant report_stalls(const bool& is_over) noexcept override {
+    const lock held(lock_);
+    return running_.report_overdue(lock_, is_over);
+  }
 
   service_counters counters(const shard_list& of_service) const noexcept override {
     service_counters sum;
@@ -1318,7 +1247,7 @@ class shard : public shard_base,
   std::shared_ptr<engine> self_ FOLIOT_GUARDED_BY(lock_);
   std::size_t callbacks_running_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// With a stall report: the callbacks themselves.
-  running_callbacks running_ FOLIOT_GUARDED_BY(lock_);
+  running_callbacks<record> running_ FOLIOT_GUARDED_BY(lock_);
   /// The timers that are with the executor, and whose callbacks have not begun.
   std::size_t posted_ FOLIOT_GUARDED_BY(lock_) = 0;
   intrusive_list<extended, &extended::posted_links_> posted_timers_ FOLIOT_GUARDED_BY(lock_);

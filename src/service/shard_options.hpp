@@ -50,6 +50,14 @@ struct shard_options {
   std::size_t free_list = usual_free_list;
   /// Watches file descriptors on the shard's thread; null where the design has no poller.
   std::shared_ptr<detail::watcher> watcher{};
+
+  /// Tells on_exception. Exceptions of the handler are swallowed: the service goes on. Without the shard's lock.
+  void report(const callback_failure& failure) const noexcept {
+    try {
+      on_exception(failure);
+    } catch (...) {
+    }
+  }
 };
 
 }  // namespace foliot::detail
