@@ -56,13 +56,14 @@ inline constexpr std::size_t any_number_of_shards = 1024;
 extern const engine_kind foliot_engine;
 // lineage/bucket_heaps.cpp
 extern const engine_kind bucket_heaps_engine;
+// lineage/epoll_heap.cpp
+extern const engine_kind epoll_heap_engine;
 // lineage/goim.cpp
 extern const engine_kind goim_engine;
 // lineage/heaps.cpp
 extern const engine_kind global_heap_engine;
 extern const engine_kind quad_heap_lazy_engine;
 extern const engine_kind goim_heap_engine;
-extern const engine_kind epoll_heap_engine;
 // lineage/trees.cpp
 extern const engine_kind red_black_tree_engine;
 // lineage/wheels.cpp

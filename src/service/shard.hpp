@@ -24,6 +24,8 @@
 //
 // docs/decisions/0009-the-shard.md says why.
 //
+// What few calls need is out of line, so that the compiler has room to inline the rest of a start, a stop and a firing.
+//
 // Thread safety: `lock_` guards all members but the constant ones, the timer words and the lockless path. It is never
 // held while a user's code runs: callbacks, destructors of captures, exception handlers, executors, logs. A record is
 // guarded by the lock of the shard that has it.
@@ -372,7 +374,7 @@ class shard : public shard_base,
   }
 
   /// Returns whether the timer was pending. Throws std::bad_alloc, with nothing changed.
-  bool enqueue(record& r, instant deadline) FOLIOT_REQUIRES(lock_) {
+  [[gnu::always_inline]] bool enqueue(record& r, instant deadline) FOLIOT_REQUIRES(lock_) {
     const auto was = r.word().take();
     bool superseded = false;
     try {
@@ -647,7 +649,7 @@ class shard : public shard_base,
 
   /// Queues the ticker for the next tick of its grid that is not past; the ticks between are skipped. Returns the
   /// failure if there is no memory: the ticker is idle from now on.
-  std::exception_ptr arm_next_tick(extended& r, firing& current) noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] std::exception_ptr arm_next_tick(extended& r, firing& current) noexcept FOLIOT_REQUIRES(lock_) {
     const std::int64_t ticks_passed = current.lateness() / r.period_;
     current.skipped = static_cast<std::uint64_t>(ticks_passed);
     r.skipped_ += current.skipped;
@@ -706,7 +708,7 @@ class shard : public shard_base,
 
   /// Calls the callback, measures it, reports it if it was slow, and lets others report it while it runs. Without the
   /// lock.
-  void run_measured(record& r, const firing& current) noexcept {
+  [[gnu::noinline]] void run_measured(record& r, const firing& current) noexcept {
     const std::source_location armed_at = r.armed_at();
     std::optional<running_callback<record>> running;
     if (options_.stalls.tell) {
@@ -764,7 +766,8 @@ class shard : public shard_base,
   /// Gives the executor a job for the timer, unless the timer has one already. A tick is skipped if the callback of the
   /// tick before it has not returned. Precondition: a one-shot timer is not posted, since the start that made it due
   /// has cancelled an earlier firing.
-  void post(extended& r, const firing& current, log_entries& entries) noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] void post(extended& r, const firing& current, log_entries& entries) noexcept
+      FOLIOT_REQUIRES(lock_) {
     if (r.is_ticker_ && (r.posted_ || r.running_)) {
       ++r.skipped_;
       ++(r.posted_ ? r.posted_firing_.skipped : r.skipped_while_running_);
@@ -816,7 +819,7 @@ class shard : public shard_base,
   }
 
   /// The executor calls the job.
-  void run_job(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] void run_job(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
     while (r.posted_ && phase_ != phase::ended) {
       unpost(r);
       ++counters_.fired;
@@ -830,7 +833,7 @@ class shard : public shard_base,
   }
 
   /// The executor destroys the job uncalled.
-  void drop_job(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] void drop_job(extended& r) noexcept FOLIOT_REQUIRES(lock_) {
     r.job_is_out_ = false;
     if (!r.being_posted_) drop_firing(r);  // otherwise post() does so after the executor's call
   }
@@ -894,7 +897,7 @@ class shard : public shard_base,
   }
 
   /// Ends a record that is not pending and whose closure no thread uses.
-  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     r.life().begin_use(forks_);
     r.life().close();
     settle(r);
@@ -975,7 +978,7 @@ class shard : public shard_base,
   }
 
   /// The sleep is over, and no thread but the sleeping one uses its timer any more.
-  void end_sleep(sleeping& one) noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] void end_sleep(sleeping& one) noexcept FOLIOT_REQUIRES(lock_) {
     asleep_.erase(one);
     one_sleep* const sleep = std::exchange(one.sleep_, nullptr);
     if (options_.executor) spare_sleeps_.push_front(one);
@@ -985,7 +988,7 @@ class shard : public shard_base,
 
   /// If the record is that of a sleep and the service has ended while its job is out: the sleep ends, and the record
   /// waits for the job.
-  void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] void end_sleep_before_job(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if (!r.is_sleep_ || phase_ != phase::ended) return;
     if (one_sleep* const sleep = std::exchange(static_cast<sleeping&>(r).sleep_, nullptr)) wake_sleeping_thread(*sleep);
   }
@@ -1097,7 +1100,7 @@ class shard : public shard_base,
 
   /// Drops all pending timers, wherever they are. The lock is released for each closure: other threads may end timers
   /// meanwhile.
-  void drop_pending() noexcept FOLIOT_REQUIRES(lock_) {
+  [[gnu::noinline]] void drop_pending() noexcept FOLIOT_REQUIRES(lock_) {
     for (;;) {
       if (extended* const posted = posted_timers_.front(); posted != nullptr) {
         unpost(*posted);

@@ -90,6 +90,7 @@ class quad_heap : public shipped_quad_heap {
 }  // namespace foliot::inline queue
 
 #include "lineage/bucket_heaps.cpp"
+#include "lineage/epoll_heap.cpp"
 #include "lineage/goim.cpp"
 #include "lineage/heaps.cpp"
 #include "service/foliot_engine.cpp"
