@@ -191,7 +191,7 @@ class shard : public shard_base,
         : entries_(left.options_), left_(left) {
       keep_for_log();
     }
-    ~parting_lock() FOLIOT_RELEASE() FOLIOT_NO_ANALYSIS {
+    [[gnu::always_inline]] ~parting_lock() FOLIOT_RELEASE() FOLIOT_NO_ANALYSIS {
       last_ = left_.take_unreferenced();
       left_.lock_.unlock();
     }
@@ -897,7 +897,7 @@ class shard : public shard_base,
   }
 
   /// Ends a record that is not pending and whose closure no thread uses.
-  [[gnu::noinline]] void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+  void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     r.life().begin_use(forks_);
     r.life().close();
     settle(r);
