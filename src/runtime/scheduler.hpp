@@ -15,9 +15,8 @@
 //
 // On virtual time there are no workers: virtual_driver runs all processors on one thread, in the order of the seed.
 //
-// The parts have files of their own: scheduler.cpp (a run, from its beginning to its end), processors.cpp (the workers
-// and the number of processors), find_work.cpp, ready.cpp (where ready tasks go), parking.cpp (how workers sleep and
-// are woken), timer_starts.cpp, deadlock.cpp.
+// Each part with a state of its own is a class in a header of its own (docs/decisions/0010-the-scheduler.md). What
+// remains here is the order of steps among them.
 //
 // Thread safety: as each section says. A function that takes a processor `p` is called by its worker, or on virtual
 // time by the driver, in that worker's place; except notify(), which any thread calls, and start_worker() and
@@ -105,7 +104,7 @@ class scheduler {
   void set_processors(std::size_t count);
   [[nodiscard]] std::size_t processors() const noexcept { return processors_.count(); }
 
-  // statistics.cpp
+  // Statistics and reports.
 
   [[nodiscard]] runtime_counters counters() const noexcept;
   [[nodiscard]] runtime_statistics statistics() const noexcept;
@@ -181,17 +180,44 @@ class scheduler {
   [[nodiscard]] std::string with_waiting_tasks(std::string text);
 
  private:
-  // scheduler.cpp
+  // A run, and turns.
   void work(processor& p) noexcept;
+  void end_workers() noexcept;
+  void abandon_tasks() noexcept;
+  void notify_all() noexcept;
   void give_turn(processor& p, task_state& task) noexcept;
   void give_measured_turn(processor& p, task_state& task) noexcept;
   void end_turn(processor& p, task_state& task) noexcept;
   void end_task(task_state& ended) noexcept;
-  void end_workers() noexcept;
-  void abandon_tasks() noexcept;
-  void notify_all() noexcept;
 
-  // processors.cpp
+  // Finding work.
+  task_state* find_task(processor& p) noexcept;
+  task_state* steal(processor& p) noexcept;
+  static void count_steal(processor& p, const processor& victim, std::uint64_t tasks) noexcept;
+  bool spin_for_work(processor& p) noexcept;
+  bool sees_overdue(processor& p) noexcept;
+  void stop_spinning(processor& p) noexcept;
+
+  // Ready tasks.
+  void push(processor& p, task_state& task) noexcept;
+  void note_ready(task_state& task) const noexcept;
+
+  // Sleeping and waking.
+  void sleep(processor& p) noexcept;
+  bool look_again(processor& p) noexcept;
+  void guard_busy_workers() noexcept;
+  void leave_idle(processor& p) noexcept;
+  void notify(processor& p) noexcept;
+
+  // Timers.
+  processor& processor_for_start() noexcept;
+  template <class Arm>
+  void start_timer(timer_entry& entry, instant deadline, starter next, const Arm& arm);
+  template <class Arm>
+  bool reset_timer(timer_entry& entry, instant deadline, const Arm& arm);
+  void wake_for(processor_timers& home, instant deadline, starter next) noexcept;
+
+  // The number of processors.
   processor& make_processor();
   void start_workers();
   void start_worker(processor& p);
@@ -202,39 +228,12 @@ class scheduler {
   void retire(processor& p) noexcept;
   void join_retired() noexcept;
 
-  // find_work.cpp
-  task_state* find_task(processor& p) noexcept;
-  task_state* steal(processor& p) noexcept;
-  static void count_steal(processor& p, const processor& victim, std::uint64_t tasks) noexcept;
-  bool spin_for_work(processor& p) noexcept;
-  bool sees_overdue(processor& p) noexcept;
-  void stop_spinning(processor& p) noexcept;
-
-  // ready.cpp
-  void push(processor& p, task_state& task) noexcept;
-  void note_ready(task_state& task) const noexcept;
-
-  // parking.cpp
-  void sleep(processor& p) noexcept;
-  bool look_again(processor& p) noexcept;
-  void guard_busy_workers() noexcept;
-  void leave_idle(processor& p) noexcept;
-  void notify(processor& p) noexcept;
-  void wake_for(processor_timers& home, instant deadline, starter next) noexcept;
-
-  // deadlock.cpp
+  // Deadlocks.
   [[nodiscard]] bool may_be_dead() const noexcept;
   [[nodiscard]] bool is_dead() const noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] std::uint64_t activity() const noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool is_alone(std::size_t workers) noexcept;
   void throw_if_dead();
-
-  // timer_starts.cpp
-  processor& processor_for_start() noexcept;
-  template <class Arm>
-  void start_timer(timer_entry& entry, instant deadline, starter next, const Arm& arm);
-  template <class Arm>
-  bool reset_timer(timer_entry& entry, instant deadline, const Arm& arm);
 
   const run_options options_;
   runtime_life life_{*this};

@@ -1,3 +1,4 @@
+// What the tasks of a runtime do, as values and as text.
 #include <foliot/runtime/task_report.hpp>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include <foliot/runtime/detail/reports.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
+#include <foliot/runtime/stuck_task.hpp>
 
 #include "core/place_text.hpp"
 #include "core/short_text.hpp"
@@ -153,6 +155,14 @@ std::string to_string(const task_group& group) {
   if (group.for_so_long)
     text += (group.tasks == 1 ? ", " : ", up to ") + foliot::detail::short_text(*group.for_so_long);
   return text;
+}
+
+std::string to_string(const stuck_task& one) {
+  std::string text = "the task '";
+  text.append(one.name).append("' has kept thread ").append(std::to_string(one.thread)).append(" for ");
+  text += foliot::detail::short_text(one.running);
+  const std::string place = foliot::detail::place_text(one.resumed_at);
+  return text + (place.empty() ? ", since it began" : ", since it went on from " + place);
 }
 
 namespace detail {

@@ -42,8 +42,8 @@ task<> note_when(instant& at) {
   co_return;
 }
 
-/// H1: a worker has decided until when it sleeps, and an earlier timer comes from outside. (parking.cpp: wake_for()
-/// wakes it; the word of parker.hpp sticks; a worker that receives another one's break passes it on.)
+/// H1: a worker has decided until when it sleeps, and an earlier timer comes from outside. (wake_for() wakes
+/// it; the word of parker.hpp sticks; a worker that receives another one's break passes it on.)
 TEST(Hazards, H1AnEarlierTimerForAProcessorThatGoesToSleep) {
   const auto main = []() -> task<> {
     constexpr int count = 4;
@@ -65,7 +65,7 @@ TEST(Hazards, H1AnEarlierTimerForAProcessorThatGoesToSleep) {
 }
 
 /// H2, with more than two processors: a worker that was woken for one task takes it, and must wake another one for the
-/// next task, wherever that is queued. (find_work.cpp: stop_spinning() looks at all queues.)
+/// next task, wherever that is queued. (stop_spinning() looks at all queues.)
 TEST(Hazards, H2TwoTasksThatComputeBesideTheirMaker) {
   const auto computes = [](instant& begun) -> task<> {
     begun = runtime::now();
@@ -106,9 +106,9 @@ task<> hand_over() {
 }
 
 /// H2: the last spinning worker goes to sleep as work comes, and the thread that made the work has woken no worker,
-/// since one was spinning. (parking.cpp: it looks again after it is no longer counted.)
-/// H3: no processor is idle when work comes, and then one is. (parking.cpp: a worker that lists itself as idle looks
-/// again afterwards.)
+/// since one was spinning. (look_again(), after it is no longer counted)
+/// H3: no processor is idle when work comes, and then one is. (look_again(), after it has listed itself as
+/// idle)
 TEST(Hazards, H2H3WorkComesAsTheOtherProcessorGoesToSleep) {
   for (const faults& with : {quiet, interrupted}) {
     explore(worlds * 3, with, [] { run_task(2, hand_over()); });
@@ -155,7 +155,7 @@ class ComputesOn {
   std::map<const void*, int> rounds_at_;  // by worker
 };
 
-/// (handover_meter.hpp. find_work.cpp: sees_overdue(), stop_spinning(). parking.cpp: look_again().)
+/// (handover_meter.hpp; sees_overdue(), stop_spinning(), look_again())
 TEST(Hazards, H2WhatIsMadeReadyByATaskThatComputesOn) {
   const auto main = [](std::size_t processors) -> task<> {
     ComputesOn tasks(processors - 1);
@@ -168,7 +168,7 @@ TEST(Hazards, H2WhatIsMadeReadyByATaskThatComputesOn) {
   }
 }
 
-/// A worker that must not take the task sleeps. (parking.cpp: look_again().)
+/// A worker that must not take the task sleeps. (look_again())
 TEST(Hazards, H2WhatComputesOnAtAProcessorThatGoesAwayKeepsNobodyAwake) {
   const auto main = []() -> task<> {
     ComputesOn tasks(1);
@@ -305,7 +305,7 @@ TEST(Hazards, H8ATimerBehindTheOnlyTask) {
 }
 
 /// H8 too: a timer that is started by a callback on the monitor's thread does not wait behind the same task.
-/// (timer_starts.cpp: processor_for_start().)
+/// (processor_for_start())
 TEST(Hazards, H8WhatTheMonitorsCallbacksStartGoesToAnIdleProcessor) {
   constexpr int links = 20;
   const auto main = []() -> task<> {
@@ -352,7 +352,7 @@ TEST(Hazards, H8TimersOfAWorkerThatGoesRoundAreLeftToIt) {
 }
 
 /// H10: a wait that ends too early, by a rounded timeout, a signal or without a reason, fires no timer early.
-/// (find_work.cpp: the clock alone decides what is due.)
+/// (run_timers(): the clock alone decides what is due.)
 TEST(Hazards, H10AWaitThatEndsEarly) {
   const auto main = []() -> task<> {
     std::deque<probe> timers;

@@ -1,4 +1,4 @@
-/* Parking and waking of the runtime's workers (src/runtime/parking.cpp, idle_workers.hpp, find_work.cpp), as a protocol:
+/* Parking and waking of the runtime's workers (src/runtime/scheduler.cpp, idle_workers.hpp), as a protocol:
    threads that make work, and workers that go to sleep, each do one step at a time, in every order. Memory is
    sequentially consistent here; the model checker (tests/model) has the weaker orders.
 

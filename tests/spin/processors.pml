@@ -1,5 +1,5 @@
-/* Processors that come and go, and the end of the runtime (src/runtime/processors.cpp: set_processors, leaves, stays;
-   scheduler.cpp: end_workers), as a protocol: which thread waits for the end of which, and for which lock.
+/* Processors that come and go, and the end of the runtime (src/runtime/scheduler.cpp: set_processors, try_leave,
+   try_keep, end_workers), as a protocol: which thread waits for the end of which, and for which lock.
 
    The worker of processor 0 is the thread that called run(). Each of the others has a worker of its own. Tasks ask for
    more or fewer processors; the main task ends at any moment. In the end every worker has been joined, and no thread
