@@ -18,6 +18,7 @@
 #include <new>
 #include <optional>
 
+#include <foliot/core/duration.hpp>
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/foliot_queue.hpp>
@@ -34,7 +35,8 @@ class foliot_timers final : public processor_timers {
   foliot_timers(std::uint32_t processor, instant now, std::uint64_t seed)
       : processor_timers(processor), queue_(now), ties_(seed) {}
 
-  home_answer reset(timer_entry& entry, instant deadline) override {
+  /// Ignores the period: an entry runs once.
+  home_answer reset_every(timer_entry& entry, instant deadline, duration) override {
     if (timer_entry_access::word(entry).postpone(deadline)) return home_answer::was_pending;
     const lock held(lock_);
     if (is_home_of(entry) && successor_ != nullptr) {

@@ -51,9 +51,6 @@ class processor_heaps final : public processor_timers {
   ~processor_heaps() override { forget_all(); }
 
   /// Go: resettimer, which is addtimer, or modtimer.
-  home_answer reset(timer_entry& entry, instant deadline) override {
-    return reset_every(entry, deadline, duration::zero());
-  }
   home_answer reset_every(timer_entry& entry, instant first, duration period) override;
   bool keeps_periods() const noexcept override { return true; }
   /// Go: deltimer.

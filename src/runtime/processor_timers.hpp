@@ -62,15 +62,13 @@ class processor_timers {
     return timer_entry_access::home(entry).compare_exchange_strong(none, this, seam::relaxed, seam::relaxed);
   }
 
-  /// Arms the entry for `deadline`, pending or not. Throws std::bad_alloc, with nothing changed, if the entry is not
-  /// pending; the reset of a pending entry needs no memory.
-  [[nodiscard]] virtual home_answer reset(timer_entry& entry, instant deadline) = 0;
-  /// The same for a periodic entry. If keeps_periods(), it runs at `first`, and then once for all the ticks `first` +
-  /// k * `period` that have passed, until it is stopped or reset; it must be stopped before it is destroyed. Else, and
-  /// with a period of zero, it runs once.
-  [[nodiscard]] virtual home_answer reset_every(timer_entry& entry, instant first, duration period) {
-    static_cast<void>(period);
-    return reset(entry, first);
+  /// Arms the entry for `first`, pending or not. With a period, and if keeps_periods(), it runs at `first`, and then
+  /// once for all the ticks `first` + k * `period` that have passed, until it is stopped or reset; it must be stopped
+  /// before it is destroyed. Else, and with a period of zero, it runs once. Throws std::bad_alloc, with nothing
+  /// changed, if the entry is not pending; the reset of a pending entry needs no memory.
+  [[nodiscard]] virtual home_answer reset_every(timer_entry& entry, instant first, duration period) = 0;
+  [[nodiscard]] home_answer reset(timer_entry& entry, instant deadline) {
+    return reset_every(entry, deadline, duration::zero());
   }
   [[nodiscard]] virtual bool keeps_periods() const noexcept { return false; }
   /// Stops the entry. Afterwards it is not touched any more, but for a call that is already on a call_list.

@@ -681,46 +681,31 @@ processor& scheduler::processor_for_start() noexcept {
   return processors_[0];
 }
 
-template <class Arm>
-void scheduler::start_timer(timer_entry& entry, instant deadline, starter next, const Arm& arm) {
+void scheduler::start_timer(timer_entry& entry, instant first, duration period, starter next) {
   for (;;) {
     processor_timers* home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) {
       home = processor_for_start().timers.get();
       if (!home->adopt(entry)) continue;
     }
-    if (arm(*home) == home_answer::moved) continue;
-    wake_for(*home, deadline, next);
+    if (home->reset_every(entry, first, period) == home_answer::moved) continue;
+    wake_for(*home, first, next);
     return;
   }
 }
 
-template <class Arm>
-bool scheduler::reset_timer(timer_entry& entry, instant deadline, const Arm& arm) {
+bool scheduler::reset_timer(timer_entry& entry, instant first, duration period) {
   for (;;) {
     processor_timers* const home = timer_entry_access::home(entry).load(seam::relaxed);
     if (home == nullptr) {
-      start_timer(entry, deadline, starter::goes_on, arm);
+      start_timer(entry, first, period, starter::goes_on);
       return false;
     }
-    const home_answer answer = arm(*home);
+    const home_answer answer = home->reset_every(entry, first, period);
     if (answer == home_answer::moved) continue;
-    wake_for(*home, deadline, starter::goes_on);
+    wake_for(*home, first, starter::goes_on);
     return answer == home_answer::was_pending;
   }
-}
-
-void scheduler::start_timer(timer_entry& entry, instant deadline, starter next) {
-  start_timer(entry, deadline, next, [&](processor_timers& home) { return home.reset(entry, deadline); });
-}
-void scheduler::start_timer_every(timer_entry& entry, instant first, duration period, starter next) {
-  start_timer(entry, first, next, [&](processor_timers& home) { return home.reset_every(entry, first, period); });
-}
-bool scheduler::reset_timer(timer_entry& entry, instant deadline) {
-  return reset_timer(entry, deadline, [&](processor_timers& home) { return home.reset(entry, deadline); });
-}
-bool scheduler::reset_timer_every(timer_entry& entry, instant first, duration period) {
-  return reset_timer(entry, first, [&](processor_timers& home) { return home.reset_every(entry, first, period); });
 }
 
 /// A timer was started at `home`, or made earlier there. If the caller is a task that waits next, at its own processor,
@@ -1193,15 +1178,11 @@ instant deadline_in(const scheduler& owner, duration length) noexcept {
   return deadline_after(length < short_lengths ? time.now() : time.now_or_later(), length);
 }
 
-void start_timer(scheduler& owner, timer_entry& entry, instant deadline, starter next) {
-  owner.start_timer(entry, deadline, next);
-}
 void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period, starter next) {
-  owner.start_timer_every(entry, first, period, next);
+  owner.start_timer(entry, first, period, next);
 }
-bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline) { return owner.reset_timer(entry, deadline); }
 bool reset_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period) {
-  return owner.reset_timer_every(entry, first, period);
+  return owner.reset_timer(entry, first, period);
 }
 
 bool keeps_period(timer_entry& entry) noexcept {

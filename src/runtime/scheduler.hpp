@@ -80,10 +80,8 @@ class scheduler {
   void report(const char* name, const std::exception_ptr& failure, bool was_stopped = false) noexcept;
 
   /// See timer_entry.hpp.
-  void start_timer(timer_entry& entry, instant deadline, starter next);
-  void start_timer_every(timer_entry& entry, instant first, duration period, starter next);
-  bool reset_timer(timer_entry& entry, instant deadline);
-  bool reset_timer_every(timer_entry& entry, instant first, duration period);
+  void start_timer(timer_entry& entry, instant first, duration period, starter next);
+  bool reset_timer(timer_entry& entry, instant first, duration period);
 
   [[nodiscard]] const clock& time() const noexcept { return time_; }
   [[nodiscard]] virtual_clock* virtual_time() const noexcept { return options_.clock; }
@@ -211,10 +209,6 @@ class scheduler {
 
   // Timers.
   processor& processor_for_start() noexcept;
-  template <class Arm>
-  void start_timer(timer_entry& entry, instant deadline, starter next, const Arm& arm);
-  template <class Arm>
-  bool reset_timer(timer_entry& entry, instant deadline, const Arm& arm);
   void wake_for(processor_timers& home, instant deadline, starter next) noexcept;
 
   // The number of processors.

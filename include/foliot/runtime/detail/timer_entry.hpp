@@ -78,20 +78,23 @@ struct timer_entry_access {
 /// guard the deadline.
 enum class starter : std::uint8_t { goes_on, waits };
 
-/// Starts an idle entry, at the processor of the caller or, from elsewhere, at one of the scheduler's. Throws
-/// std::bad_alloc; the entry is then idle.
-FOLIOT_EXPORT void start_timer(scheduler& owner, timer_entry& entry, instant deadline, starter next);
-/// The same for a periodic entry, due at `first` and then each `period`, where its timers keep periods; else, and with
-/// a period of zero, it is due once.
+/// Starts an idle entry, at the processor of the caller or, from elsewhere, at one of the scheduler's. It is due at
+/// `first` and then each `period`, where its timers keep periods; else, and with a period of zero, it is due once.
+/// Throws std::bad_alloc; the entry is then idle.
 FOLIOT_EXPORT void start_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period,
                                      starter next);
+inline void start_timer(scheduler& owner, timer_entry& entry, instant deadline, starter next) {
+  start_timer_every(owner, entry, deadline, duration::zero(), next);
+}
 /// Returns whether the entry was pending. Afterwards no thread touches the entry: a `due` that was running has
 /// returned, but its `call` may still follow.
 FOLIOT_EXPORT bool stop_timer(timer_entry& entry) noexcept;
-/// Returns whether the entry was pending; else it starts the entry, as start_timer does. Throws std::bad_alloc, with
-/// nothing changed.
-FOLIOT_EXPORT bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline);
+/// Returns whether the entry was pending; else it starts the entry, as start_timer_every does. Throws std::bad_alloc,
+/// with nothing changed.
 FOLIOT_EXPORT bool reset_timer_every(scheduler& owner, timer_entry& entry, instant first, duration period);
+inline bool reset_timer(scheduler& owner, timer_entry& entry, instant deadline) {
+  return reset_timer_every(owner, entry, deadline, duration::zero());
+}
 /// Whether an entry that was started with a period is pending again after it was due.
 [[nodiscard]] FOLIOT_EXPORT bool keeps_period(timer_entry& entry) noexcept;
 
