@@ -3,6 +3,8 @@
 // Thread safety: the status decides which thread owns the other fields; see timer_status.hpp.
 #pragma once
 
+#include <memory>
+
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
@@ -20,6 +22,24 @@ struct heap_timer : pooled {
   explicit heap_timer(timer_entry& of) noexcept : entry(&of) {}
   heap_timer(const heap_timer&) = delete;
   heap_timer& operator=(const heap_timer&) = delete;
+
+  /// The entry's record; null: the entry was never started.
+  [[nodiscard]] static heap_timer* of(timer_entry& entry) noexcept {
+    // acquire: pairs with the release in made_for().
+    return static_cast<heap_timer*>(timer_entry_access::record(entry).load(seam::acquire));
+  }
+  /// The entry's record, which is made if there is none. Throws std::bad_alloc.
+  [[nodiscard]] static heap_timer& made_for(timer_entry& entry) {
+    if (heap_timer* const known = of(entry)) [[likely]]
+      return *known;
+    auto fresh = std::make_unique<heap_timer>(entry);
+    void* first = nullptr;
+    // release: publishes the record; acquire: sees that of a thread that was quicker.
+    if (timer_entry_access::record(entry).compare_exchange_strong(first, fresh.get(), seam::release, seam::acquire)) {
+      return *fresh.release();
+    }
+    return *static_cast<heap_timer*>(first);
+  }
 
   timer_status status;
   /// The deadline at which it is queued in its heap. (Go: when)

@@ -102,7 +102,7 @@ class processor_heaps final : public processor_timers {
     return deleted_timers_.load(seam::relaxed) > of / 4;
   }
 
-  // processor_heaps_run.cpp: under the lock.
+  // Under the lock.
   void clean_timers() noexcept FOLIOT_REQUIRES(lock_);
   void adjust_timers(instant now) noexcept FOLIOT_REQUIRES(lock_);
   void adjust_by_count() noexcept FOLIOT_REQUIRES(lock_);

@@ -320,7 +320,7 @@ TEST_F(ProcessorHeaps, ATimerInABadStateStopsTheProgram) {
   using enum timer_status::state;
   for (const timer_status::state bad : {none, removed, running, removing, moving}) {
     const std::string message =
-        std::string("processor_heaps_run.*state '") + timer_status::name(bad) + "'.*that of a timer in a heap";
+        std::string("processor_heaps.*state '") + timer_status::name(bad) + "'.*that of a timer in a heap";
     EXPECT_DEATH((force(bad), run_all_due(timers, at(10))), message);
     EXPECT_DEATH((force(bad), heir.take_all(timers)), message);
   }
