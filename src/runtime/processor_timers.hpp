@@ -17,12 +17,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/histogram.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
+#include <foliot/runtime/run_options.hpp>
 
 namespace foliot::runtime::detail {
 
@@ -121,5 +123,14 @@ class processor_timers {
   seam::atomic<std::uint64_t> fired_{0};
   std::unique_ptr<histogram_recorder> lateness_;
 };
+
+// The kinds of timers that a processor can have, by name (run_options::timers).
+
+/// Throws std::invalid_argument, which lists the names, if this is none of them.
+void check_timers_name(std::string_view name);
+
+/// Makes the timers of the processor of that number. Precondition: check_timers_name(options.timers) does not throw.
+/// Throws std::bad_alloc.
+std::unique_ptr<processor_timers> make_timers(const run_options& options, std::uint32_t processor, instant now);
 
 }  // namespace foliot::runtime::detail

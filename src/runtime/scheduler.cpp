@@ -26,7 +26,6 @@
 #include "core/seam/probes.hpp"
 #include "task_name_copy.hpp"
 #include "this_thread.hpp"
-#include "timers_by_name.hpp"
 #include "virtual_driver.hpp"
 #include "wait_words.hpp"
 #include "worker_slack.hpp"

@@ -14,7 +14,7 @@
 #include <foliot/runtime/detail/timer_entry.hpp>
 
 #include "processor_heaps.hpp"
-#include "timers_by_name.hpp"
+#include "processor_timers.hpp"
 #include "worlds.hpp"
 
 namespace foliot::runtime::detail {
