@@ -5,7 +5,6 @@
 
 #include "scheduler.hpp"
 #include "this_thread.hpp"
-#include "worker_slack.hpp"
 
 namespace foliot::runtime::detail {
 

@@ -24,11 +24,10 @@
 #include "core/place_text.hpp"
 #include "core/seam/perturb.hpp"
 #include "core/seam/probes.hpp"
-#include "task_name_copy.hpp"
 #include "this_thread.hpp"
 #include "virtual_driver.hpp"
 #include "wait_words.hpp"
-#include "worker_slack.hpp"
+#include "watched_turn.hpp"
 
 namespace foliot::runtime {
 

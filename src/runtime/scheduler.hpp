@@ -32,6 +32,7 @@
 #include <string>
 
 #include <foliot/core/clock.hpp>
+#include <foliot/core/duration.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/runtime/detail/intrusive_ptr.hpp>
@@ -55,6 +56,10 @@
 #include "wall_waits.hpp"
 
 namespace foliot::runtime::detail {
+
+/// How late the kernel may end the sleep of a thread of the runtime: the least that it takes. The default of 50 us
+/// would make each timer that much later.
+inline constexpr duration worker_slack = duration::nanoseconds(1);
 
 class scheduler {
  public:

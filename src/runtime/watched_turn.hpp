@@ -3,18 +3,32 @@
 // Thread safety: the worker calls begin() and end(), the monitor overdue().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <source_location>
+#include <string_view>
 
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/system.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
-#include "task_name_copy.hpp"
-
 namespace foliot::runtime::detail {
+
+/// The beginning of a task's name, for reports that are made when the task may have ended, and its owner freed the
+/// name. A value.
+class task_name_copy {
+ public:
+  task_name_copy() noexcept = default;
+  explicit task_name_copy(std::string_view name) noexcept { name.copy(text_.data(), text_.size() - 1); }
+
+  /// Followed by a zero byte.
+  [[nodiscard]] const char* get() const noexcept { return text_.data(); }
+
+ private:
+  std::array<char, 64> text_{};
+};
 
 class watched_turn {
  public:
