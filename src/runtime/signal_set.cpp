@@ -5,7 +5,7 @@
 
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
-#include "net/watch.hpp"
+#include "net/descriptors.hpp"
 
 namespace foliot::runtime {
 

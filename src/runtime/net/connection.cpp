@@ -3,7 +3,7 @@
 #include <foliot/core/readiness.hpp>
 #include <foliot/core/seam/sockets.hpp>
 
-#include "own_address.hpp"
+#include "descriptors.hpp"
 
 namespace foliot::runtime {
 

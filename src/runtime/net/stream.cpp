@@ -7,9 +7,7 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 
-#include "open_descriptor.hpp"
-#include "watch.hpp"
-#include "would_block.hpp"
+#include "descriptors.hpp"
 
 namespace foliot::runtime {
 

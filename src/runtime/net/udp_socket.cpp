@@ -5,10 +5,7 @@
 #include <foliot/core/seam/sockets.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
-#include "open_descriptor.hpp"
-#include "own_address.hpp"
-#include "watch.hpp"
-#include "would_block.hpp"
+#include "descriptors.hpp"
 
 namespace foliot::runtime {
 

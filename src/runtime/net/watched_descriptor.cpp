@@ -3,8 +3,8 @@
 #include <foliot/core/seam/sockets.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 
+#include "descriptors.hpp"
 #include "runtime/scheduler.hpp"
-#include "watch.hpp"
 
 namespace foliot::runtime {
 
