@@ -670,7 +670,7 @@ void scheduler::notify(processor& p) noexcept {
 
 /// The processor for a timer that has no home yet: the caller's. From elsewhere, as from a callback that the monitor
 /// runs, an idle one if there is one.
-processor& scheduler::processor_for_start() noexcept {
+inline processor& scheduler::processor_for_start() noexcept {
   if (processor* const p = this_processor()) return *p;
   if (idle_.listed() != 0) {
     const lock held(lock_);
