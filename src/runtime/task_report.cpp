@@ -60,73 +60,6 @@ void add(task_group& to, std::size_t tasks, std::optional<duration> for_so_long)
   to.for_so_long = std::max(to.for_so_long, for_so_long);
 }
 
-std::vector<task_group> groups_of(const detail::scheduler& all) {
-  std::unordered_map<group_key, task_group, group_hash> found;
-  all.visit_tasks([&found](const detail::task_state& task, task_phase phase, std::optional<duration> for_so_long) {
-    const std::source_location where = task.where.load(seam::relaxed);
-    const group_key key{.name = task.name(),
-                        .phase = phase,
-                        .waits_for = wait_of(task, phase),
-                        .file = where.file_name(),
-                        .line = where.line()};
-    const auto [at, is_new] = found.try_emplace(key);
-    if (is_new) {
-      at->second = {
-          .name = task.name(), .phase = phase, .waits_for = key.waits_for, .where = foliot::detail::place_text(where)};
-    }
-    add(at->second, 1, for_so_long);
-  });
-  std::vector<task_group> sorted;
-  sorted.reserve(found.size());
-  for (auto& each : found) sorted.push_back(std::move(each.second));
-  std::ranges::sort(sorted, {}, identity);
-  std::vector<task_group> groups;
-  for (task_group& each : sorted) {
-    if (!groups.empty() && identity(groups.back()) == identity(each)) {
-      add(groups.back(), each.tasks, each.for_so_long);
-    } else {
-      groups.push_back(std::move(each));
-    }
-  }
-  std::ranges::sort(groups, [](const task_group& a, const task_group& b) {
-    return a.tasks != b.tasks ? a.tasks > b.tasks : identity(a) < identity(b);
-  });
-  return groups;
-}
-
-std::vector<task_report> tasks_of(const detail::scheduler& all) {
-  std::vector<task_report> found;
-  all.visit_tasks([&found](const detail::task_state& task, task_phase phase, std::optional<duration> for_so_long) {
-    found.push_back({.name = task.name(),
-                     .phase = phase,
-                     .waits_for = wait_of(task, phase),
-                     .where = task.where.load(seam::relaxed),
-                     .for_so_long = for_so_long});
-  });
-  return found;
-}
-
-std::string dump_of(const detail::scheduler& all) {
-  const std::vector<task_group> groups = groups_of(all);
-  std::size_t tasks = 0;
-  std::array<std::size_t, 3> in_phase{};
-  for (const task_group& each : groups) {
-    tasks += each.tasks;
-    in_phase[static_cast<std::size_t>(each.phase)] += each.tasks;
-  }
-  const auto count_in = [&](task_phase phase) {
-    return std::to_string(in_phase[static_cast<std::size_t>(phase)]) + " " + std::string(to_string(phase));
-  };
-  const auto some = [](std::size_t count, std::string_view what) {
-    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
-  };
-  std::string text = "foliot: " + some(tasks, "task") + " on " + some(all.counters().processors, "processor") + ": " +
-                     count_in(task_phase::running) + ", " + count_in(task_phase::ready) + ", " +
-                     count_in(task_phase::waiting) + "\n";
-  for (const task_group& each : groups) text += "  " + to_string(each) + "\n";
-  return text;
-}
-
 }  // namespace
 
 std::string_view to_string(task_phase phase) noexcept {
@@ -168,14 +101,78 @@ std::string to_string(const stuck_task& one) {
 namespace detail {
 
 runtime_statistics statistics_of(const scheduler& of) { return of.statistics(); }
-std::vector<task_report> task_reports(const scheduler& of) { return tasks_of(of); }
-std::vector<task_group> task_groups_of(const scheduler& of) { return groups_of(of); }
-std::string task_dump(const scheduler& of) { return dump_of(of); }
+
+std::vector<task_report> task_reports(const scheduler& all) {
+  std::vector<task_report> found;
+  all.visit_tasks([&found](const task_state& task, task_phase phase, std::optional<duration> for_so_long) {
+    found.push_back({.name = task.name(),
+                     .phase = phase,
+                     .waits_for = wait_of(task, phase),
+                     .where = task.where.load(seam::relaxed),
+                     .for_so_long = for_so_long});
+  });
+  return found;
+}
+
+std::vector<task_group> task_groups_of(const scheduler& all) {
+  std::unordered_map<group_key, task_group, group_hash> found;
+  all.visit_tasks([&found](const task_state& task, task_phase phase, std::optional<duration> for_so_long) {
+    const std::source_location where = task.where.load(seam::relaxed);
+    const group_key key{.name = task.name(),
+                        .phase = phase,
+                        .waits_for = wait_of(task, phase),
+                        .file = where.file_name(),
+                        .line = where.line()};
+    const auto [at, is_new] = found.try_emplace(key);
+    if (is_new) {
+      at->second = {
+          .name = task.name(), .phase = phase, .waits_for = key.waits_for, .where = foliot::detail::place_text(where)};
+    }
+    add(at->second, 1, for_so_long);
+  });
+  std::vector<task_group> sorted;
+  sorted.reserve(found.size());
+  for (auto& each : found) sorted.push_back(std::move(each.second));
+  std::ranges::sort(sorted, {}, identity);
+  std::vector<task_group> groups;
+  for (task_group& each : sorted) {
+    if (!groups.empty() && identity(groups.back()) == identity(each)) {
+      add(groups.back(), each.tasks, each.for_so_long);
+    } else {
+      groups.push_back(std::move(each));
+    }
+  }
+  std::ranges::sort(groups, [](const task_group& a, const task_group& b) {
+    return a.tasks != b.tasks ? a.tasks > b.tasks : identity(a) < identity(b);
+  });
+  return groups;
+}
+
+std::string task_dump(const scheduler& all) {
+  const std::vector<task_group> groups = task_groups_of(all);
+  std::size_t tasks = 0;
+  std::array<std::size_t, 3> in_phase{};
+  for (const task_group& each : groups) {
+    tasks += each.tasks;
+    in_phase[static_cast<std::size_t>(each.phase)] += each.tasks;
+  }
+  const auto count_in = [&](task_phase phase) {
+    return std::to_string(in_phase[static_cast<std::size_t>(phase)]) + " " + std::string(to_string(phase));
+  };
+  const auto some = [](std::size_t count, std::string_view what) {
+    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+  };
+  std::string text = "foliot: " + some(tasks, "task") + " on " + some(all.counters().processors, "processor") + ": " +
+                     count_in(task_phase::running) + ", " + count_in(task_phase::ready) + ", " +
+                     count_in(task_phase::waiting) + "\n";
+  for (const task_group& each : groups) text += "  " + to_string(each) + "\n";
+  return text;
+}
 
 }  // namespace detail
 
-std::vector<task_report> tasks() { return tasks_of(detail::this_scheduler("tasks")); }
-std::vector<task_group> task_groups() { return groups_of(detail::this_scheduler("task_groups")); }
-std::string dump_tasks() { return dump_of(detail::this_scheduler("dump_tasks")); }
+std::vector<task_report> tasks() { return detail::task_reports(detail::this_scheduler("tasks")); }
+std::vector<task_group> task_groups() { return detail::task_groups_of(detail::this_scheduler("task_groups")); }
+std::string dump_tasks() { return detail::task_dump(detail::this_scheduler("dump_tasks")); }
 
 }  // namespace foliot::runtime
