@@ -36,7 +36,7 @@ NODES = 4
 
 
 class Batches:
-    """The program bench/batches.cpp, with one connection to the database."""
+    """The program bench/queues/batches.cpp, with one connection to the database."""
 
     def __init__(self, program, usage, database):
         self.usage = usage

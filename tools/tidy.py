@@ -69,7 +69,7 @@ def include_breach(file: File, quote: str, name: str) -> str | None:
     if file.path.startswith("include/") and quote == '"' and not name.startswith("foliot/"):
         return f"a public header includes only installed headers: {name} is not one"
     if name.startswith("../"):
-        return f"name {name} from its root (src/, programs/foliot/, tests/, or the tree's for server/)"
+        return f"name {name} from its root (src/, programs/foliot/, tests/, or the tree's for server/ and bench/)"
     if re.match(PROGRAM_LIBRARY, name) and not re.match(
             "(?:programs|server|src/text|tests|bench)/|include/foliot/adapters/", file.path):
         return f"<{name}> belongs to programs/, server/, tests/, bench/ and adapters: take it out of the library"
@@ -219,8 +219,8 @@ def call(names: str) -> str:
 
 MACHINE_PATH = r"(?<![\w.~}])(?:/wo" r"rk/|/fa" r"rm/|/tmp/bash" r"_jobs|/ho" r"me/[a-z]\w*)"
 SEAMS = SEAM + "|tests/simulation/"
-# Tests and benchmarks press on the library from real threads; examples are users' code.
-PRODUCT = {"unless": SEAMS + "|tests/|bench/|examples/"}
+# Tests and some benchmarks press on the library from real threads; examples are users' code.
+PRODUCT = {"unless": SEAMS + "|tests/|bench/(?:micro|queues)/|examples/"}
 EVERYWHERE = {"unless": SEAMS}
 LONG_FILE, LONG_FUNCTION = 300, 70  # lines; long files are reported, long functions are a breach
 
@@ -253,7 +253,7 @@ RULES = [
     ban("seam-random", r"\bstd::random_device\b|" + call("s?rand|getrandom|getentropy")
         + r"|\bmt19937(?:_64)?\b[^;]*(?:\btime\s*\(|\bnow\s*\()",
         "use foliot::random_stream (<foliot/core/seam/random.hpp>), with a seed that a message can show", **EVERYWHERE),
-    Rule("file-head", check_file_head, where=r"(?:include|src|server|programs)/.*\.hpp$"),
+    Rule("file-head", check_file_head, where=r"(?:include|src|server|programs|bench)/.*\.hpp$"),
     Rule("language", check_language, where=r"include/foliot/.*\.hpp$",
          unless=r"include/foliot/(?:version|core/language)\.hpp$"),
     Rule("todo", check_todo, kinds="cpp py sh cmake"),
@@ -262,10 +262,10 @@ RULES = [
         (file.line_at(match.start()), f"{match[0]} is a path of one machine: use a path inside the tree, or a variable")
         for match in re.finditer(MACHINE_PATH, file.text)], kinds=""),
     Rule("coroutine", check_coroutines, unless=r"tests/style/coroutine_forms\.cpp$"),
-    Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/|server/|programs/"),
-    Rule("name", check_names, where="(?:include|src|server|programs)/"),
+    Rule("awaiter", check_awaiters, where=r"(?:include/foliot|src)/|server/|programs/|bench/"),
+    Rule("name", check_names, where="(?:include|src|server|programs|bench)/"),
     Rule("retired", check_retired, kinds="cpp py sh cmake md",
-         where=r"(?:include|src|server|programs|tests|tools|scripts|docs)/|(?:README|CONTRIBUTING)\.md$",
+         where=r"(?:include|src|server|programs|bench|tests|tools|scripts|docs)/|(?:README|CONTRIBUTING)\.md$",
          unless=r"docs/glossary\.md$"),
     Rule("contract", check_contracts, where="include/foliot/", unless=r"include/foliot/(?:.*/)?(?:detail|seam)/"),
     ban("using-namespace", r"\busing\s+namespace\b", "name what you use: this is a header", where=r".*\.h(?:pp)?$"),

@@ -1,7 +1,5 @@
 // `foliot bench` is a program of its own beside this one, foliot-bench: it is linked with the libraries that foliot is
 // measured beside.
-#include "bench/bench_command.hpp"
-
 #include "commands.hpp"
 #include "program_beside.hpp"
 

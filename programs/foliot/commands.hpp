@@ -11,6 +11,10 @@ namespace foliot::program {
 /// What the user asks for; empty until the command line has been read. Throws failure.
 using command = std::function<void()>;
 
+/// What `foliot bench` is for, in the helps.
+inline constexpr const char* purpose_of_bench =
+    "Measure the timers, beside other libraries', and the server, beside beanstalkd";
+
 void add_bench(CLI::App& program, command& chosen);
 void add_completion(CLI::App& program, command& chosen);
 void add_copy(CLI::App& program, command& chosen);

@@ -128,15 +128,15 @@ class Includes(TidyTest):
 
 class Seams(TidyTest):
     def everywhere_but_the_seams(self, rule, code):
-        for path in ["src/queue/a.cpp", "src/core/a.cpp", "programs/a.cpp", "tests/a.cpp", "bench/a.cpp"]:
+        for path in ["src/queue/a.cpp", "src/core/a.cpp", "programs/a.cpp", "tests/a.cpp", "bench/micro/a.cpp"]:
             self.breaks(rule, path, code)
         for path in ["src/core/seam/a.cpp", "tests/simulation/a.cpp"]:
             self.keeps(path, code)
 
     def in_the_product(self, rule, code):
-        for path in ["src/service/a.cpp", "src/core/a.cpp", "programs/a.cpp"]:
+        for path in ["src/service/a.cpp", "src/core/a.cpp", "programs/a.cpp", "bench/a.cpp"]:
             self.breaks(rule, path, code)
-        for path in ["src/core/seam/a.cpp", "tests/simulation/a.cpp", "tests/a.cpp", "bench/a.cpp", "examples/a.cpp"]:
+        for path in ["src/core/seam/a.cpp", "tests/simulation/a.cpp", "tests/a.cpp", "bench/micro/a.cpp", "examples/a.cpp"]:
             self.keeps(path, code)
 
     def test_atomics(self):

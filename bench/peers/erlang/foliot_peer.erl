@@ -3,7 +3,7 @@
 %%     erl +S THREADS -noinput -run foliot_peer main WORKLOAD N THREADS MILLISECONDS [SEED]
 %%
 %% W5W1, W5W2: N timers, THREADS processes on as many schedulers, measured for MILLISECONDS after a warm-up;
-%% they do what is described in programs/foliot/bench/workloads/crew.hpp. A start is erlang:start_timer, a stop is
+%% they do what is described in bench/workloads/crew.hpp. A start is erlang:start_timer, a stop is
 %% erlang:cancel_timer, which returns a result; a reset is both. W6-...: N sleeps, one after the other, by
 %% erlang:start_timer and its message. Writes one line of JSON.
 -module(foliot_peer).

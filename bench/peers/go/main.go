@@ -3,7 +3,7 @@
 //	peer WORKLOAD N THREADS MILLISECONDS [SEED]
 //
 // W5W1, W5W1-remote, W5W2: N timers, THREADS goroutines on as many processors, measured for MILLISECONDS
-// after a warm-up; they do what is described in programs/foliot/bench/workloads/crew.hpp. W6-…: N sleeps, one
+// after a warm-up; they do what is described in bench/workloads/crew.hpp. W6-…: N sleeps, one
 // after the other. AfterFunc1000, …: own.go. Writes one line of JSON:
 //
 //	{"version": "go1.22.1", "ns": 31.4}            ns an operation of all goroutines together

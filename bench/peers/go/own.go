@@ -11,7 +11,7 @@ import (
 )
 
 // Go's own benchmarks of its timers, under their names, to compare a foliot::runtime with. Each operation is that of Go's
-// test suite; programs/foliot/bench/go does the same in C++.
+// test suite; bench/go does the same in C++.
 
 const garbagePerProcessor = 1 << 15
 

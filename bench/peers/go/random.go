@@ -2,7 +2,7 @@ package main
 
 import "math/bits"
 
-// random is splitmix64, as in programs/foliot/bench/workloads/quick_random.hpp.
+// random is splitmix64, as in bench/workloads/quick_random.hpp.
 type random struct{ state uint64 }
 
 func (r *random) next() uint64 {

@@ -3,7 +3,7 @@
 //!     peer WORKLOAD N THREADS MILLISECONDS [SEED]
 //!
 //! W5W1, W5W2: N timers, THREADS tasks on as many workers, measured for MILLISECONDS after a warm-up; what
-//! they do is told in programs/foliot/bench/workloads/crew.hpp. A reset is `Sleep::reset`; a timer is stopped
+//! they do is told in bench/workloads/crew.hpp. A reset is `Sleep::reset`; a timer is stopped
 //! by dropping its `Sleep`, and started by making one in the same place, and polling it once. W6-…: N
 //! sleeps, one after the other. Writes one line of JSON.
 

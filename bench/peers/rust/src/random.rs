@@ -1,4 +1,4 @@
-//! splitmix64, as in programs/foliot/bench/workloads/quick_random.hpp.
+//! splitmix64, as in bench/workloads/quick_random.hpp.
 
 pub struct Random(pub u64);
 

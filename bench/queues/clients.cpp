@@ -1,10 +1,10 @@
 // Clients of a beanstalk server for bench/compare_queues.py: they put jobs and work them off. One thread waits for all
 // connections with epoll, so a command costs a few microseconds of the processor.
 //
-// usage: queue_clients NODES WORKLOAD JOBS RATE SECONDS WORKERS IN_FLIGHT
+// usage: queue_clients NODES WORKLOAD JOBS RATE SECONDS WORKERS AT-ONCE
 //
 // NODES, with commas, are unix:PATH, or a port on 127.0.0.1; the connections are divided among them. Each worker is a
-// connection. The other arguments are those of queue_load.hpp.
+// connection. The other arguments are those of load.hpp.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "queue_load.hpp"
+#include "load.hpp"
 
 namespace {
 

@@ -8,13 +8,13 @@ if(NOT FOLIOT_CHART_JS)
   message(STATUS "foliot bench: without --report, for Chart.js is not installed")
 endif()
 
-set(report_dir ${CMAKE_CURRENT_SOURCE_DIR}/bench/report)
+set(report_dir ${CMAKE_CURRENT_SOURCE_DIR}/report)
 set(chart_js $<$<BOOL:${FOLIOT_CHART_JS}>:FOLIOT_CHART_JS="${FOLIOT_CHART_JS}">)
-target_sources(foliot_bench PRIVATE bench/report/page.cpp)
-set_property(SOURCE bench/report/page.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+target_sources(foliot_bench PRIVATE report/page.cpp)
+set_property(SOURCE report/page.cpp APPEND PROPERTY COMPILE_DEFINITIONS
   FOLIOT_REPORT_DIR="${report_dir}" ${chart_js})
-set_property(SOURCE bench/report/page.cpp APPEND PROPERTY OBJECT_DEPENDS
+set_property(SOURCE report/page.cpp APPEND PROPERTY OBJECT_DEPENDS
   "${report_dir}/page.css;${report_dir}/page.js;${report_dir}/timers.js;${report_dir}/serve.js;${report_dir}/chart_js_licence.txt")
 if(FOLIOT_CHART_JS)
-  set_property(SOURCE bench/report/page.cpp APPEND PROPERTY OBJECT_DEPENDS ${FOLIOT_CHART_JS})
+  set_property(SOURCE report/page.cpp APPEND PROPERTY OBJECT_DEPENDS ${FOLIOT_CHART_JS})
 endif()

@@ -1,5 +1,5 @@
 # The libraries that `foliot bench` measures beside foliot. Each is optional: the program names those that it was built
-# without. All that is measured of a library is in one source, bench/contestants/NAME.cpp.
+# without. All that is measured of a library is in one source, contestants/NAME.cpp.
 find_package(PkgConfig)
 
 # bench_peer(TARGET NAME HEADER LIBRARY MODULE): found by its header, and by its library if it has one.
@@ -21,9 +21,9 @@ function(bench_peer target name header library module)
     message(STATUS "foliot bench: without ${name}")
     return()
   endif()
-  set(source ${CMAKE_CURRENT_SOURCE_DIR}/bench/contestants/${name}.cpp)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/contestants/${name}.cpp)
   target_sources(${target} PRIVATE ${source})
-  set_property(SOURCE bench/roster.cpp APPEND PROPERTY COMPILE_DEFINITIONS FOLIOT_WITH_${upper})
+  set_property(SOURCE roster.cpp APPEND PROPERTY COMPILE_DEFINITIONS FOLIOT_WITH_${upper})
   # As a system's: these headers do not keep to our warnings.
   target_include_directories(${target} SYSTEM PRIVATE ${${upper}_INCLUDE_DIR})
   if(library)
@@ -38,11 +38,11 @@ bench_peer(foliot_bench libevent event2/event.h event_core libevent_core)
 find_library(LIBEVENT_THREADS_LIBRARY event_pthreads)
 mark_as_advanced(LIBEVENT_THREADS_LIBRARY)
 if(LIBEVENT_INCLUDE_DIR AND LIBEVENT_LIBRARY AND LIBEVENT_THREADS_LIBRARY)
-  set_property(SOURCE bench/contestants/libevent.cpp APPEND PROPERTY COMPILE_DEFINITIONS FOLIOT_WITH_LIBEVENT_THREADS)
+  set_property(SOURCE contestants/libevent.cpp APPEND PROPERTY COMPILE_DEFINITIONS FOLIOT_WITH_LIBEVENT_THREADS)
   target_link_libraries(foliot_bench PRIVATE ${LIBEVENT_THREADS_LIBRARY})
 endif()
 bench_peer(foliot_bench libev ev.h ev "")
 bench_peer(foliot_bench asio asio.hpp "" "")
 # Asio has fences, which ThreadSanitizer does not understand, as g++ warns.
-set_property(SOURCE bench/contestants/asio.cpp APPEND PROPERTY COMPILE_OPTIONS
+set_property(SOURCE contestants/asio.cpp APPEND PROPERTY COMPILE_OPTIONS
   $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

@@ -1,9 +1,9 @@
 // Workers in the process of the store, with the library foliot::jobs: a contestant of bench/compare_queues.py.
 //
-// usage: queue_workers DATABASE SESSIONS WORKLOAD JOBS RATE SECONDS WORKERS IN_FLIGHT
+// usage: queue_workers DATABASE SESSIONS WORKLOAD JOBS RATE SECONDS WORKERS AT-ONCE
 //
 // SESSIONS is the number of stores with brokers, among which the workers are divided. The others are those of
-// queue_load.hpp.
+// load.hpp.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/this_task.hpp>
 
-#include "queue_load.hpp"
+#include "load.hpp"
 
 namespace {
 
@@ -150,7 +150,7 @@ class workers {
 
 int main(int count, char** words) {
   return bench::run_program("queue_workers", count, words, [](const std::vector<std::string_view>& arguments) {
-    if (arguments.size() < 2) throw std::runtime_error("wrong arguments: see the head of queue_workers.cpp");
+    if (arguments.size() < 2) throw std::runtime_error("wrong arguments: see the head of workers.cpp");
     const bench::queue_load given{std::span(arguments).subspan(2)};
     workers all(given, std::string(arguments[0]), static_cast<std::size_t>(bench::number_in(arguments[1])));
     runtime::run(all.run());

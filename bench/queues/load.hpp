@@ -6,7 +6,7 @@
 //              lateness: jobs are put that become due evenly, RATE a second for SECONDS; then workers finish them
 //              far: JOBS jobs that are due in a day are put, and stay
 //   WORKERS    which reserve and finish, one job at a time
-//   IN_FLIGHT  1: a worker reserves when its job is finished; 2: it asks for both at once
+//   AT-ONCE    1: a worker reserves when its job is finished; 2: it asks for both at once
 //
 // Each step is a line. A program writes {"ready": true} when the jobs are put, and the figures when all are finished;
 // it waits for a line on standard input after each.
