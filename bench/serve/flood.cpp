@@ -1,5 +1,5 @@
-#include "flood.hpp"
-
+// How late the jobs of one tube reach their workers while a flood of jobs in another tube has become due at one
+// instant, and workers drain it.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -15,6 +15,8 @@
 
 #include "late_jobs.hpp"
 #include "load_generator.hpp"
+#include "serve_target.hpp"
+#include "serve_workload.hpp"
 #include "text/failure.hpp"
 #include "tube.hpp"
 #include "unread_lists.hpp"
@@ -22,6 +24,14 @@
 namespace foliot::program::bench {
 
 namespace {
+
+struct flood {
+  std::size_t jobs = 1'000'000;     ///< of the flood
+  std::size_t per_second = 100;     ///< due in the other tube, evenly, from the flood on
+  std::size_t seconds = 10;         ///< for so long
+  std::size_t flood_workers = 32;   ///< connections that drain the flood
+  std::size_t steady_workers = 16;  ///< connections that wait for the other tube's jobs
+};
 
 constexpr std::size_t body_length = 100;
 constexpr std::size_t usual_jobs = 1'000'000;
@@ -144,8 +154,8 @@ class flood_run {
   std::size_t drained_ = 0;  // of the flood
 };
 
-}  // namespace
-
+/// Starts a server, puts all jobs, and measures until workers have deleted those of the other tube. Where the puts took
+/// longer than planned, begins again with another server and more time. Throws failure.
 std::vector<serve_figure> measure_flood(const flood& asked, const server_ground& ground) {
   std::int64_t wait = 1 + static_cast<std::int64_t>(asked.jobs / puts_a_second);
   for (; wait <= longest_wait; wait *= 2) {
@@ -156,6 +166,8 @@ std::vector<serve_figure> measure_flood(const flood& asked, const server_ground&
   }
   throw failure(fmt::format("the server needed more than {} s for the puts of {} jobs", wait / 2, asked.jobs));
 }
+
+}  // namespace
 
 void add_flood(serve_workloads& to, const serve_scale& scale) {
   const flood asked{.jobs = scale.quick ? std::size_t{1000} : usual_jobs,

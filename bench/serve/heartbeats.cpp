@@ -1,5 +1,5 @@
-#include "heartbeats.hpp"
-
+// What devices cost that say now and then that they live: each has a job with a key, which it replaces before the job
+// becomes due.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -12,11 +12,23 @@
 
 #include "connection_limit.hpp"
 #include "load_generator.hpp"
+#include "serve_target.hpp"
+#include "serve_workload.hpp"
 #include "tube.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
+
+struct heartbeats {
+  std::size_t keys = 100'000;
+  duration period{};               ///< in which each key is replaced once
+  duration length{};               ///< for so long this is measured
+  std::size_t batch = 100;         ///< of a gateway
+  std::size_t gateways = 4;        ///< connections that send the beats of all devices
+  std::uint64_t delay = 3600;      ///< seconds after which a device counts as lost
+  std::size_t most_connections{};  ///< of devices; 0: a connection for each key, where the system allows as many
+};
 
 constexpr std::size_t usual_keys = 100'000;
 constexpr std::size_t body_length = 20;
@@ -109,8 +121,8 @@ class heartbeats_run {
   load_generator clients_;
 };
 
-}  // namespace
-
+/// Starts a server, puts a job for each key, and replaces all evenly: over connections of the devices, then by
+/// gateways, with a server of its own. Throws failure.
 std::vector<serve_figure> measure_heartbeats(const heartbeats& asked, const server_ground& ground) {
   server_settings settings = ground.settings;
   const std::size_t wanted = asked.most_connections == 0 ? asked.keys : std::min(asked.keys, asked.most_connections);
@@ -126,6 +138,8 @@ std::vector<serve_figure> measure_heartbeats(const heartbeats& asked, const serv
   std::ranges::move(measure("gateway-", asked.gateways, asked.batch), std::back_inserter(figures));
   return figures;
 }
+
+}  // namespace
 
 void add_heartbeats(serve_workloads& to, const serve_scale& scale) {
   using namespace std::chrono_literals;

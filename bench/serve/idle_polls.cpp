@@ -1,5 +1,4 @@
-#include "idle_polls.hpp"
-
+// The memory of a server for clients that wait for a job, each on a connection of its own.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -11,6 +10,8 @@
 
 #include "connection_limit.hpp"
 #include "load_generator.hpp"
+#include "serve_target.hpp"
+#include "serve_workload.hpp"
 #include "statistics_reply.hpp"
 #include "text/failure.hpp"
 #include "tube.hpp"
@@ -55,8 +56,8 @@ void wait_for(std::size_t polls, const server_process& server) {
   }
 }
 
-}  // namespace
-
+/// Starts a server, lets so many clients wait, and notes how much its resident memory has grown for each of them.
+/// Throws failure.
 std::vector<serve_figure> measure_idle_polls(std::size_t polls, const server_ground& ground) {
   server_settings settings = ground.settings;
   const std::size_t count = connections_to_server(polls, settings.way);
@@ -72,6 +73,8 @@ std::vector<serve_figure> measure_idle_polls(std::size_t polls, const server_gro
   return {{.name = "bytes", .unit = "bytes/poll", .head = std::to_string(polls), .amount = each},
           {.name = "connections", .unit = "connections", .head = {}, .amount = static_cast<double>(count)}};
 }
+
+}  // namespace
 
 void add_idle_polls(serve_workloads& to, const serve_scale& scale) {
   const std::size_t polls = scale.quick ? 100 : usual_polls;

@@ -1,5 +1,4 @@
-#include "lateness.hpp"
-
+// How late a server hands out delayed jobs that become due evenly, so many in a second, while workers wait for them.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -14,12 +13,20 @@
 
 #include "late_jobs.hpp"
 #include "load_generator.hpp"
+#include "serve_target.hpp"
+#include "serve_workload.hpp"
 #include "text/failure.hpp"
 #include "tube.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
+
+struct due_rate {
+  std::size_t per_second = 1000;
+  std::size_t seconds = 10;
+  std::size_t workers = 64;  ///< connections that reserve a job, delete it, and reserve the next one
+};
 
 constexpr std::size_t body_length = 100;
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
@@ -109,12 +116,14 @@ class lateness_run {
   std::size_t deleted_ = 0;
 };
 
-}  // namespace
-
+/// Starts a server, puts the jobs at that rate, and measures until workers have deleted all of them. Each job becomes
+/// due `seconds` + 1 seconds after its put, so no put disturbs the deliveries. Throws failure.
 std::vector<serve_figure> measure_lateness(const due_rate& asked, const server_ground& ground) {
   const server_process server(ground.kind, ground.folder, ground.settings);
   return lateness_run(asked, server, "foliot-bench").measure();
 }
+
+}  // namespace
 
 void add_lateness(serve_workloads& to, const serve_scale& scale) {
   const std::vector<std::size_t> rates =

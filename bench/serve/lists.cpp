@@ -1,5 +1,4 @@
-#include "lists.hpp"
-
+// How long a page of each list over HTTP takes, and what it costs, of a server that stores many tubes and jobs.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,11 +13,20 @@
 #include "bench/workloads/quick_random.hpp"
 #include "http_protocol.hpp"
 #include "load_generator.hpp"
+#include "serve_target.hpp"
+#include "serve_workload.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
+
+/// Half of the jobs are in one tube, the others are spread evenly over the other tubes. Of each tube half are ready,
+/// and half are due within a day.
+struct stored_tubes {
+  std::size_t tubes = 0;  ///< at least 3
+  std::size_t jobs = 0;   ///< at least 16, and 2 for each tube: so no list is empty
+};
 
 constexpr stored_tubes quick_size{.tubes = 20, .jobs = 2000};
 constexpr stored_tubes usual_size{.tubes = 10'000, .jobs = 100'000};
@@ -155,13 +163,13 @@ class lists_run {
   quick_random random_{1};
 };
 
-}  // namespace
-
+/// Starts a server, puts the jobs, reserves some, and asks for pages of each list, one after the other. Throws failure.
 std::vector<serve_figure> measure_lists(const stored_tubes& stored, const server_ground& ground) {
   const server_process server(ground.kind, ground.folder, ground.settings);
   return lists_run(stored, server).measure();
 }
 
+/// What the workload stores. Throws failure if there are too few jobs for the tubes.
 stored_tubes size_of_lists(const serve_scale& scale) {
   stored_tubes made = scale.quick ? quick_size : scale.full ? full_size : usual_size;
   if (scale.tubes > 0) made.tubes = scale.tubes;
@@ -172,6 +180,8 @@ stored_tubes size_of_lists(const serve_scale& scale) {
   }
   return made;
 }
+
+}  // namespace
 
 void add_lists(serve_workloads& to, const serve_scale& scale) {
   const stored_tubes stored = size_of_lists(scale);

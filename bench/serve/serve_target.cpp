@@ -1,12 +1,6 @@
 #include "serve_target.hpp"
 
-#include "flood.hpp"
-#include "heartbeats.hpp"
-#include "idle_polls.hpp"
-#include "lateness.hpp"
 #include "serve_results.hpp"
-#include "stored_jobs.hpp"
-#include "throughput.hpp"
 
 namespace foliot::program::bench {
 

@@ -26,6 +26,15 @@ struct serve_target {
 
 using serve_targets = std::vector<serve_target>;
 
+// The targets of the workloads of these names, beside them.
+void add_throughput_targets(serve_targets& to);
+void add_batches_targets(serve_targets& to);
+void add_heartbeats_targets(serve_targets& to);
+void add_idle_polls_targets(serve_targets& to);
+void add_lateness_targets(serve_targets& to);
+void add_flood_targets(serve_targets& to);
+void add_stored_jobs_targets(serve_targets& to);
+
 /// All targets, in the order of the report.
 [[nodiscard]] serve_targets all_serve_targets();
 

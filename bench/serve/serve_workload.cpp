@@ -1,13 +1,5 @@
 #include "serve_workload.hpp"
 
-#include "flood.hpp"
-#include "heartbeats.hpp"
-#include "idle_polls.hpp"
-#include "lateness.hpp"
-#include "lists.hpp"
-#include "stored_jobs.hpp"
-#include "throughput.hpp"
-
 namespace foliot::program::bench {
 
 serve_workloads all_serve_workloads(const serve_scale& scale) {

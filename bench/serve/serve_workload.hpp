@@ -1,6 +1,7 @@
 // The workloads of `foliot bench serve`: what is measured of a server, and the figures that come of it.
 //
-// A file adds its workloads to the list, as throughput.hpp does; all_serve_workloads() calls each of these functions.
+// A source adds its workloads to the list, as throughput.cpp does, and says there what it measures;
+// all_serve_workloads() calls each of these functions.
 //
 // Thread safety: plain values.
 #pragma once
@@ -68,6 +69,15 @@ struct serve_workload {
 };
 
 using serve_workloads = std::vector<serve_workload>;
+
+void add_throughput(serve_workloads& to, const serve_scale& scale);
+void add_batches(serve_workloads& to, const serve_scale& scale);
+void add_heartbeats(serve_workloads& to, const serve_scale& scale);
+void add_idle_polls(serve_workloads& to, const serve_scale& scale);
+void add_lateness(serve_workloads& to, const serve_scale& scale);
+void add_flood(serve_workloads& to, const serve_scale& scale);
+void add_stored_jobs(serve_workloads& to, const serve_scale& scale);
+void add_lists(serve_workloads& to, const serve_scale& scale);
 
 /// All workloads, in the order of the report.
 [[nodiscard]] serve_workloads all_serve_workloads(const serve_scale& scale);

@@ -1,5 +1,4 @@
-#include "stored_jobs.hpp"
-
+// The memory of a server that stores many delayed jobs, and how long it takes to start with them.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -9,6 +8,8 @@
 
 #include "bench/workloads/quick_random.hpp"
 #include "load_generator.hpp"
+#include "serve_target.hpp"
+#include "serve_workload.hpp"
 #include "tube.hpp"
 
 namespace foliot::program::bench {
@@ -40,8 +41,8 @@ void put_jobs(std::size_t jobs, const server_process& server) {
   });
 }
 
-}  // namespace
-
+/// Starts a server, puts that many jobs, which are due at random times within a day, and notes its memory; ends it in
+/// order, starts it, kills it, and starts it again. Throws failure.
 std::vector<serve_figure> measure_stored_jobs(std::size_t jobs, const server_ground& ground) {
   std::vector<serve_figure> figures;
   const auto note_memory = [&](const char* name, const char* head, const server_process& server) {
@@ -73,6 +74,8 @@ std::vector<serve_figure> measure_stored_jobs(std::size_t jobs, const server_gro
   note_start("start-after-kill", "killed", server);
   return figures;
 }
+
+}  // namespace
 
 void add_stored_jobs(serve_workloads& to, const serve_scale& scale) {
   std::vector<std::size_t> counts{scale.quick ? std::size_t{1000} : std::size_t{1'000'000}};

@@ -1,5 +1,5 @@
-#include "throughput.hpp"
-
+// How many commands a server answers in a second: puts, and cycles of put, reserve and delete, from one connection to
+// many, with bodies of several sizes, with several puts in flight on a connection, and with many puts in a batch.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -13,12 +13,27 @@
 
 #include "load_generator.hpp"
 #include "replay/usage.hpp"
+#include "serve_target.hpp"
+#include "serve_workload.hpp"
 #include "text/failure.hpp"
 #include "tube.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
+
+enum class load_shape : std::uint8_t {
+  puts,
+  cycles,  ///< put a job, reserve one, delete that one
+};
+
+struct load {
+  load_shape shape = load_shape::puts;
+  std::size_t connections = 1;
+  std::size_t in_flight = 1;  ///< puts of a connection that are not answered yet; 1 for cycles
+  std::size_t body = 100;     ///< bytes
+  std::size_t batch = 1;      ///< puts that are sent at once, and count as one in flight; 1 for cycles
+};
 
 constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
 constexpr std::int64_t warm_up_share = 5;
@@ -130,6 +145,25 @@ struct column_of {
   std::string head;
 };
 
+/// Loads the server for a fifth of `length`, then measures for `length`, or until some hundred megabytes were put.
+/// Leaves no job in the tube of a server that the user has started. Throws failure.
+std::vector<serve_figure> measure_load(const load& asked, duration length, const server_under_load& server) {
+  if (server.process != nullptr) return load_run(asked, server).measure(length);
+  check_empty(server.place.address, server.tube);
+  std::vector<serve_figure> figures;
+  try {
+    figures = load_run(asked, server).measure(length);
+  } catch (...) {
+    try {
+      empty_tube(server.place.address, server.tube);
+    } catch (const failure&) {  // the first failure says more
+    }
+    throw;
+  }
+  empty_tube(server.place.address, server.tube);
+  return figures;
+}
+
 /// `of_all`: whether servers take part of which clients do not speak the beanstalk protocol as usual.
 void add_load(serve_workloads& to, const serve_scale& scale, const load& asked, column_of where, bool of_all = false) {
   serve_workload made;
@@ -149,23 +183,6 @@ void add_load(serve_workloads& to, const serve_scale& scale, const load& asked, 
 }
 
 }  // namespace
-
-std::vector<serve_figure> measure_load(const load& asked, duration length, const server_under_load& server) {
-  if (server.process != nullptr) return load_run(asked, server).measure(length);
-  check_empty(server.place.address, server.tube);
-  std::vector<serve_figure> figures;
-  try {
-    figures = load_run(asked, server).measure(length);
-  } catch (...) {
-    try {
-      empty_tube(server.place.address, server.tube);
-    } catch (const failure&) {  // the first failure says more
-    }
-    throw;
-  }
-  empty_tube(server.place.address, server.tube);
-  return figures;
-}
 
 void add_throughput(serve_workloads& to, const serve_scale& scale) {
   const std::vector<std::size_t> connections =
