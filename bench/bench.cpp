@@ -39,7 +39,7 @@ void add(results& all, const gaps& missing) {
 }  // namespace
 
 void run_bench(const bench_options& options) {
-  outputs to({.json = options.json, .report = options.report});
+  outputs to(options.files);
   roster chosen = select(all_contestants(), options.contestants);
   const gaps missing = gaps_in(options, chosen);
   if (const auto warning = build_warning()) report(*warning);

@@ -88,6 +88,15 @@ int parse_repetitions(std::string_view text) {
                       fmt::format("repetitions: name a whole number from 1 to {}", most_repetitions));
 }
 
+std::vector<std::string> known_names(std::string_view option, std::string_view kind,
+                                     const std::vector<std::string>& names, const std::vector<std::string>& known) {
+  for (const std::string& each : names) {
+    if (std::ranges::find(known, each) != known.end()) continue;
+    throw failure(fmt::format("{}: there is no {} '{}'; there are {}", option, kind, each, fmt::join(known, ", ")));
+  }
+  return names;
+}
+
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given) {
   options.quick = true;
   if (!timers_given) options.timers = {100, 1'000};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "benchmark.hpp"
+#include "outputs.hpp"
 
 namespace foliot::program::bench {
 
@@ -29,8 +30,7 @@ struct bench_options {
   int repetitions = 5;
   std::uint64_t seed = 1;
   bool quick = false;
-  std::optional<std::string> json{};    ///< where the figures for programs go; "-" is standard output
-  std::optional<std::string> report{};  ///< where the page goes, likewise
+  output_names files{};
 };
 
 /// Sets the options of `foliot bench go` and `foliot bench generations`, before those of the command line.
@@ -45,6 +45,11 @@ void choose_generations(bench_options& options);
 [[nodiscard]] std::vector<int> parse_threads(const std::vector<std::string>& numbers);
 /// 1 to most_repetitions, in decimal: 010 is ten. Throws failure.
 [[nodiscard]] int parse_repetitions(std::string_view number);
+
+/// These names. Throws failure for one that is not known: "--only: there is no workload 'a'; there are b, c".
+[[nodiscard]] std::vector<std::string> known_names(std::string_view option, std::string_view kind,
+                                                   const std::vector<std::string>& names,
+                                                   const std::vector<std::string>& known);
 
 /// Few timers and two short repetitions, unless the command line gives these numbers.
 void make_quick(bench_options& options, bool timers_given, bool repetitions_given);

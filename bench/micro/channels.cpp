@@ -1,9 +1,9 @@
 // What channels cost: a round trip of a value between two tasks, a value through a buffer, and a select.
 //
-//   build/release/bin/channel_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
+//   foliot bench micro --only channels --repetitions 9
 //
-// The argument of each line is the number of processors. Each line runs a runtime of its own, and its time is that of
-// one operation in it. On a machine that is busy with other work, compare the processor times.
+// The number of each column is the number of processors. Each of them runs a runtime of its own, and its time is that
+// of one operation in it. On a machine that is busy with other work, compare the processor times.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -14,6 +14,8 @@
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task_mutex.hpp>
+
+#include "micro.hpp"
 
 namespace {
 
@@ -115,11 +117,19 @@ void stream_buffered(benchmark::State& state) {
 void round_trip_in_selects(benchmark::State& state) { on_processors(state, selected_round_trips); }
 void lock_and_unlock(benchmark::State& state) { on_processors(state, locks); }
 
-BENCHMARK(round_trip_unbuffered)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(round_trip_buffered)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(stream_unbuffered)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(stream_buffered)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(round_trip_in_selects)->Arg(1)->Arg(2)->UseRealTime();
-BENCHMARK(lock_and_unlock)->Arg(1)->UseRealTime();
-
 }  // namespace
+
+namespace foliot::program::bench {
+
+void add_channel_costs() {
+  const std::pair<const char*, void (*)(::benchmark::State&)> all[] = {
+      {"channels/round_trip_unbuffered", round_trip_unbuffered},
+      {"channels/round_trip_buffered", round_trip_buffered},
+      {"channels/stream_unbuffered", stream_unbuffered},
+      {"channels/stream_buffered", stream_buffered},
+      {"channels/round_trip_in_selects", round_trip_in_selects}};
+  for (const auto& [name, what] : all) ::benchmark::RegisterBenchmark(name, what)->Arg(1)->Arg(2)->UseRealTime();
+  ::benchmark::RegisterBenchmark("channels/lock_and_unlock", lock_and_unlock)->Arg(1)->UseRealTime();
+}
+
+}  // namespace foliot::program::bench

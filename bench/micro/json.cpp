@@ -9,9 +9,11 @@
 #include <utility>
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
+#include "micro.hpp"
 #include "server/http/json.hpp"
 
 namespace {
@@ -60,24 +62,27 @@ bool read_by_simdjson(const std::string& text) {
 
 using reader = bool (*)(const std::string& text);
 
-void read(benchmark::State& state, reader by, const std::string& text) {
+void read_text(benchmark::State& state, reader by, const std::string& text) {
   bool is_read = true;
   for (auto _ : state) is_read = by(text) && is_read;
   if (!is_read) state.SkipWithError("the text was not read");
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(text.size()));
 }
 
-[[maybe_unused]] const bool are_registered = [] {
+}  // namespace
+
+namespace foliot::program::bench {
+
+void add_json_costs() {
   for (const auto& [what, text] :
        {std::pair<const char*, std::string>("put", a_put), {"put of JSON", a_put_of_json}, {"batch", batch()}}) {
-    for (const auto& [by, name] : {std::pair<reader, const char*>(read_by_server, "server"),
-                                   {read_by_nlohmann, "nlohmann values"},
-                                   {parse_by_nlohmann, "nlohmann parser"},
-                                   {read_by_simdjson, "simdjson values"}}) {
-      benchmark::RegisterBenchmark((std::string(name) + "/" + what).c_str(), read, by, text);
+    for (const auto& [name, by] : {std::pair<const char*, reader>("server", read_by_server),
+                                   {"nlohmann values", read_by_nlohmann},
+                                   {"nlohmann parser", parse_by_nlohmann},
+                                   {"simdjson values", read_by_simdjson}}) {
+      ::benchmark::RegisterBenchmark(fmt::format("json/{}/{}", name, what).c_str(), read_text, by, text);
     }
   }
-  return true;
-}();
+}
 
-}  // namespace
+}  // namespace foliot::program::bench

@@ -1,7 +1,7 @@
 // How many log lines a second `foliot replay` handles on one core: reading, parsing, and resetting or starting a timer
 // for each. The log is generated once, and is in the page cache when it is read.
 //
-//   build/release/bin/replay_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
+//   foliot bench micro --only replay --repetitions 5
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 
 #include <foliot/core/duration.hpp>
 
+#include "micro.hpp"
 #include "replay/replay.hpp"
 #include "sample/sample.hpp"
 
@@ -62,7 +63,7 @@ class silent_output {
   int saved_;
 };
 
-void replay(benchmark::State& state, const char* log, const char* sessions) {
+void replay_log(benchmark::State& state, const char* log, const char* sessions) {
   static const generated_logs logs;
   foliot::program::replay_options options;
   options.logs = {logs.path_of(log)};
@@ -74,8 +75,14 @@ void replay(benchmark::State& state, const char* log, const char* sessions) {
   state.SetItemsProcessed(static_cast<std::int64_t>(lines) * state.iterations());
 }
 
-BENCHMARK_CAPTURE(replay, plain, "plain.log", "")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(replay, gzip, "packed.log.gz", "")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(replay, plain_with_sessions, "plain.log", "sessions.csv")->Unit(benchmark::kMillisecond);
-
 }  // namespace
+
+namespace foliot::program::bench {
+
+void add_replay_costs() {
+  ::benchmark::RegisterBenchmark("replay/foliot/plain", replay_log, "plain.log", "");
+  ::benchmark::RegisterBenchmark("replay/foliot/gzip", replay_log, "packed.log.gz", "");
+  ::benchmark::RegisterBenchmark("replay/foliot/plain with sessions", replay_log, "plain.log", "sessions.csv");
+}
+
+}  // namespace foliot::program::bench

@@ -1,8 +1,8 @@
 // What a start and a stop cost through a service, uncontended, beside a standard mutex around the same heap, by hand.
 //
-//   build/release/bin/service_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
+//   foliot bench micro --only services --repetitions 9
 //
-// The argument of each line is the number of other timers pending. Each iteration starts a timer with a deadline in the
+// The number of each column is the number of other timers pending. Each iteration starts a timer with a deadline in the
 // middle of theirs and stops it again: two lock pairs, one insertion, one removal.
 #include <benchmark/benchmark.h>
 
@@ -18,6 +18,8 @@
 #include <foliot/core/sync/note.hpp>
 #include <foliot/queue/quad_heap.hpp>
 #include <foliot/service.hpp>
+
+#include "micro.hpp"
 
 namespace {
 
@@ -153,31 +155,41 @@ void service_that_fires(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * firings);
 }
-BENCHMARK(service_that_fires)->Arg(0)->Arg(1)->UseRealTime();
-
-BENCHMARK(heap_alone)->Arg(0)->Arg(1000)->Arg(100'000);
-BENCHMARK(standard_mutex_and_heap)->Arg(0)->Arg(1000)->Arg(100'000);
-BENCHMARK(service)->Arg(0)->Arg(1000)->Arg(100'000);
-BENCHMARK(service_with_foliots_queue)->Arg(0)->Arg(1000)->Arg(100'000);
-BENCHMARK(service_with_clock)->Arg(0)->Arg(1000)->Arg(100'000);
-BENCHMARK(service_with_a_new_timer)->Arg(0)->Arg(1000)->Arg(100'000);
 
 void standard_mutex_pair(benchmark::State& state) {
   busy_service bystander(0);
   std::mutex mutex;
   for (auto _ : state) const std::lock_guard held(mutex);
 }
-BENCHMARK(standard_mutex_pair);
 
 void foliot_mutex_pair(benchmark::State& state) {
   foliot::mutex mutex(foliot::lock_rank::engine);
   for (auto _ : state) const foliot::lock held(mutex);
 }
-BENCHMARK(foliot_mutex_pair);
 
 void look_at_the_clock(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(foliot::monotonic_clock::instance().now());
 }
-BENCHMARK(look_at_the_clock);
 
 }  // namespace
+
+namespace foliot::program::bench {
+
+void add_service_costs() {
+  const std::pair<const char*, void (*)(::benchmark::State&)> beside_others[] = {
+      {"services/heap_alone", heap_alone},
+      {"services/standard_mutex_and_heap", standard_mutex_and_heap},
+      {"services/service", ::service},
+      {"services/service_with_foliots_queue", service_with_foliots_queue},
+      {"services/service_with_clock", service_with_clock},
+      {"services/service_with_a_new_timer", service_with_a_new_timer}};
+  for (const auto& [name, what] : beside_others) {
+    ::benchmark::RegisterBenchmark(name, what)->Arg(0)->Arg(1000)->Arg(100'000);
+  }
+  ::benchmark::RegisterBenchmark("services/service_that_fires", service_that_fires)->Arg(0)->Arg(1)->UseRealTime();
+  ::benchmark::RegisterBenchmark("services/standard_mutex_pair", standard_mutex_pair);
+  ::benchmark::RegisterBenchmark("services/foliot_mutex_pair", foliot_mutex_pair);
+  ::benchmark::RegisterBenchmark("services/look_at_the_clock", look_at_the_clock);
+}
+
+}  // namespace foliot::program::bench

@@ -1,5 +1,3 @@
-#include "serve_bench_command.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/bench_command.hpp"
 #include "bench/bench_options.hpp"
 #include "number_option.hpp"
 #include "serve_bench_options.hpp"
@@ -23,19 +22,12 @@ constexpr std::uint64_t least_tubes = 3;
 constexpr std::uint64_t most_tubes = 1'000'000;
 constexpr std::uint64_t most_jobs = 1'000'000'000;
 
-struct serve_bench_arguments {
-  std::vector<std::string> only;
-  std::vector<std::string> contestants;
+struct serve_bench_arguments : common_arguments {
   std::string address;
   std::string tube = bench::serve_bench_options{}.tube;
-  std::string folder = bench::serve_bench_options{}.folder;
   std::string seconds = "1";
-  std::string repetitions = std::to_string(bench::serve_bench_options{}.repetitions);
   std::string old_program;
-  std::string json;
-  std::string report;
   bool local = false;
-  bool quick = false;
   bool full = false;
   std::size_t tubes = 0;
   std::size_t jobs = 0;
@@ -77,8 +69,7 @@ bench::serve_bench_options read(const serve_bench_arguments& all, const CLI::App
   options.repetitions = bench::parse_repetitions(all.repetitions);
   if (all.quick && !given("--seconds")) options.scale.length = 20ms;
   if (all.quick && !given("--repetitions")) options.repetitions = 2;
-  if (given("--json")) options.files.json = all.json;
-  if (given("--report")) options.files.report = all.report;
+  options.files = files_in(all, line);
   return options;
 }
 
@@ -95,12 +86,8 @@ std::vector<std::string_view> server_names() {
 CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
   const auto all = std::make_shared<serve_bench_arguments>();
   CLI::App* line = bench_line.add_subcommand("serve", "Measure foliot serve beside beanstalkd, or any such server");
-  line->add_option("--only", all->only, "Only these workloads:\n" + joined(bench::serve_families()))
-      ->type_name("NAMES")
-      ->delimiter(',');
-  line->add_option("--contestants", all->contestants, "Only these servers:\n" + joined(server_names()))
-      ->type_name("NAMES")
-      ->delimiter(',');
+  add_names(*line, "--only", all->only, "Only these workloads:\n" + joined(bench::serve_families()));
+  add_names(*line, "--contestants", all->contestants, "Only these servers:\n" + joined(server_names()));
   line->add_option("--old", all->old_program,
                    "The program of another version, which takes part as\nfoliot-old: what is as quick as before?")
       ->type_name("PATH");
@@ -110,16 +97,12 @@ CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
   line->add_option("--tube", all->tube, "With --address: a tube that nothing else uses; no job is\nleft in it")
       ->type_name("NAME")
       ->capture_default_str();
-  line->add_option("--folder", all->folder, "Where the servers keep their data meanwhile: a folder on\na disk")
-      ->type_name("DIR")
-      ->capture_default_str();
+  add_folder(*line, *all, "Where the servers keep their data meanwhile: a folder on\na disk");
   line->add_flag("--unix", all->local, "Connect through unix sockets instead of TCP");
   line->add_option("--seconds", all->seconds, "How long a rate is measured")
       ->type_name("NUMBER")
       ->capture_default_str();
-  line->add_option("--repetitions", all->repetitions, "How often each figure is measured; the median is shown")
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  add_repetitions(*line, *all, bench::serve_bench_options{}.repetitions);
   line->add_flag("--quick", all->quick,
                  "Few connections for a short time, to see that it works:\nthe figures mean little");
   line->add_flag("--full", all->full, "Also the counts that take long, such as ten million jobs");
@@ -129,24 +112,13 @@ CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
   line->add_option("--jobs", all->jobs, "Of the workload lists: how many jobs are stored, at least\ntwo for each tube")
       ->type_name("NUMBER")
       ->transform(whole_number(1, most_jobs));
-  line->add_option("--json", all->json, "Write the figures to FILE, as JSON; - is standard output")->type_name("FILE");
-  line->add_option("--report", all->report, "Write a page with charts to FILE, as HTML; - is standard output")
-      ->type_name("FILE");
+  add_files(*line, *all);
   line->footer(
       "Each measurement starts a fresh server, in turns, so that what happens to the\n"
       "machine meanwhile happens to all: compare the lines of one run. It takes some\n"
       "minutes; --only and --contestants make it shorter. The clients are one thread of\n"
       "this program, on the same machine. docs/serve/bench.md has more.");
-  line->callback([all, line, &bench_line, &chosen] {
-    if (const auto before = bench_line.get_options([](const CLI::Option* each) { return each->count() > 0; });
-        !before.empty()) {
-      throw failure(
-          fmt::format("{} stands before 'serve', and is an option of foliot bench alone: write it behind "
-                      "'serve'; see foliot bench serve --help",
-                      before.front()->get_name()));
-    }
-    chosen = [all, line] { bench::run_serve_bench(read(*all, *line)); };
-  });
+  choose_when_asked(*line, bench_line, chosen, [all, line] { bench::run_serve_bench(read(*all, *line)); });
   return line;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "bench/bench_options.hpp"
 #include "text/address_text.hpp"
 #include "text/failure.hpp"
 
@@ -25,12 +26,7 @@ std::vector<std::string> serve_families() {
 }
 
 std::vector<std::string> parse_serve_families(const std::vector<std::string>& names) {
-  const std::vector<std::string> known = serve_families();
-  for (const std::string& each : names) {
-    if (std::ranges::find(known, each) != known.end()) continue;
-    throw failure(fmt::format("--only: there is no workload '{}'; there are {}", each, fmt::join(known, ", ")));
-  }
-  return names;
+  return known_names("--only", "workload", names, serve_families());
 }
 
 std::vector<const server_kind*> parse_servers(const std::vector<std::string>& names) {

@@ -34,11 +34,13 @@ struct serve_family {
 };
 
 struct serve_results {
+  std::string command = "foliot bench serve";
   machine_facts machine{};
   std::vector<participant> contestants{};
   std::vector<absence> left_out{};
   std::vector<serve_family> families{};  ///< that were measured
   int repetitions = 0;
+  bool has_load_generator = true;
   std::vector<serve_record> records{};
   std::vector<serve_target> targets{};
 

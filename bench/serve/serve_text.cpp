@@ -111,10 +111,10 @@ std::string notes(const serve_results& all) {
 }  // namespace
 
 std::string serve_text(const serve_results& all) {
-  std::string text = "foliot bench serve\n";
+  std::string text = all.command + '\n';
   for (const auto& [name, value] : all.machine) text += fmt::format("{:<{}}{}\n", name, name_width, value);
-  text += fmt::format("\nmedians of {} repetitions, ± half their range; the load generator shares the machine\n",
-                      all.repetitions);
+  text += fmt::format("\nmedians of {} repetitions, ± half their range{}\n", all.repetitions,
+                      all.has_load_generator ? "; the load generator shares the machine" : "");
   for (const serve_family& each : all.families) text += family_tables(all, each);
   return text + targets_table(all) + notes(all);
 }

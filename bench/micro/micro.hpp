@@ -1,0 +1,34 @@
+// The micro-benchmarks of `foliot bench micro`: what single operations cost, in loops of Google Benchmark.
+//
+// A source adds its own under names of the form FAMILY/LINE or FAMILY/LINE/COLUMN; an argument is the column of a name
+// without one.
+//
+// Thread safety: none, one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/outputs.hpp"
+
+namespace foliot::program::bench {
+
+void add_channel_costs();
+void add_json_costs();
+void add_replay_costs();
+void add_service_costs();
+
+struct micro_options {
+  std::vector<std::string> only{};  ///< families; all if empty
+  int repetitions = 3;
+  double seconds = 0.5;  ///< the least that a repetition measures
+  output_names files{};
+};
+
+/// The names of the families; none if the program was built without them.
+[[nodiscard]] const std::vector<std::string>& micro_families();
+
+/// Measures, and writes the figures. Throws failure, also if there are no families.
+void run_micro(const micro_options& options);
+
+}  // namespace foliot::program::bench
