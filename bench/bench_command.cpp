@@ -129,7 +129,8 @@ void fill_bench(CLI::App& program, command& chosen) {
   add(go_name, "Go's own benchmarks of its timers, foliot's runtime beside Go's; docs/bench.md");
   add(generations_name, "Timers from Go's one heap to foliot's, on threads that contend: a table and a chart");
   std::vector<const CLI::App*> with_own_options;
-  for (const auto add_command : {add_serve_bench, add_store_bench, add_micro_bench}) {
+  for (const auto add_command :
+       {add_serve_bench, add_store_bench, add_micro_bench, add_queue_bench, add_batches_bench}) {
     with_own_options.push_back(add_command(*line, chosen));
   }
   line->require_subcommand(0, 1);

@@ -19,6 +19,8 @@ void fill_bench(CLI::App& program, command& chosen);
 CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen);
 CLI::App* add_store_bench(CLI::App& bench_line, command& chosen);
 CLI::App* add_micro_bench(CLI::App& bench_line, command& chosen);
+CLI::App* add_queue_bench(CLI::App& bench_line, command& chosen);
+CLI::App* add_batches_bench(CLI::App& bench_line, command& chosen);
 
 /// The values of the options that several commands have.
 struct common_arguments {

@@ -7,8 +7,6 @@
 All use one private server on this machine, with synced commits, in turns; each turn has a new database. A figure is the
 median of the turns. Fetches what the peers need from the registries of Go and npm, at the versions in
 bench/peers/queues. docs/serve/peers.md describes the workloads and the settings."""
-import argparse
-import json
 import os
 import platform
 import resource
@@ -19,12 +17,10 @@ import sys
 import time
 from pathlib import Path
 
-import arguments
-from kit import postgresql_server
+from harness import ROOT, Arguments, migrate, names, positive, postgresql, write_json
 from queue_contestants import CONTESTANTS, PEERS, Turn
 from server_usage import ServerUsage
 
-ROOT = Path(__file__).resolve().parent.parent
 WORKLOADS = ("backlog", "flow", "lateness", "far")
 SETTINGS = """max_connections = 400
 shared_buffers = 512MB
@@ -33,22 +29,6 @@ checkpoint_timeout = 15min
 """
 WITH_STATEMENTS = "shared_preload_libraries = 'pg_stat_statements'\n"
 FAR_TARGET, LATENESS_TARGET = 0.9, 20
-
-
-def names(known):
-    def parse(text):
-        unknown = [each for each in text.split(",") if each not in known]
-        if unknown:
-            raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}: choose of {', '.join(known)}")
-        return text.split(",")
-    return parse
-
-
-def file_to_write(text):
-    path = Path(text)
-    if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
-    return path
 
 
 def prepare(options, contestants):
@@ -70,20 +50,10 @@ def prepare(options, contestants):
             subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=PEERS / "node", check=True)
 
 
-def start_server(options):
-    server = postgresql_server.PostgresqlServer()
-    try:
-        with (Path(server.folder) / "data" / "postgresql.conf").open("a") as settings:
-            settings.write(SETTINGS + (WITH_STATEMENTS if options.statements else ""))
-        server.restart()
-        if options.statements:
-            server.sql(server.folder, "CREATE EXTENSION pg_stat_statements")
-            server.sql(server.folder, "ALTER SYSTEM SET pg_stat_statements.track = 'all'")
-            server.sql(server.folder, "SELECT pg_reload_conf()")
-        return server, ServerUsage(server)
-    except BaseException:
-        server.remove()
-        raise
+def count_statements(server):
+    server.sql(server.folder, "CREATE EXTENSION pg_stat_statements")
+    server.sql(server.folder, "ALTER SYSTEM SET pg_stat_statements.track = 'all'")
+    server.sql(server.folder, "SELECT pg_reload_conf()")
 
 
 class Results:
@@ -166,12 +136,12 @@ class Results:
                       if workload == "lateness" else {})
                    for workload in WORKLOADS for name in self.measured(workload)]
         versions = sorted({each["version"] for each in self.turns if "version" in each})
-        path.write_text(json.dumps({
+        write_json(path, {
             "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.platform()},
             "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "versions": versions,
             "settings": {each.name: each.what for each in CONTESTANTS},
             "jobs": self.options.jobs, "stock": self.options.stock, "rate": self.options.rate,
-            "far_jobs": self.options.far_jobs, "medians": medians, "targets": self.targets(), "turns": self.turns}, indent=1))
+            "far_jobs": self.options.far_jobs, "medians": medians, "targets": self.targets(), "turns": self.turns})
 
 
 def processor():
@@ -194,7 +164,7 @@ def measure_far(options, turn, results):
     one = next(each for each in CONTESTANTS if each.name == "foliot")
     for name in ("far_with", "far_without"):
         turn.make_database(name)
-        turn.migrate(name)
+        migrate(options.program, turn.store(name))
     print(f"putting {options.far_jobs} far jobs", file=sys.stderr)
     turn.put_far("far_with", options.far_jobs)
     for number in range(1, options.turns + 1):
@@ -205,37 +175,29 @@ def measure_far(options, turn, results):
 
 def parse():
     known = [each.name for each in CONTESTANTS]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="contestants: " + "; ".join(
-        f"{each.name}: {each.what}" for each in CONTESTANTS))
-    parser.add_argument("--program", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "foliot"))
-    parser.add_argument("--clients", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "queue_clients"),
-                        help="the program of foliot's clients")
-    parser.add_argument("--workers", type=arguments.built, default=str(ROOT / "build" / "release" / "bin" / "queue_workers"),
-                        help="the program of the library's workers")
-    parser.add_argument("--built", type=Path, default=ROOT / "build" / "peers", help="where the peers are built")
+    parser = Arguments(__doc__, epilog="contestants: " + "; ".join(f"{each.name}: {each.what}" for each in CONTESTANTS))
+    parser.add("--built", Path, ROOT / "build" / "peers", "where the peers are built")
     parser.add_argument("--only", type=names(known), default=known, metavar="NAMES", help="contestants, with commas")
     parser.add_argument("--workloads", type=names(WORKLOADS), default=list(WORKLOADS), metavar="NAMES",
                         help=", ".join(WORKLOADS))
-    parser.add_argument("--turns", type=arguments.positive, default=3)
-    parser.add_argument("--jobs", type=arguments.positive, default=20_000, help="of backlog")
-    parser.add_argument("--stock", type=arguments.positive, default=10_000, help="of flow: the most unfinished jobs")
-    parser.add_argument("--seconds", type=arguments.positive, default=6, help="of flow")
-    parser.add_argument("--rate", type=arguments.positive, default=1000, help="of lateness: jobs due in a second")
-    parser.add_argument("--late-seconds", type=arguments.positive, default=15, help="of lateness")
-    parser.add_argument("--connections", type=arguments.positive, help="of foliot's contestants, instead of their own")
-    parser.add_argument("--sessions", type=arguments.positive, help="of each of foliot's nodes, instead of their own")
-    parser.add_argument("--far-jobs", type=arguments.positive, default=1_000_000)
+    parser.add("--turns", positive, 3)
+    parser.add("--jobs", positive, 20_000, "of backlog")
+    parser.add("--stock", positive, 10_000, "of flow: the most unfinished jobs")
+    parser.add("--seconds", positive, 6, "of flow")
+    parser.add("--rate", positive, 1000, "of lateness: jobs due in a second")
+    parser.add("--late-seconds", positive, 15, "of lateness")
+    parser.add("--connections", positive, what="of foliot's contestants, instead of their own")
+    parser.add("--sessions", positive, what="of each of foliot's nodes, instead of their own")
+    parser.add("--far-jobs", positive, 1_000_000)
     parser.add_argument("--statements", action="store_true",
                         help="print the us and the calls of the longest statements for each job, after each turn; those of"
                         " functions are in those of their callers, too. This slows all down.")
-    parser.add_argument("--json", type=file_to_write, help="a file for all figures")
+    parser.add_json()
     return parser.parse_args()
 
 
 def main():
     options = parse()
-    if not postgresql_server.is_installed():
-        sys.exit("compare_queues.py: there is no PostgreSQL server (Debian: postgresql-15)")
     contestants = [each for each in CONTESTANTS if each.name in options.only]
     for each in contestants:
         if each.is_foliot:
@@ -244,16 +206,16 @@ def main():
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))  # of sockets
     prepare(options, contestants)
-    server, usage = start_server(options)
     results = Results(options)
     try:
-        measure(options, Turn(options, server, usage), results, contestants)
+        with postgresql(settings=SETTINGS + (WITH_STATEMENTS if options.statements else "")) as server:
+            if options.statements:
+                count_statements(server)
+            measure(options, Turn(options, server, ServerUsage(server)), results, contestants)
     finally:
-        server.remove()
         if results.turns:
             results.show()
-            if options.json:
-                results.write(options.json)
+            results.write(options.json)
 
 
 if __name__ == "__main__":

@@ -4,29 +4,23 @@
     bench/database_costs.py --json costs.json
     bench/simulate_nodes.py costs.json --rate 500
 
-Uses a private server on this machine, and build/release/bin/foliot and batches. Each kind of batch is executed in several
+Uses a private server on this machine. Each kind of batch is executed in several
 sizes, in turns; a row of the table is the median of the rounds. A curve through the sizes, by the least squares of the
 relative errors, gives what a batch of each kind costs and what each job in it adds. The last two columns say how far the
 curves are off."""
-import argparse
 import itertools
-import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-import arguments
-from kit import postgresql_server
+from harness import HOST, Arguments, positive, postgresql, serving_nodes, write_json
 from kit.beanstalk_client import Connection
-from lasting_jobs import HOST, start_nodes
 from server_usage import ServerUsage
 from simulate_nodes import BETWEEN_BEATS, SECOND, cost
 
-ROOT = Path(__file__).resolve().parent.parent
 SIZES = {1: 200, 8: 120, 64: 30, 256: 10}  # jobs in a batch, and how many batches
 BODIES = (100, 10_000)
 STATEMENTS = ("put", "claim", "finish")
@@ -36,11 +30,11 @@ NODES = 4
 
 
 class Batches:
-    """The program bench/queues/batches.cpp, with one connection to the database."""
+    """The program `foliot-bench batches`, with one connection to the database."""
 
     def __init__(self, program, usage, database):
         self.usage = usage
-        self.process = subprocess.Popen([program, database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([program.with_name("foliot-bench"), "batches", database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, what, size=0, body=0, count=1):
         self.process.stdin.write(f"{what} {size} {body} {count}\n")
@@ -204,18 +198,13 @@ def idle(program, usage, database, seconds):
         time.sleep(seconds)
         return usage.backends_since(before) / seconds / NODES, (usage.wal()[0] - wal) / seconds / NODES
 
-    nodes = start_nodes(program, database, NODES, sessions=1)
-    try:
+    with serving_nodes(program, database, NODES, sessions=1) as nodes:
         time.sleep(12)  # the first vacuum of the new tables is over
         quiet = over()
         waiting = [Connection((HOST, port)) for port, _ in nodes]
         for each in waiting:
             each.send(b"reserve\r\n")
         return quiet, over()
-    finally:
-        for _, process in nodes:
-            process.kill()
-            process.wait()
 
 
 def pending(batches, usage):
@@ -257,20 +246,17 @@ def show(seen, parameters):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--programs", type=arguments.folder_with("foliot", "batches"), default=str(ROOT / "build" / "release" / "bin"))
-    parser.add_argument("--rounds", type=arguments.positive, default=3)
-    parser.add_argument("--idle", type=float, default=15, help="seconds for which nodes without work are watched")
-    parser.add_argument("--json", type=Path, help="write the parameters to this file")
+    parser = Arguments(__doc__)
+    parser.add("--rounds", positive, 3)
+    parser.add("--idle", float, 15, "seconds for which nodes without work are watched")
+    parser.add_json("a file for the parameters")
     options = parser.parse_args()
-    server = postgresql_server.PostgresqlServer()
-    try:
-        subprocess.run([options.programs / "foliot", "serve", "--store", server.database, "--migrate"], check=True)
+    with postgresql(options.program) as server:
         usage = ServerUsage(server)
         parameters = {}
         (parameters["quiet_cpu"], parameters["quiet_wal"]), (parameters["waiting_cpu"], parameters["waiting_wal"]) = idle(
-            options.programs / "foliot", usage, server.database, options.idle)
-        batches = Batches(options.programs / "batches", usage, server.database)
+            options.program, usage, server.database, options.idle)
+        batches = Batches(options.program, usage, server.database)
         parameters["delayed_bytes"], parameters["ready_bytes"] = pending(batches, usage)
         for kind in STATEMENTS:  # pages, plans and caches
             batches.ask(kind, 64, 100, 20)
@@ -292,10 +278,7 @@ def main():
                                  - parameters["rotation"], 0)
         parameters["machine"] = f"{platform.machine()}, {len(os.sched_getaffinity(0))} processors"
         show(seen, parameters)
-        if options.json:
-            options.json.write_text(json.dumps(parameters, indent=1) + "\n")
-    finally:
-        server.remove()
+        write_json(options.json, parameters)
 
 
 if __name__ == "__main__":

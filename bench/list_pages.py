@@ -7,23 +7,18 @@ Uses a private server on this machine, and one node. The jobs are those of `foli
 same pages of a server with a folder: half of them in one tube, the others spread evenly; of each tube half are due within a day.
 Each page is asked for 20 times, and the first does not count. Prints the median of the time, and of the processor time of the
 node and of the database, each in ms."""
-import argparse
 import queue
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-from arguments import built, positive
-from kit import postgresql_server
+from harness import Arguments, Report, positive, postgresql
 from server_usage import ServerUsage
 from sizes import serving
 
-ROOT = Path(__file__).resolve().parent.parent
 LARGE = "foliot-bench"
 HOUR, DAY = 3600, 86_400
 BATCH = 1000  # jobs of a request
@@ -121,32 +116,24 @@ def measure(server, connection, usage, target):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=built, default=ROOT / "build/release/bin/foliot")
-    parser.add_argument("--tubes", type=positive, default=10_000)
-    parser.add_argument("--jobs", type=positive, default=100_000)
+    parser = Arguments(__doc__)
+    parser.add("--tubes", positive, 10_000)
+    parser.add("--jobs", positive, 100_000)
     options = parser.parse_args()
     if options.tubes < 3 or options.jobs < max(16, 2 * options.tubes):
         parser.error("at least 3 tubes, and 2 jobs for each")
-    if not postgresql_server.is_installed():
-        sys.exit("list_pages.py: PostgreSQL is not installed (Debian: postgresql)")
-    program, database = options.program.resolve(), postgresql_server.PostgresqlServer()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([program, "serve", "--quiet", "--store", database.database, "--migrate"], check=True,
-                           stdout=subprocess.DEVNULL)
-            with serving(program, Path(folder), "--store", database.database, "--node", "web1") as server:
-                put_all(server, options)
-                connection = server.connect()
-                reserve_some(connection, options.jobs)
-                database.sql(database.folder, "VACUUM ANALYZE")
-                usage = ServerUsage(database)
-                print(f"{'ms':>10} {'node':>8} {'database':>9}   a page of")
-                for name, target in lists(options.tubes).items():
-                    took, node, cost = measure(server, connection, usage, target)
-                    print(f"{took:10.1f} {node:8.1f} {cost:9.1f}   {name}", flush=True)
-    finally:
-        database.remove()
+    lines = Report(ms=">10.1f", node=">9.1f", database=">10.1f", page="")
+    with postgresql(options.program) as database, tempfile.TemporaryDirectory() as folder, \
+            serving(options.program, Path(folder), "--store", database.database, "--node", "web1") as server:
+        put_all(server, options)
+        connection = server.connect()
+        reserve_some(connection, options.jobs)
+        database.sql(database.folder, "VACUUM ANALYZE")
+        usage = ServerUsage(database)
+        lines.head(page="   a page of")
+        for name, target in lists(options.tubes).items():
+            took, node, cost = measure(server, connection, usage, target)
+            lines.add(ms=took, node=node, database=cost, page=f"   {name}")
 
 
 if __name__ == "__main__":

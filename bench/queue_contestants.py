@@ -1,19 +1,15 @@
 """The queues that bench/compare_queues.py measures, and one turn of one of them."""
 import json
 import os
-import subprocess
 import tempfile
-import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lasting_jobs import start_nodes
+from harness import ROOT, LineProgram, migrate, queue_load, serving_nodes
 from server_usage import spent
 
-ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers" / "queues"
-PATIENCE = 300  # seconds for a step of a program
 
 
 @dataclass
@@ -104,97 +100,57 @@ class Turn:
     def store(self, database):
         return f"host={self.server.folder} user=postgres dbname={database}"
 
-    def migrate(self, database):
-        subprocess.run([self.options.program, "serve", "--store", self.store(database), "--migrate"], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
     def run(self, contestant, workload, database="turn"):
         """The figures of the program, with processor time and WAL for each job."""
-        if database == "turn":
+        is_new = database == "turn"
+        if is_new:
             self.make_database(database)
-        numbers = [self.options.stock if workload == "flow" else self.options.jobs, self.options.rate,
-                   self.options.late_seconds if workload == "lateness" else self.options.seconds]
-        nodes = []
-        try:
-            if contestant.is_foliot and database == "turn":
-                self.migrate(database)
-            if contestant.kind == "foliot":
-                folder = None if contestant.tcp else self.sockets.name
-                nodes = start_nodes(self.options.program, self.store(database), contestant.nodes, folder, contestant.sessions)
-            with self._start(contestant, workload, numbers, nodes, database) as program:
-                try:
-                    return self._steps(program, [process for _, process in nodes], database)
-                finally:
-                    program.kill()
-        finally:
-            for _, process in nodes:
-                process.kill()
-                process.wait()
+            if contestant.is_foliot:
+                migrate(self.options.program, self.store(database))
+        numbers = {"jobs": self.options.stock if workload == "flow" else self.options.jobs, "rate": self.options.rate,
+                   "seconds": self.options.late_seconds if workload == "lateness" else self.options.seconds}
+        folder = None if contestant.tcp else self.sockets.name
+        with serving_nodes(self.options.program, self.store(database), contestant.nodes, folder, contestant.sessions) as nodes, \
+                self._start(contestant, workload, numbers, nodes, database) as program:
+            return self._steps(program, [process for _, process in nodes], database)
 
     def put_far(self, database, count):
         """Jobs that are due in a day."""
-        nodes = start_nodes(self.options.program, self.store(database), 1, self.sockets.name)
-        try:
-            far = Contestant("far", "", "foliot", 0, nodes=1)
-            with self._start(far, "far", [count, 0, 0], nodes, database) as program:
-                self._next_line(program, patience=1200)
-                program.stdin.write("\n")
-        finally:
-            nodes[0][1].kill()
-            nodes[0][1].wait()
+        with serving_nodes(self.options.program, self.store(database), 1, self.sockets.name) as nodes, \
+                queue_load(self.options.program, nodes, "far", jobs=count, workers=1) as program:
+            program.next(patience=1200)
+            program.go_on()
 
     def _start(self, contestant, workload, numbers, nodes, database):
-        numbers = [str(each) for each in numbers]
-        if contestant.kind == "foliot":
-            where = ",".join(str(each) if contestant.tcp else f"unix:{each}" for each, _ in nodes)
-            command = [self.options.clients, where, workload, *numbers, str(contestant.workers), str(contestant.in_flight)]
-        elif contestant.kind == "library":
-            command = [self.options.workers, self.store(database), str(contestant.sessions), workload, *numbers,
-                       str(contestant.workers), str(contestant.in_flight)]
-        elif contestant.kind == "river":
-            command = [self.options.built / "river", workload, *numbers, str(contestant.workers)]
-        else:
-            jobs, rate, seconds = map(int, numbers)
-            settings = contestant.settings | {"workload": workload, "jobs": jobs, "rate": rate, "seconds": seconds}
-            command = ["node", PEERS / "node" / "peer.js", json.dumps(settings)]
-        environment = os.environ | {"PGHOST": self.server.folder, "PGUSER": "postgres", "PGDATABASE": database}
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-
-    @staticmethod
-    def _next_line(program, patience=PATIENCE):
-        timer = threading.Timer(patience, program.kill)
-        timer.start()
-        line = program.stdout.readline()
-        timer.cancel()
-        if not line:
-            status = program.wait()
-            raise RuntimeError(f"{Path(str(program.args[0])).name} ended with the status {status}"
-                               + (f" after {patience} s" if status < 0 else ""))
-        return json.loads(line)
+        environment = {"PGHOST": self.server.folder, "PGUSER": "postgres", "PGDATABASE": database}
+        if contestant.is_foliot:
+            library = {} if contestant.kind == "foliot" else {"library": self.store(database), "sessions": contestant.sessions}
+            return queue_load(self.options.program, nodes or None, workload, **numbers, workers=contestant.workers,
+                              both=contestant.in_flight > 1, **library)
+        if contestant.kind == "river":
+            return LineProgram(self.options.built / "river", workload, *numbers.values(), contestant.workers,
+                               environment=environment)
+        settings = contestant.settings | {"workload": workload} | numbers
+        return LineProgram("node", PEERS / "node" / "peer.js", json.dumps(settings), environment=environment)
 
     def _used(self, program, nodes):
         return self.usage.processes(), tree_seconds([program.pid]), tree_seconds([each.pid for each in nodes]), self.usage.wal()
 
     def _steps(self, program, nodes, database):
-        self._next_line(program)
+        program.next()
         self.sql("CHECKPOINT")
         if self.options.statements:
             self.sql("SELECT pg_stat_statements_reset()")
         before = self._used(program, nodes)
         begin = time.monotonic()
-        program.stdin.write("\n")
-        program.stdin.flush()
-        got = self._next_line(program)
+        program.go_on()
+        got = program.next()
         after = self._used(program, nodes)
         took = time.monotonic() - begin
         if self.options.statements:  # before the workers finish what is left
             print(self.sql(STATEMENTS.format(jobs=got["jobs"], database=database)), flush=True)
-        program.stdin.write("\n")
-        program.stdin.flush()
-        timer = threading.Timer(30, program.kill)  # its workers may still finish what is left
-        timer.start()
-        program.wait()
-        timer.cancel()
+        program.go_on()
+        program.end()
         # A flow works some seconds more than it counts.
         each_job = 1e6 * got["seconds"] / took / got["jobs"]
         database, waited = spent(before[0], after[0], backends_only=False)

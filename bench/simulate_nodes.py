@@ -8,7 +8,6 @@ Jobs come at random to the nodes, and each is put, reserved by a worker of any n
 under way; the next one has all that has come meanwhile, and waits for up to a millisecond until most of the clients
 that the last one has answered have come again. The database executes batches on its cores, first come first served. One
 sync is under way at a time, and serves all commits that had come when it began. Times are microseconds."""
-import argparse
 import heapq
 import itertools
 import random
@@ -16,7 +15,7 @@ import sys
 from collections import deque
 from dataclasses import dataclass, field
 
-import arguments
+from harness import Arguments, Report, costs, positive, positives
 
 SECOND = 1_000_000.0
 BETWEEN_BEATS = 2.5 * SECOND  # a quarter of --node-timeout
@@ -350,43 +349,38 @@ def simulate(parameters, load):
     return Simulation(parameters, load).run()
 
 
-def milliseconds(value):
-    return "     -" if value is None else f"{value / 1000:6.1f}"
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("costs", type=arguments.costs, help="the file of bench/database_costs.py --json")
-    parser.add_argument("--nodes", type=arguments.positives, default="1,3,10,50", help="several counts, with commas")
-    parser.add_argument("--rate", type=arguments.positives, default="500",
-                        help="jobs in a second, of all nodes; several, with commas")
-    parser.add_argument("--workers", type=arguments.positive, default=32, help="of all nodes")
-    parser.add_argument("--work", type=float, default=0, help="us that a worker takes for a job")
-    parser.add_argument("--body", type=int, default=100)
-    parser.add_argument("--cores", type=arguments.positive, default=2, help="of the database")
+    parser = Arguments(__doc__, measures=False)
+    parser.add_argument("costs", type=costs, help="the file of bench/database_costs.py --json")
+    parser.add("--nodes", positives, "1,3,10,50", "several counts, with commas")
+    parser.add("--rate", positives, "500", "jobs in a second, of all nodes; several, with commas")
+    parser.add("--workers", positive, 32, "of all nodes")
+    parser.add("--work", float, 0.0, "us that a worker takes for a job")
+    parser.add("--body", int, 100)
+    parser.add("--cores", positive, 2, "of the database")
     parser.add_argument("--shared", action="store_true", help="the nodes run on the database's cores")
-    parser.add_argument("--client", type=float, default=0, help="us of a client for each command, on the nodes' cores")
-    parser.add_argument("--commit", type=float, help="us of a sync, with the way to a standby; else as measured")
-    parser.add_argument("--way", type=float, help="us between a node and the database, in one direction; else as measured")
-    parser.add_argument("--most-unanswered", type=float, default=4000, help="puts that wait for their answers")
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add("--client", float, 0.0, "us of a client for each command, on the nodes' cores")
+    parser.add("--commit", float, what="us of a sync, with the way to a standby; else as measured")
+    parser.add("--way", float, what="us between a node and the database, in one direction; else as measured")
+    parser.add("--most-unanswered", float, 4000.0, "puts that wait for their answers")
+    parser.add("--seconds", float, 10.0)
+    parser.add("--seed", int, 1)
     options = parser.parse_args()
     parameters = options.costs
     for name in ("commit", "way"):
         if getattr(options, name) is not None:
             parameters[name] = getattr(options, name)
-    print("nodes    rate  finished/s   p50 ms  p99 ms  database  batches/s  syncs/s  news/s  WAL MB/s")
+    same = {name: getattr(options, name) for name in ("workers", "work", "body", "seconds", "cores", "shared", "most_unanswered",
+                                                      "client", "seed")}
+    lines = Report(nodes=">5", rate=">8", finished=">12.0f", p50=">9.1f", p99=">8.1f", database=">10.0%", batches=">11.0f",
+                   syncs=">9.0f", told=">8.0f", wal=">10.2f")
+    lines.head(finished="finished/s", p50="p50 ms", p99="p99 ms", batches="batches/s", syncs="syncs/s", told="news/s",
+               wal="WAL MB/s")
     for rate in options.rate:
         for nodes in options.nodes:
-            got = simulate(parameters, Load(
-                nodes=nodes, rate=rate, workers=options.workers, work=options.work, body=options.body,
-                seconds=options.seconds,
-                cores=options.cores, shared=options.shared, most_unanswered=options.most_unanswered, client=options.client,
-                seed=options.seed))
-            print(f"{got['nodes']:5} {rate:>7} {got['finished']:11.0f}   {milliseconds(got['p50'])}  {milliseconds(got['p99'])}"
-                  f"  {got['database']:8.0%}  {got['batches']:9.0f}  {got['syncs']:7.0f}  {got['told']:6.0f}"
-                  f"  {got['wal'] / 1e6:8.2f}", flush=True)
+            got = simulate(parameters, Load(nodes=nodes, rate=rate, **same))
+            late = {name: None if got[name] is None else got[name] / 1000 for name in ("p50", "p99")}
+            lines.add(**got | late | {"rate": rate, "wal": got["wal"] / 1e6})
 
 
 if __name__ == "__main__":

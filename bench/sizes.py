@@ -5,47 +5,32 @@
 
 Prints a line for each figure. Memory is what the process has for itself (Private of smaps_rollup), disk what the folder
 holds after an orderly end."""
-import argparse
 import contextlib
-import http.client
-import json
 import random
 import resource
-import socket
 import string
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from arguments import built, positive
+from harness import PATIENCE, Arguments, Report, positive
+from kit.http_client import SingleConnection
 
-ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 300
 BATCH = 1000  # jobs of a request at the most, and so many bytes of bodies
 BATCH_BYTES = 500_000
 LETTERS = string.ascii_letters + string.digits  # of bodies that a disk cannot make much smaller
 MOST_STREAMS = 100  # of a server
 
 
-class Connection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
+class AskingConnection(SingleConnection):
+    """One whose requests must succeed."""
 
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(str(self.path))
-
-    def ask(self, method, target, value=None):
-        body = None if value is None else json.dumps(value)
-        self.request(method, target, body=body, headers={"Content-Type": "application/json"} if body else {})
-        answer = self.getresponse()
-        text = answer.read()
-        if answer.status >= 300:
-            raise RuntimeError(f"{method} {target}: {answer.status} {text.decode()}")
-        return json.loads(text)
+    def ask(self, method, target, value=None, fields=None):
+        status, got = super().ask(method, target, value, fields)
+        if status >= 300:
+            raise RuntimeError(f"{method} {target}: {status} {got}")
+        return got
 
 
 class Server:
@@ -64,7 +49,8 @@ class Server:
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                self.connect().ask("GET", "/ready")
+                with contextlib.closing(self.connect()) as asking:
+                    asking.ask("GET", "/ready")
                 return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > until:
@@ -72,9 +58,7 @@ class Server:
                 time.sleep(0.01)
 
     def connect(self):
-        connection = Connection(self.path)
-        connection.connect()
-        return connection
+        return AskingConnection(self.path)
 
     def memory(self):
         """In bytes, when it has been the same for half a second."""
@@ -149,19 +133,18 @@ def connections(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=built, default=ROOT / "build/release/bin/foliot")
-    parser.add_argument("--jobs", type=positive, default=200_000)
-    parser.add_argument("--body", type=positive, default=100, help="bytes")
-    parser.add_argument("--connections", type=positive, default=1000)
+    parser = Arguments(__doc__)
+    parser.add("--jobs", positive, 200_000)
+    parser.add("--body", positive, 100, "bytes")
+    parser.add("--connections", positive, 1000)
     options = parser.parse_args()
-    options.program = options.program.resolve()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    lines = Report(bytes=">14,.0f", what="")
     for part in (jobs_on_disk, jobs_in_memory, connections):
         with tempfile.TemporaryDirectory() as name:
             for figure, value in part(options, Path(name)):
-                print(f"{value:14,.0f} bytes  {figure}", flush=True)
+                lines.add(bytes=value, what=f" bytes  {figure}")
 
 
 if __name__ == "__main__":

@@ -219,8 +219,8 @@ def call(names: str) -> str:
 
 MACHINE_PATH = r"(?<![\w.~}])(?:/wo" r"rk/|/fa" r"rm/|/tmp/bash" r"_jobs|/ho" r"me/[a-z]\w*)"
 SEAMS = SEAM + "|tests/simulation/"
-# Tests and some benchmarks press on the library from real threads; examples are users' code.
-PRODUCT = {"unless": SEAMS + "|tests/|bench/(?:micro|queues)/|examples/"}
+# Tests and micro-benchmarks press on the library from real threads; examples are users' code.
+PRODUCT = {"unless": SEAMS + "|tests/|bench/micro/|examples/"}
 EVERYWHERE = {"unless": SEAMS}
 LONG_FILE, LONG_FUNCTION = 300, 70  # lines; long files are reported, long functions are a breach
 

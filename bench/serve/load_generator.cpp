@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -34,16 +35,16 @@ struct load_generator::events {
   std::array<epoll_event, events_at_once> all{};
 };
 
-load_generator::load_generator(const server_place& server, std::size_t clients)
-    : server_(server),
+load_generator::load_generator(std::vector<server_place> servers, std::size_t clients)
+    : servers_(std::move(servers)),
       epoll_(new_epoll()),
       read_at_once_(clients < many_clients ? read_at_once : read_at_once_of_many),
       events_(std::make_unique<events>()) {
-  if (epoll_.get() < 0) throw system_failure("wait for", server.address.to_string(), errno);
+  if (epoll_.get() < 0) throw system_failure("wait for", servers_.front().address.to_string(), errno);
   clients_.reserve(clients);
   for (std::size_t i = 0; i < clients; ++i) {
     throw_if_interrupted();
-    clients_.emplace_back(server_.protocol()).socket.connect(server_);
+    clients_.emplace_back(protocol()).socket.connect(server_of(i));
     epoll_event wanted{};
     wanted.events = EPOLLIN;
     wanted.data.u64 = i;
@@ -64,7 +65,7 @@ void load_generator::flush_one(std::size_t client) {
   while (from.sent < from.unsent.size()) {
     const auto sent = from.socket.send(std::string_view(from.unsent).substr(from.sent));
     if (sent.what == client_socket::outcome::would_block) return watch_writes(client, true);
-    if (sent.what == client_socket::outcome::closed) throw_closed();
+    if (sent.what == client_socket::outcome::closed) throw_closed(client);
     from.sent += sent.bytes;
   }
   from.unsent.clear();
@@ -96,7 +97,7 @@ std::size_t load_generator::wait(duration patience) {
     const auto time = static_cast<int>(now);
     const int ready = ::epoll_wait(epoll_.get(), all, events_at_once, time);  // tidy: allow(seam-system) as above
     if (ready > 0) return static_cast<std::size_t>(ready);
-    if (ready < 0 && errno != EINTR) throw system_failure("wait for", server_.address.to_string(), errno);
+    if (ready < 0 && errno != EINTR) throw system_failure("wait for", servers_.front().address.to_string(), errno);
     left -= now;
     if (left <= 0) return 0;
   }
@@ -106,7 +107,7 @@ std::size_t load_generator::receive(std::size_t event) {
   const std::size_t client = events_->all[event].data.u64;
   if ((events_->all[event].events & ~std::uint32_t{EPOLLOUT}) == 0) return client;
   const auto got = clients_[client].socket.receive(clients_[client].replies.room(read_at_once_));
-  if (got.what == client_socket::outcome::closed) throw_closed();
+  if (got.what == client_socket::outcome::closed) throw_closed(client);
   clients_[client].replies.added(got.bytes);
   return client;
 }
@@ -116,8 +117,8 @@ std::optional<reply> load_generator::next_reply(std::size_t client) {
   std::optional<reply> got = to.replies.next();
   if (!got) return got;
   if (to.awaited == 0) {
-    throw failure(
-        fmt::format("the server at {} sent a reply to no command: '{}'", server_.address.to_string(), got->line));
+    throw failure(fmt::format("the server at {} sent a reply to no command: '{}'",
+                              server_of(client).address.to_string(), got->line));
   }
   --to.awaited;
   --awaited_;
@@ -129,12 +130,12 @@ void load_generator::expect(std::size_t client, std::string_view commands, std::
   finish([&](std::size_t, const reply& got) { expect_reply(got, kind, commands.substr(0, commands.find('\r'))); });
 }
 
-void load_generator::throw_closed() const {
-  throw failure(fmt::format("the server at {} has closed a connection", server_.address.to_string()));
+void load_generator::throw_closed(std::size_t client) const {
+  throw failure(fmt::format("the server at {} has closed a connection", server_of(client).address.to_string()));
 }
 
 void load_generator::throw_silent() const {
-  throw failure(fmt::format("the server at {} has not answered for {} s", server_.address.to_string(),
+  throw failure(fmt::format("the server at {} has not answered for {} s", servers_.front().address.to_string(),
                             longest_silence.count() / (1000 * nanoseconds_in_millisecond)));
 }
 

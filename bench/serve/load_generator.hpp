@@ -34,13 +34,15 @@ namespace foliot::program::bench {
 class load_generator {
  public:
   /// Connects that many clients; they are numbered from 0. Throws failure.
-  load_generator(const server_place& server, std::size_t clients);
+  load_generator(const server_place& server, std::size_t clients) : load_generator(std::vector{server}, clients) {}
+  /// Of several servers, which speak the same protocol: client i is one of servers[i % servers.size()]. At least one.
+  load_generator(std::vector<server_place> servers, std::size_t clients);
   ~load_generator();  // out of line, where `events` is complete
   load_generator(const load_generator&) = delete;
   load_generator& operator=(const load_generator&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return clients_.size(); }
-  [[nodiscard]] const client_protocol& protocol() const noexcept { return server_.protocol(); }
+  [[nodiscard]] const client_protocol& protocol() const noexcept { return servers_.front().protocol(); }
 
   /// The client sends these bytes at the end of this turn, or at the beginning of the next one. They are `commands`
   /// whole commands, each of which gets one reply.
@@ -104,14 +106,17 @@ class load_generator {
   struct events;
 
   void note_more(std::size_t client);
-  [[noreturn]] void throw_closed() const;
+  [[nodiscard]] const server_place& server_of(std::size_t client) const noexcept {
+    return servers_[client % servers_.size()];
+  }
+  [[noreturn]] void throw_closed(std::size_t client) const;
   void flush_one(std::size_t client);
   void watch_writes(std::size_t client, bool wanted);
   [[nodiscard]] std::size_t wait(duration patience);
   [[nodiscard]] std::size_t receive(std::size_t event);
   [[nodiscard]] std::optional<reply> next_reply(std::size_t client);
 
-  const server_place server_;
+  const std::vector<server_place> servers_;
   owned_descriptor epoll_;
   std::vector<client_state> clients_;
   std::vector<std::size_t> with_more_;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""`foliot bench store` and `micro` as their users meet them. No test depends on what is measured.
+"""`foliot bench store`, `micro`, `queue` and `batches` as users and scripts meet them. No test depends on what is measured.
 
 usage: loads_bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program, and PYTHONPATH=tests/support
 """
 import json
 import sys
 
-sys.dont_write_bytecode = True  # the module below is in the source tree
+sys.dont_write_bytecode = True  # the modules below are in the source tree
+from kit.beanstalk_client import foliot
 from kit.program_case import ProgramCase, main
 
 
@@ -58,6 +59,71 @@ class BenchMicro(ProgramCase):
     def test_wrong_arguments(self):
         self.expect_error("--only: there is no workload 'locks'; there are services, channels, json, replay", "bench", "micro",
                           "--only", "locks")
+
+
+class BenchQueue(ProgramCase):
+    def load(self, *arguments, lines):
+        """What a load on two servers writes, to whose lines so many are answered."""
+        servers = [foliot("--memory"), foliot("--memory")]
+        for each in servers:
+            self.addCleanup(each.kill)
+        nodes = ",".join(str(each.address[1]) for each in servers)
+        code, out, err = self.run_foliot("bench", "queue", "--nodes", nodes, "--workers", "4", *arguments, given=b"\n" * lines)
+        self.assertEqual((code, err), (0, ""))
+        written = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(written[0], {"ready": True})
+        left = [each.connect().numbers(b"stats\r\n") for each in servers]
+        return written[1:], sum(each["current-jobs-ready"] + each["current-jobs-delayed"] for each in left)
+
+    def test_a_backlog_is_finished(self):
+        for more in ([], ["--both"]):
+            (got,), left = self.load("--workload", "backlog", "--jobs", "300", *more, lines=2)
+            self.assertEqual((got["jobs"], left), (300, 0))
+            self.assertGreater(got["seconds"], 0)
+
+    def test_jobs_begin_when_they_are_due(self):
+        (got,), left = self.load("--workload", "lateness", "--rate", "100", "--seconds", "1", lines=2)
+        self.assertEqual((got["jobs"], got["early"], left), (100, 0, 0))
+        self.assertLessEqual(got["p50"], got["p99"])
+        self.assertLessEqual(got["p99"], got["max"])
+
+    def test_far_jobs_stay(self):
+        got, left = self.load("--workload", "far", "--jobs", "50", lines=1)
+        self.assertEqual((got, left), ([], 50))
+
+    def test_a_flow_counts_what_its_seconds_finish(self):
+        (got,), _ = self.load("--workload", "flow", "--jobs", "100", "--seconds", "0.2", lines=2)
+        self.assertGreater(got["jobs"], 0)
+        self.assertGreaterEqual(got["seconds"], 0.2)
+
+    def test_a_steady_load_is_finished_and_tells_delayed_jobs_apart(self):
+        (*spans, last), left = self.load("--workload", "steady", "--rate", "100", "--seconds", "1", "--every", "0.5", "--delayed",
+                                         "0.5", "--delay", "0", "--warm-up", "0.1", lines=4)
+        self.assertEqual(len(spans), 2)
+        for each in spans:
+            self.assertEqual((each["early"], each["delayed_early"]), (0, 0))
+            self.assertGreater(each["put"], 0)
+        self.assertEqual((last["unfinished"], left), (0, 0))
+        self.assertGreaterEqual(last["jobs"], sum(each["jobs"] for each in spans))
+
+    def test_jobs_with_few_keys_replace_each_other(self):
+        (got,), left = self.load("--workload", "keys", "--keys", "3", "--idle", "4", "--seconds", "0.2", lines=2)
+        self.assertGreater(got["commands"], 8)
+        self.assertEqual(got["refused"], 0)
+        self.assertLessEqual(left, 6)  # a job a key and server
+
+    def test_wrong_arguments(self):
+        for sentence, arguments in (
+                ("--workload: there is no workload 'puts'; there are backlog, flow, ", ["--nodes", "1", "--workload", "puts"]),
+                ("name either --nodes or --library", []),
+                ("name either --nodes or --library", ["--nodes", "1", "--library", "dbname=x"]),
+                ("--library: the workload 'steady' is for --nodes", ["--library", "dbname=x", "--workload", "steady"]),
+                ("--workers: '0' is no whole number from 1 to ", ["--nodes", "1", "--workers", "0"])):
+            with self.subTest(sentence):
+                self.expect_error(sentence, "bench", "queue", *arguments)
+
+    def test_a_server_that_is_not_there(self):
+        self.expect_error("cannot connect to ", "bench", "queue", "--nodes", f"unix:{self.here / 'nowhere'}")
 
 
 if __name__ == "__main__":

@@ -18,14 +18,14 @@ BENCH = Path(__file__).resolve().parents[3] / "bench"
 class MissingPrograms(unittest.TestCase):
     def test_the_error_says_what_to_build(self):
         with tempfile.TemporaryDirectory() as folder:
-            for missing, there in [("foliot", None), ("batches", "foliot")]:
+            for missing, there in [("foliot", None), ("foliot-bench", "foliot")]:
                 if there:
                     (Path(folder) / there).symlink_to(FOLIOT)
-                done = subprocess.run([sys.executable, "-B", BENCH / "database_costs.py", "--programs", folder],
+                done = subprocess.run([sys.executable, "-B", BENCH / "database_costs.py", "--program", Path(folder) / "foliot"],
                                       capture_output=True, text=True, timeout=30, check=False)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(f"there is no {folder}/{missing}: build it with `cmake ", done.stderr)
-                self.assertIn(" --target foliot batches`", done.stderr)
+                self.assertIn(f" --target {missing}`", done.stderr)
 
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")

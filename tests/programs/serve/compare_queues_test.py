@@ -60,11 +60,9 @@ class CompareQueues(unittest.TestCase):
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class OwnContestants(unittest.TestCase):
     def turns(self, *options):
-        built = Path(FOLIOT).parent
         with tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "queues.json"
-            subprocess.run([sys.executable, "-B", COMMAND, "--program", FOLIOT, "--clients", built / "queue_clients",
-                            "--workers", built / "queue_workers", "--json", written, "--turns", "1", *options],
+            subprocess.run([sys.executable, "-B", COMMAND, "--program", FOLIOT, "--json", written, "--turns", "1", *options],
                            check=True, timeout=300, stdout=subprocess.DEVNULL)
             return json.loads(written.read_text())["turns"]
 
