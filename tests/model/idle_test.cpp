@@ -1,7 +1,7 @@
 // Work arrives while the only other worker goes to sleep. The test uses the shipped set of idle workers and the shipped
-// parker, in the steps and with the orders of scheduler::sleep() and wake_one(), around a queue of one word. The worker must run
-// the work, since the thread that made it computes for ever. The lock is a simple one: foliot's own lock is a full
-// barrier after an unlock in the model, and must not replace the barriers of the handshake.
+// parker, in the steps and with the orders of scheduler::sleep() and wake_one(), around a queue of one word. The worker
+// must run the work, since the thread that made it computes for ever. The lock is a simple one: foliot's own lock is a
+// full barrier after an unlock in the model, and must not replace the barriers of the handshake.
 #include <vector>
 
 #include <foliot/core/annotations.hpp>
