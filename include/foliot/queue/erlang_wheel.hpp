@@ -26,7 +26,7 @@
 //   4. nto_ timers are in these containers, at_once_nto_ of them in at_once_ and at_once_unsorted_.
 //   5. Every list is linked both ways, and every node knows its place.
 //
-// Source: erts/emulator/beam/time.c and erl_time.h of OTP 18; docs/engines/erlang-wheel.md maps it.
+// Source: erts/emulator/beam/time.c and erl_time.h of OTP 18; docs/mechanisms.md maps it.
 #pragma once
 
 #include <algorithm>

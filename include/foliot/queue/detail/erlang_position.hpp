@@ -2,7 +2,7 @@
 //
 // Deadlines are rounded up and the clock is rounded down, so that nothing is early. Thread safety: pure functions.
 //
-// Source: erts/emulator/beam/erl_time.h of OTP 18; docs/engines/erlang-wheel.md maps it.
+// Source: erts/emulator/beam/erl_time.h of OTP 18; docs/mechanisms.md maps it.
 #pragma once
 
 #include <cstdint>
