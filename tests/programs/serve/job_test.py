@@ -12,8 +12,9 @@ import socket
 import subprocess
 import threading
 import time
+import unittest
 
-from kit import beanstalk_client
+from kit import beanstalk_client, nginx
 from kit.access_case import AccessCase
 from kit.beanstalk_client import PATIENCE
 from kit.certificates import Authority, openssl
@@ -907,6 +908,72 @@ class Nodes(NodesCase, JobCase):
         self.assertRegex(self.job("why", "2"), "reserved: a worker at node n1 has it until")
         self.assertRegex(self.job("list", "--state", "reserved"), r"NODE\n 2  mail .* n1\n\Z")
         self.assertEqual(self.job("cancel", "--tube", "mail", "--state", "delayed", "--yes"), "cancelled 3 of 3 jobs\n")
+
+
+@unittest.skipIf(nginx.PROGRAM is None, "nginx is not installed (Debian: nginx)")
+class Balanced(NodesCase, JobCase):
+    """Three servers over one database, which ask for access tokens, behind a proxy that gives each request to any of them."""
+
+    def setUp(self):
+        super().setUp()
+        text = self.expect_done("token", "make", "tokens", "--name", "all", "--scopes", "put,reserve,look,change", "--ends", "never")
+        (self.here / "token").write_text(text)
+        names = ("n0", "n1", "n2")
+        for name in names:
+            self.start_with_tokens(name)
+        port = nginx.begin(self, [self.here / f"{name}.http" for name in names],
+                           "    location / { proxy_pass http://servers; proxy_buffering off; }", before="random;")
+        self.server_option = ("--server", f"127.0.0.1:{port}", "--token-file", "token")
+
+    def start_with_tokens(self, name):
+        path = self.here / f"{name}.http"
+        process = self.start("serve", "--quiet", "--store", self.database.database, "--node", name, "--beanstalk",
+                             f"unix:{self.here / name}", "--http", f"unix:{path}", "--tokens", "tokens", "--proxy", "unix")
+        for each in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(each)
+        until = time.monotonic() + PATIENCE
+        while True:
+            self.assertIsNone(process.poll())
+            with contextlib.suppress(OSError):
+                client = self.connect_http(path)
+                client.request("GET", "/ready")
+                if client.getresponse().status == 200:
+                    return
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+
+    def test_each_request_may_come_to_another_node(self):
+        for i in range(9):
+            self.assertEqual(self.job("put", "mail", str(i), "--delay", "2h", "--key", f"k{i}"), f"job {i + 1}: inserted\n")
+        for _ in range(6):  # each node is asked some time
+            self.assertEqual(len(self.lines("list", "--due")), 9)
+        self.assertRegex(self.job("why", "1"), "is delayed: it is due at")
+        self.assertEqual(self.job("fire", "mail", "k0"), "job 1: ready\n")
+        held = self.lines("reserve", "mail")[0]
+        self.assertRegex(self.job("why", "1"), r"reserved: a worker at node n[012] has it until")
+        self.assertIn("touched", self.job("touch", held["reservation"]))
+        self.assertIn("finished", self.job("finish", held["reservation"]))
+        self.assertEqual(self.job("cancel", "2"), "job 2: cancelled\n")
+        self.refuse("there is no such job", "cancel", "2")
+        self.assertEqual(self.job("cancel", "--tube", "mail", "--state", "delayed", "--yes"), "cancelled 7 of 7 jobs\n")
+        self.assertEqual(self.lines("list"), [])
+
+    def test_a_watch_stays_with_a_node(self):
+        process = self.start(*self.arguments("watch", "--count", "1", "--json"), env=environment())
+        for each in (process.stderr.close, process.stdout.close, process.wait, process.kill):
+            self.addCleanup(each)
+        until = time.monotonic() + PATIENCE
+        while process.poll() is None:  # one of these is put at the same node
+            self.assertLess(time.monotonic(), until)
+            self.job("put", "mail", "x", "--delay", "1h")
+        self.assertEqual(process.returncode, 0, process.stderr.read())
+        event = json.loads(process.stdout.read())
+        self.assertEqual((event["event"], event["data"]["tube"]), ("put", "mail"))
+
+    def test_a_token_that_no_node_knows(self):
+        (self.here / "token").write_text("foliot_" + "x" * 40)
+        for _ in range(4):
+            self.assertEqual(self.run_foliot(*self.arguments("list"), env=environment())[0], 1)
 
 
 class UnderTls(ProgramCase):

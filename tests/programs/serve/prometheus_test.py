@@ -196,13 +196,19 @@ class Nodes(NodesCase, Scraping):
     node_timeout = 2
 
     def test_each_node_tells_of_the_jobs_of_all(self):
-        nodes = [self.start_node(name) for name in ("n0", "n1")]
+        names = ("n0", "n1", "n2")
+        nodes = [self.start_node(name) for name in names]
         connection = self.connect(nodes[0])
         wanted = self.fill(connection)
         self.expect_agreement(self.scrape(self.here / "n0.http"), connection, wanted)
         other = self.scrape(self.here / "n1.http")
         self.assertEqual(other.counts(), wanted)
         self.assertEqual(other.value("jobs_put_total"), 0, "these are of the node alone")
+        self.connect(nodes[2]).ask(put(b"a"))
+        wanted["ready"] += 1
+        all_nodes = [self.scrape(self.here / f"{name}.http") for name in names]
+        self.assertEqual([each.counts() for each in all_nodes], [wanted] * 3, "each has the jobs of all")
+        self.assertEqual(sum(each.value("jobs_put_total") for each in all_nodes), 9, "these add up")
         self.assertNotIn("foliot_disk_free_bytes", other.families)
         self.database.stop_at_once()
         self.assertEqual(connection.ask(b"peek 1\r\n"), b"INTERNAL_ERROR\r\n")

@@ -14,41 +14,12 @@ import threading
 import time
 import unittest
 
+from kit import nginx
 from kit.access_case import AccessCase
 from kit.beanstalk_client import PATIENCE, free_port
 from kit.program_case import main
 
 PATHS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-NGINX = """
-{user}
-daemon off;
-pid {here}/nginx.pid;
-error_log {here}/nginx.log;
-worker_processes 1;
-events {{ worker_connections 64; }}
-http {{
-  access_log off;
-  client_body_temp_path {here}/bodies;
-  proxy_temp_path {here}/answers;
-  fastcgi_temp_path {here}/fastcgi;
-  uwsgi_temp_path {here}/uwsgi;
-  scgi_temp_path {here}/scgi;
-  upstream timers {{
-    server unix:{here}/http;
-    keepalive 4;
-  }}
-  proxy_http_version 1.1;
-  proxy_set_header Connection "";
-  proxy_set_header Host $http_host;
-  proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-  proxy_read_timeout 300s;
-  server {{
-    listen 127.0.0.1:{port};
-    location / {{ proxy_pass http://timers; }}
-    location /below/ {{ proxy_pass http://timers/; }}
-  }}
-}}
-"""
 HAPROXY = """
 defaults
     mode http
@@ -89,7 +60,7 @@ class BehindAProxy:
         """False if the proxy has ended."""
         self.port = free_port()
         configuration = self.here / "proxy.conf"
-        configuration.write_text(self.text.format(here=self.here, port=self.port, user=self.user()))
+        configuration.write_text(self.configuration())
         with (self.here / "proxy.log").open("w") as said:
             process = subprocess.Popen([self.proxy, *(each.format(file=configuration, here=self.here) for each in self.flags)],
                                        stdin=subprocess.DEVNULL, stdout=said, stderr=said)
@@ -105,10 +76,6 @@ class BehindAProxy:
             self.assertLess(time.monotonic(), until, self.said())
             time.sleep(0.01)
         return False
-
-    @staticmethod
-    def user():
-        return "user root;" if os.geteuid() == 0 else ""  # its worker must reach the socket
 
     def connect(self, source="127.0.0.1"):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE, source_address=(source, 0))
@@ -217,8 +184,12 @@ class BehindAProxy:
 
 class Nginx(BehindAProxy, AccessCase):
     package = "nginx"
-    text = NGINX
-    flags = ["-p", "{here}", "-e", "{here}/nginx.log", "-c", "{file}"]
+    flags = nginx.FLAGS
+
+    def configuration(self):
+        locations = ("    location / { proxy_pass http://servers; }\n"
+                     "    location /below/ { proxy_pass http://servers/; }")
+        return nginx.configuration(self.here, self.port, [self.path], locations, behind="keepalive 4;")
 
     def test_a_path_behind_proxy_pass_decodes_names(self):
         """So the names travel in the query or the body there."""
@@ -230,8 +201,10 @@ class Nginx(BehindAProxy, AccessCase):
 
 class Haproxy(BehindAProxy, AccessCase):
     package = "haproxy"
-    text = HAPROXY
     flags = ["-db", "-f", "{file}"]
+
+    def configuration(self):
+        return HAPROXY.format(here=self.here, port=self.port)
 
 
 if __name__ == "__main__":
