@@ -239,6 +239,15 @@ struct count_all {
   friend bool operator==(const count_all&, const count_all&) = default;
 };
 
+/// The most nodes that list_nodes lists.
+inline constexpr std::uint32_t most_listed_nodes = 1000;
+
+/// Lists the nodes that use the store, by name: up to most_listed_nodes. Those that were silent for long are listed
+/// until another node has ended their reservations. A store that one process alone uses has none. O(nodes).
+struct list_nodes {
+  friend bool operator==(const list_nodes&, const list_nodes&) = default;
+};
+
 /// The most tubes, or jobs, on a page of list_tubes or list_jobs.
 inline constexpr std::uint32_t most_listed = 1000;
 
@@ -519,6 +528,23 @@ struct jobs_answer {
   friend bool operator==(const jobs_answer&, const jobs_answer&) = default;
 };
 
+/// A node that uses the store.
+struct listed_node {
+  std::string name;
+  utc_time since{};  ///< without a long silence from then on
+  utc_time heard{};  ///< its last heartbeat; of several databases, the one that hears least of it has both times
+
+  friend bool operator==(const listed_node&, const listed_node&) = default;
+};
+
+/// The answer to list_nodes. The times are those of the store's clock.
+struct nodes_answer {
+  std::vector<listed_node> nodes;
+  utc_time now{};  ///< the store's time at the look
+
+  friend bool operator==(const nodes_answer&, const nodes_answer&) = default;
+};
+
 /// The answer to an operation that did not get its locks in time, because another program holds the job, its key or its
 /// tube in the database, or the job is on its way to another database. Nothing has changed, and the same operation may
 /// succeed later. Only a store that is not in this process gives it.
@@ -540,8 +566,8 @@ struct unavailable_answer {
 
 /// One answer of a store: of the kind that the operation names, or one of the last two.
 using answer = std::variant<put_answer, claim_answer, holder_answer, change_answer, bulk_answer, pause_answer,
-                            peek_answer, count_answer, tubes_answer, due_answer, jobs_answer, put_all_answer,
-                            passed_over_answer, unavailable_answer>;
+                            peek_answer, count_answer, tubes_answer, due_answer, jobs_answer, nodes_answer,
+                            put_all_answer, passed_over_answer, unavailable_answer>;
 
 /// Whether an operation may change something.
 enum class operation_effect : std::uint8_t { looks, changes };
@@ -663,7 +689,8 @@ inline constexpr operation_table operations(
     row<list_due, due_answer>("list_due", looks, by_store, together, none, may::look),
     row<clear_tube, bulk_answer>("clear_tube", changes, by_tube, filled, none, may::administer),
     row<list_jobs, jobs_answer>("list_jobs", looks, by_store, together, none, may::look),
-    row<put_all, put_all_answer>("put_all", changes, by_puts, taken, for_a_new_job, may::put));
+    row<put_all, put_all_answer>("put_all", changes, by_puts, taken, for_a_new_job, may::put),
+    row<list_nodes, nodes_answer>("list_nodes", looks, by_store, together, none, may::look));
 
 }  // namespace table
 

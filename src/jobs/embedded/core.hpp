@@ -130,6 +130,7 @@ class embedded_core {
   count_answer step(count_tube& what);
   count_answer step(count_all& what);
   tubes_answer step(list_tubes& what);
+  nodes_answer step(list_nodes& what);
   due_answer step(list_due& what);
   bulk_answer step(clear_tube& what);
   jobs_answer step(list_jobs& what);

@@ -474,6 +474,8 @@ tubes_answer memory_store::executor::operator()(list_tubes& what) {
   return std::move(page).take();
 }
 
+nodes_answer memory_store::executor::operator()(list_nodes&) { return {.nodes = {}, .now = utc_}; }
+
 due_answer memory_store::executor::operator()(list_due& what) {
   detail::due_page page(what);
   const std::pair begin(what.from, what.after);

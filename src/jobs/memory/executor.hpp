@@ -66,6 +66,7 @@ class memory_store::executor {
   count_answer operator()(count_tube& what);
   count_answer operator()(count_all& what);
   tubes_answer operator()(list_tubes& what);
+  nodes_answer operator()(list_nodes& what);
   due_answer operator()(list_due& what);
   bulk_answer operator()(clear_tube& what);
   jobs_answer operator()(list_jobs& what);

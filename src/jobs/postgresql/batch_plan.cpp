@@ -109,6 +109,7 @@ class batch_plan::builder {
   void operator()(const count_all& what);
   void operator()(const list_tubes& what);
   void operator()(const list_due& what);
+  void operator()(const list_nodes& what);
   void operator()(const list_jobs& what);
   void operator()(const put_all& what);
   void end();
@@ -519,6 +520,11 @@ void batch_plan::builder::operator()(const list_due& what) {
   alone(std::move(made.add(to_database(std::min(what.after, most))).add(std::int64_t{what.count})));
 }
 
+void batch_plan::builder::operator()(const list_nodes&) {
+  close();
+  alone(std::move(call(statements::list_nodes).add(std::int64_t{most_listed_nodes})));
+}
+
 batch_plan::batch_plan(std::span<const operation> batch, const batch_frame& frame)
     : batch_(batch),
       places_(batch.size()),
@@ -680,6 +686,16 @@ answer read_page_of_jobs(const reply& from, const batch_time& time) {
   return result;
 }
 
+nodes_answer read_nodes(const reply& from, const batch_time& time) {
+  nodes_answer result;
+  result.now = utc_of(time.now_ms);
+  for (int row = 0; row < from.rows(); ++row) {
+    result.nodes.push_back(
+        {std::string(from.bytes(row, 0)), utc_of(from.integer(row, 1)), utc_of(from.integer(row, 2))});
+  }
+  return result;
+}
+
 /// Reads the answer to an operation from the reply to its call. Most calls return one array of numbers, which is read
 /// once for all their operations.
 class answer_reader {
@@ -774,6 +790,7 @@ class answer_reader {
     if (!from_->is_null(0, 0)) return tubes_answer{from_->texts(0, 0)};
     return unavailable_answer{false, "the database has too many tubes to list them in time"};
   }
+  answer operator()(const list_nodes&) { return read_nodes(*from_, time_); }
   answer operator()(const list_due&) {
     if (from_->is_null(0, 0)) {
       return unavailable_answer{

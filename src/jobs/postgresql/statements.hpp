@@ -105,6 +105,11 @@ inline constexpr sql_statement page_of_tubes{"page_of_tubes", "SELECT * FROM fol
 inline constexpr sql_statement page_of_jobs{
     "page_of_jobs",
     "SELECT rank, id, state, version, node, (shown).* FROM foliot.page_of_jobs($1, $2, $3, $4, $5, $6, $7)"};
+/// A registration that has ended has no name.
+inline constexpr sql_statement list_nodes{"list_nodes",
+                                          "SELECT n.name, h.since / 1000000, h.seen / 1000000 FROM foliot.node n JOIN "
+                                          "foliot.heard h ON h.session = n.session "
+                                          "WHERE n.name IS NOT NULL ORDER BY n.name LIMIT $1"};
 inline constexpr sql_statement list_due{"list_due", "SELECT * FROM foliot.list_due($1, $2, $3, $4)"};
 // The map, which the first of several databases has.
 inline constexpr sql_statement read_databases{"read_databases", "SELECT * FROM foliot.read_databases()"};

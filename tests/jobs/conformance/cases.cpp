@@ -30,6 +30,7 @@ TEST_P(JobStore, IsEmptyAtFirst) {
   EXPECT_EQ(run(count_all{}), count_answer{});
   EXPECT_EQ(run(count_tube{"a"}), count_answer{});
   EXPECT_EQ(run(list_tubes{}), tubes_answer{});
+  EXPECT_EQ(run(list_nodes{}).now, store_.utc());
   EXPECT_TRUE(run(claim{{"a"}}).jobs.empty());
   EXPECT_TRUE(run(claim_job{1}).jobs.empty());
   EXPECT_FALSE(run(peek{job_id{1}}).job);

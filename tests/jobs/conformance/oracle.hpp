@@ -108,6 +108,7 @@ class oracle {
   answer perform(const count_all& what);
   answer perform(const list_tubes& what);
   answer perform(const list_due& what);
+  answer perform(const list_nodes& what);
   answer perform(const clear_tube& what);
   answer perform(const list_jobs& what);
   answer perform(const put_all& what);

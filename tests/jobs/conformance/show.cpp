@@ -127,6 +127,14 @@ std::string show(const due_answer& it) {
   return text;
 }
 
+std::string show(const nodes_answer& it) {
+  std::string text = "at " + show(it.now);
+  for (const listed_node& each : it.nodes) {
+    text += " {" + each.name + ", since " + show(each.since) + ", heard " + show(each.heard) + "}";
+  }
+  return text;
+}
+
 std::string show(const jobs_answer& it) {
   const auto place = [](const job_place& at) { return to_string(at.rank) + "/" + to_string(at.id); };
   std::string text = "at " + show(it.now);

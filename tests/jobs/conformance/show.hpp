@@ -30,6 +30,7 @@ std::string show(const peek_answer& it);
 std::string show(const count_answer& it);
 std::string show(const tubes_answer& it);
 std::string show(const due_answer& it);
+std::string show(const nodes_answer& it);
 std::string show(const jobs_answer& it);
 std::string show(const passed_over_answer& it);
 std::string show(const unavailable_answer& it);

@@ -278,6 +278,32 @@ TEST_F(PostgresqlNodes, ANodeThatExecutesABatchIsNotTakenForDead) {
   EXPECT_EQ(execute_one(alive, finish{old}).what, holder_answer::kind::not_held);
 }
 
+TEST_F(PostgresqlNodes, AreListedByNameWithTheTimesOfTheDatabase) {
+  const auto b = open("b");
+  const auto a = open("a");
+  const auto names_in = [](const nodes_answer& all) {
+    std::vector<std::string> names;
+    for (const listed_node& each : all.nodes) names.push_back(each.name);
+    return names;
+  };
+  const nodes_answer both = execute_one(*b, list_nodes{});
+  EXPECT_EQ(names_in(both), (std::vector<std::string>{"a", "b"}));
+  for (const listed_node& each : both.nodes) {
+    EXPECT_LE(each.since, each.heard) << each.name;
+    EXPECT_LE(each.heard, both.now) << each.name;
+    EXPECT_GT(each.since, both.now - 1h) << each.name;
+  }
+  // The times are those that the database has, in ms.
+  sql("UPDATE foliot.heard h SET since = 5999999, seen = 7000000 FROM foliot.node n "
+      "WHERE n.session = h.session AND n.name = 'a'");
+  const nodes_answer old = execute_one(*b, list_nodes{});
+  EXPECT_EQ(old.nodes.at(0), (listed_node{"a", utc_time(5ms), utc_time(7ms)}));
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "2") << "a look ends no registration";
+  // A registration that has ended may have a row, and no name.
+  sql("UPDATE foliot.node SET name = NULL WHERE name = 'a'");
+  EXPECT_EQ(names_in(execute_one(*b, list_nodes{})), std::vector<std::string>{"b"});
+}
+
 TEST_F(PostgresqlNodes, AfterAnOutageNoNodeIsTakenForDeadAtOnce) {
   const auto a = open("a");
   put_one(*a);

@@ -508,6 +508,19 @@ TEST_F(RoutedOperation, WhatIsDueNextIsMergedInOrderAndCutToThePage) {
             (due_answer{{due_in(1, 65), due_in(1, 66), due_in(5, 2), due_in(5, 64)}}));
 }
 
+TEST_F(RoutedOperation, ANodeThatSeveralDatabasesKnowIsListedOnce) {
+  const auto at = [](std::int64_t ms) { return utc_time(milliseconds(ms)); };
+  routed_operation it = of(list_nodes{});
+  EXPECT_EQ(next_of(it), (databases{0, 1, 2}));
+  it.take(1, nodes_answer{{{"a", at(10), at(90)}, {"c", at(30), at(95)}}, at(100)}, false);
+  it.take(0, nodes_answer{{{"a", at(5), at(80)}, {"b", at(20), at(98)}}, at(101)}, false);
+  it.take(2, nodes_answer{{{"a", at(15), at(85)}, {"c", at(25), at(99)}}, at(99)}, false);
+  it.go_on();
+  EXPECT_TRUE(it.next().empty());
+  const nodes_answer expected{{{"a", at(15), at(80)}, {"b", at(20), at(98)}, {"c", at(30), at(95)}}, at(101)};
+  EXPECT_EQ(std::get<nodes_answer>(it.result()), expected);
+}
+
 TEST_F(RoutedOperation, WhatIsDueNextIsNotKnownIfOneDatabaseDoesNotAnswer) {
   routed_operation it = of(list_due{});
   it.take(0, due_answer{}, false);

@@ -128,6 +128,8 @@ constexpr std::array<const char*, 0> asked_for<jobs::clear_tube>{};
 template <>
 constexpr std::array<const char*, 0> asked_for<jobs::list_jobs>{};
 template <>
+constexpr std::array<const char*, 0> asked_for<jobs::list_nodes>{};
+template <>
 constexpr std::array<const char*, 0> asked_for<jobs::put_all>{};
 
 /// Commands that have no operation, and so need no scope. What they name they check by themselves: `use` and `watch`

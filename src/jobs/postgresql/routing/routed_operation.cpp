@@ -307,6 +307,21 @@ class adder {
     if (both.size() > std::get<list_due>(operation_).count) both.resize(std::get<list_due>(operation_).count);
     all = std::move(both);
   }
+  /// A node is known to each database by the same name. The one that hears least of it has the times.
+  void operator()(nodes_answer& more) {
+    auto& all = std::get<nodes_answer>(all_);
+    for (listed_node& each : more.nodes) {
+      const auto place = std::ranges::lower_bound(all.nodes, each.name, {}, &listed_node::name);
+      if (place == all.nodes.end() || place->name != each.name) {
+        all.nodes.insert(place, std::move(each));
+      } else {
+        place->since = std::max(place->since, each.since);
+        place->heard = std::min(place->heard, each.heard);
+      }
+    }
+    if (all.nodes.size() > most_listed_nodes) all.nodes.resize(most_listed_nodes);
+    all.now = std::max(all.now, more.now);
+  }
   /// What was passed over in one database was in all of them.
   void operator()(passed_over_answer& more) { all_ = more; }
   /// The later one counts.
