@@ -18,7 +18,7 @@ namespace {
 
 /// Descriptors beyond those of the connections: the store's files, the listeners, the runtime.
 constexpr rlim_t other_descriptors = 1200;
-/// How many descriptors the connections must leave for the store.
+/// How many descriptors all connections must leave for the store.
 constexpr std::size_t spare_descriptors = 16;
 
 /// How many descriptors the process has open. 0 if the system does not show them; the greatest number if none is left
@@ -33,15 +33,16 @@ std::size_t open_descriptors() {
 
 }  // namespace
 
-std::size_t allow_open_files(std::size_t connections, const server_log& log) {
+std::size_t allow_open_files(std::size_t connections, std::size_t others, const server_log& log) {
   rlimit now{};
   if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return connections;
-  const rlim_t wanted = connections + other_descriptors;
+  const rlim_t besides = others + other_descriptors;
+  const rlim_t wanted = connections + besides;
   if (now.rlim_cur >= wanted) return connections;
   const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
   if (::setrlimit(RLIMIT_NOFILE, &more) == 0) now = more;
   if (now.rlim_cur >= wanted) return connections;
-  const rlim_t left = now.rlim_cur > other_descriptors ? now.rlim_cur - other_descriptors : now.rlim_cur / 2;
+  const rlim_t left = now.rlim_cur > besides ? now.rlim_cur - besides : now.rlim_cur / 2;
   log.warning(
       fmt::format("the system allows {} open files, too few for {} connections: accept {}; raise its limit "
                   "(ulimit -n, LimitNOFILE) or lower --max-connections",
@@ -49,19 +50,21 @@ std::size_t allow_open_files(std::size_t connections, const server_log& log) {
   return left;
 }
 
-std::size_t connections_that_fit(std::size_t connections, const server_log& log) {
+std::size_t connections_that_fit(std::size_t connections, std::size_t others, const server_log& log) {
   rlimit now{};
-  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= connections + other_descriptors) return connections;
-  const std::size_t wanted = connections + spare_descriptors;
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return connections;
+  if (now.rlim_cur >= connections + others + other_descriptors) return connections;
+  const std::size_t besides = others + spare_descriptors;
+  const std::size_t wanted = connections + besides;
   const std::size_t available = now.rlim_cur - std::min<rlim_t>(now.rlim_cur, open_descriptors());
-  if (available <= spare_descriptors) {
+  if (available <= besides) {
     throw failure(
         fmt::format("the system allows {} open files, too few to serve clients: raise its limit (ulimit -n, "
                     "LimitNOFILE)",
                     now.rlim_cur));
   }
   if (available >= wanted) return connections;
-  const std::size_t left = available - spare_descriptors;
+  const std::size_t left = available - besides;
   log.warning(fmt::format("of the {} open files that the system allows, {} are left: accept {} connections",
                           now.rlim_cur, available, left));
   return left;

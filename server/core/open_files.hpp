@@ -10,12 +10,13 @@
 
 namespace foliot::program {
 
-/// Raises the process's limit of open files to what this many connections need, as far as the system allows it. Returns
-/// how many connections there may be; warns if these are fewer. To be called before the store is opened.
-[[nodiscard]] std::size_t allow_open_files(std::size_t connections, const server_log& log);
+/// Raises the process's limit of open files to what this many connections need, and `others` that are not bounded by
+/// the result, as far as the system allows it. Returns how many connections there may be; warns if these are fewer. To
+/// be called before the store is opened.
+[[nodiscard]] std::size_t allow_open_files(std::size_t connections, std::size_t others, const server_log& log);
 
-/// How many connections, at most `connections`, the open files that are left allow; warns if these are fewer. To be
-/// called when the store and the listener are open. Throws failure if no connection fits.
-[[nodiscard]] std::size_t connections_that_fit(std::size_t connections, const server_log& log);
+/// How many connections, at most `connections`, the open files that are left allow besides `others`; warns if these are
+/// fewer. To be called when the store and the listener are open. Throws failure if no connection fits.
+[[nodiscard]] std::size_t connections_that_fit(std::size_t connections, std::size_t others, const server_log& log);
 
 }  // namespace foliot::program

@@ -112,6 +112,11 @@ class way_out {
   std::exception_ptr first_;
 };
 
+/// How many connections there may be besides those of --max-connections.
+std::size_t other_connections(const serve_options& options) {
+  return options.metrics.empty() ? 0 : connections_for_monitoring;
+}
+
 /// The limits of each of so many brokers.
 jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   jobs::broker_limits limits;
@@ -327,7 +332,7 @@ void server::begin_accepting(const listener& gate, connections& clients, std::st
 
 void server::open_door() {
   access_limits most;
-  most.all = connections_that_fit(options_.max_connections, log_);
+  most.all = connections_that_fit(options_.max_connections, other_connections(options_), log_);
   most.of_address = options_.max_connections_per_address;
   most.of_token = options_.max_connections_per_token;
   beanstalk_state_.door = &access_.emplace(most);
@@ -520,7 +525,7 @@ void serve(const serve_options& asked) {
   const server_log log(asked.quiet);
   const signals come;  // before there are threads, which inherit the mask
   serve_options options = asked;
-  options.max_connections = allow_open_files(asked.max_connections, log);
+  options.max_connections = allow_open_files(asked.max_connections, other_connections(asked), log);
   log.info("foliot " FOLIOT_VERSION);
   std::optional<tls_certificates> certificates;  // before the stores: a wrong one is told at once
   if (!options.tls.is_none()) certificates.emplace(options.tls, log);

@@ -19,6 +19,7 @@ import unittest
 
 from kit import beanstalk_client
 from kit.beanstalk_client import Connection
+from kit.http_client import LocalConnection
 from kit.program_case import main
 from kit.serve_case import SANITIZED, ServeCase, put
 
@@ -687,6 +688,35 @@ class SystemLimits(ServeCase):
             self.assertFalse(serves[8])
             self.assertTrue(serves[64])
             self.assertEqual(list(serves.values()), sorted(serves.values()), serves)
+
+    def connections_that_fit(self, *more):
+        """How many connections a server accepts that may have 1500 open files, of which it leaves 1200 for other things."""
+        process = self.start("serve", "--quiet", "--memory", "--beanstalk", "unix:a.sock", "--http", f"unix:{self.here / 'http'}",
+                             "--max-connections", "1000", *more, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1500, 1500)))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while True:
+            connection = LocalConnection(self.here / "http")
+            try:
+                connection.request("GET", "/metrics")
+                page = connection.getresponse().read().decode()
+                break
+            except OSError:
+                self.assertIsNone(process.poll())
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.01)
+            finally:
+                connection.close()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(beanstalk_client.PATIENCE), 0)
+        return int(re.search(r"^foliot_connections_max (\d+)$", page, re.M)[1])
+
+    @unittest.skipIf(SANITIZED, "the sanitizers' own checks need descriptors")
+    def test_the_places_of_monitoring_need_open_files_too(self):
+        self.assertEqual(self.connections_that_fit(), 300)
+        self.assertEqual(self.connections_that_fit("--metrics", f"unix:{self.here / 'metrics'}"), 300 - 64)
 
     def test_the_limit_of_the_length_of_a_file(self):
         server = self.serve()
