@@ -23,6 +23,7 @@
 #endif
 
 #include "process_end.hpp"
+#include "session_name.hpp"
 #include "side_by_side.hpp"
 #include "text/failure.hpp"
 
@@ -80,10 +81,6 @@ std::unique_ptr<jobs::job_store> open_folder(const serve_options&, const server_
 #endif
 
 #if defined(FOLIOT_HAS_POSTGRESQL_STORE)
-/// The name under which the database knows a session. The first session has the name of the node.
-std::string session_name(const std::string& node, std::size_t index) {
-  return index == 0 ? node : fmt::format("{} (session {})", node, index + 1);
-}
 static_assert(longest_node + std::string_view(" (session 32)").size() <= 200 && most_sessions < 100,
               "the store takes names of 200 bytes");
 

@@ -154,6 +154,7 @@ class server {
     beanstalk_state_.rates = &rates_;
     http_api_.believe(named_proxies(options.proxies));
     http_api_.show(certificates);
+    http_api_.name_node(options.node);
     http_api_.do_actions_by(actions_);
     monitoring_api_.believe(named_proxies(options.proxies));
     monitoring_api_.show(certificates);

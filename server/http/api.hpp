@@ -57,6 +57,8 @@ class api final : public service {
     state_.sources = parts;
     state_.survey.choose(std::move(which));
   }
+  /// The name of this node among those that share its store.
+  void name_node(std::string name) { state_.node = std::move(name); }
   /// From now on there is nothing but /health, /ready and /metrics. Before there are connections.
   void monitor_only() noexcept { state_.only_monitors = true; }
   /// From now on it is woken when an action is made or started.

@@ -63,6 +63,7 @@ class api_state {
   const tls_certificates* certificates = nullptr;  ///< null: connections are in plain
   action_runner* actions = nullptr;                ///< does the pieces of actions; null: other nodes do
   metrics_sources sources{};                       ///< the parts of the server that the metrics tell of
+  std::string node;                                ///< the name of this one, where there are others
   bool only_monitors = false;                      ///< whether there is nothing but /health, /ready and /metrics
   tube_survey survey;                              ///< chosen before; any task looks
   /// The streams of events: at most so many at once, and so many of one access token.

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,9 +13,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <foliot/core/duration.hpp>
 #include <foliot/core/seam/random.hpp>
 #include <foliot/jobs/limits.hpp>
 #include <foliot/jobs/operations.hpp>
+#include <foliot/jobs/time_histogram.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
@@ -22,6 +26,7 @@
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/access/rights.hpp"
+#include "server/core/session_name.hpp"
 #include "text/timestamp.hpp"
 #include "times.hpp"
 
@@ -168,6 +173,94 @@ class due_counts {
                              {"hour", "5m", std::chrono::minutes(5), std::vector<std::uint64_t>(12)},
                              {"day", "1h", std::chrono::hours(1), std::vector<std::uint64_t>(24)}};
 };
+
+/// What became of jobs at this server since its start.
+void add_flow(ordered_json& all, const jobs::job_flow& flow) {
+  ordered_json& shown = all["flow"] = ordered_json::object();
+  shown["put"] = flow.put;
+  shown["reserved"] = flow.reserved;
+  shown["finished"] = flow.finished;
+  shown["released"] = flow.released;
+  shown["buried"] = flow.buried;
+  shown["timed_out"] = flow.expired;
+}
+
+/// The greatest length of a bucket; of the last one, which has none, null.
+ordered_json bound_of(std::size_t bucket) {
+  const auto& bounds = jobs::time_histogram::bounds_us;
+  return bucket < bounds.size() ? ordered_json(to_string(duration(std::chrono::microseconds(bounds[bucket]))))
+                                : ordered_json(nullptr);
+}
+
+void add_distribution(ordered_json& to, std::string_view name, const jobs::time_histogram::counts& values) {
+  ordered_json& shown = to[std::string(name)] = ordered_json::object();
+  shown["count"] = values.all();
+  constexpr std::pair<std::string_view, std::uint32_t> told[]{
+      {"p50", 500}, {"p90", 900}, {"p99", 990}, {"greatest", 1000}};
+  for (const auto& [title, thousandths] : told) {
+    if (const auto bucket = values.bucket_of(thousandths)) shown[std::string(title)] = bound_of(*bucket);
+  }
+  ordered_json& counts = shown["counts"] = ordered_json::array();
+  for (const std::uint64_t each : values.in) counts.push_back(each);
+}
+
+/// How long jobs took at this server since its start.
+void add_times(ordered_json& all, const jobs::job_flow& flow) {
+  ordered_json& shown = all["times"] = ordered_json::object();
+  ordered_json& bounds = shown["bounds"] = ordered_json::array();
+  for (std::size_t i = 0; i < jobs::time_histogram::bounds_us.size(); ++i) bounds.push_back(bound_of(i));
+  add_distribution(shown, "lateness", flow.lateness);
+  add_distribution(shown, "work", flow.work);
+}
+
+/// The nodes of a shared store. Of several sessions of a node, those that the database hears least of have its times.
+void add_nodes(ordered_json& all, const jobs::nodes_answer& seen) {
+  struct node {
+    std::uint64_t sessions = 0;
+    jobs::utc_time since;
+    jobs::utc_time heard;
+  };
+  std::map<std::string, node, std::less<>> nodes;
+  for (const jobs::listed_node& each : seen.nodes) {
+    const auto [place, is_new] = nodes.try_emplace(std::string(node_of_session(each.name)), 0, each.since, each.heard);
+    node& its = place->second;
+    ++its.sessions;
+    its.since = std::max(its.since, each.since);
+    its.heard = std::min(its.heard, each.heard);
+  }
+  ordered_json& shown = all["database"] = ordered_json::object();
+  shown["time"] = time_text(seen.now);
+  ordered_json& list = shown["nodes"] = ordered_json::array();
+  for (const auto& [name, its] : nodes) {
+    ordered_json one = ordered_json::object();
+    one["name"] = name;
+    one["sessions"] = its.sessions;
+    one["since"] = time_text(its.since);
+    one["heard"] = time_text(its.heard);
+    list.push_back(std::move(one));
+  }
+}
+
+/// What the store says for statistics.
+struct seen_store {
+  jobs::count_answer counted;
+  std::optional<jobs::nodes_answer> nodes;  ///< where it is shared
+};
+
+/// In one batch.
+task<seen_store> look_at_store(call& by) {
+  seen_store seen;
+  if (!by.state.has_other_nodes()) {
+    auto counting = by.client.execute(jobs::count_all{});
+    seen.counted = co_await counting;
+    co_return seen;
+  }
+  auto listing = by.client.execute(jobs::list_nodes{});
+  auto counting = by.client.execute(jobs::count_all{});
+  seen.counted = co_await counting;
+  seen.nodes = co_await listing;
+  co_return seen;
+}
 
 /// What the door has let in and refused, and the limits have held back.
 void add_connections(ordered_json& all, const api_state& state) {
@@ -322,15 +415,21 @@ task<response> show_access(call& by) {
 
 task<response> show_statistics(call& by) {
   by.in.expect_no_others();
-  auto counting = by.client.execute(jobs::count_all{});
-  const jobs::count_answer counted = co_await counting;
+  if (by.state.has_other_nodes()) {
+    const bool has_room = co_await by.side.take_room(jobs::most_listed_nodes * memory_of_entry);
+    if (!has_room) co_return respond_without_memory();
+  }
+  auto looking = look_at_store(by);
+  const seen_store seen = co_await looking;
   const jobs::broker_counters counters = by.state.counters();
+  const jobs::job_flow flow = by.state.flow();
   ordered_json all = ordered_json::object();
-  add_counts(all["jobs"], counted);
+  add_counts(all["jobs"], seen.counted);
   ordered_json& server = all["server"] = ordered_json::object();
   // Behind a balancer the next answer may be of another server, whose counters are others.
   static const std::uint64_t process = random_stream::entropy();
   server["process"] = fmt::format("{:016x}", process);
+  if (seen.nodes) server["node"] = by.state.node;
   server["batches"] = counters.batches;
   server["operations"] = counters.operations;
   server["timeouts"] = counters.expired;
@@ -343,14 +442,17 @@ task<response> show_statistics(call& by) {
   server["has_room"] = !counters.lacks_room;
   server["store_available"] = !counters.is_unavailable;
   server["draining"] = by.state.draining.load(seam::relaxed);
+  add_flow(all, flow);
+  add_times(all, flow);
+  if (seen.nodes) add_nodes(all, *seen.nodes);
   add_connections(all, by.state);
   if (by.state.certificates != nullptr) {
-    const tls_figures seen = by.state.certificates->figures();
+    const tls_figures its = by.state.certificates->figures();
     ordered_json& tls = all["tls"] = ordered_json::object();
-    tls["ends"] = time_text(jobs::utc_time(seen.ends));
-    tls["taken"] = seen.taken;
-    tls["files_are_good"] = !seen.is_refused;
-    tls["failed_handshakes"] = seen.failed;
+    tls["ends"] = time_text(jobs::utc_time(its.ends));
+    tls["taken"] = its.taken;
+    tls["files_are_good"] = !its.is_refused;
+    tls["failed_handshakes"] = its.failed;
   }
   if (by.state.access.has_tokens()) all["tokens"] = {{"file_is_good", by.state.access.is_good()}};
   co_return respond_json(200, all);

@@ -646,6 +646,29 @@ class Nodes(NodesCase, HttpCase):
         self.assertEqual(self.ask("POST", f"{path}/finish", client=shop)[1]["outcome"], "finished")
         self.assertEqual(self.ask("POST", f"{path}/finish", client=worker)[0], 409)
 
+    def test_each_node_tells_of_all(self):
+        names = ("n0", "n1")
+        clients = [self.begin_node(name) for name in names]
+        for delay in ("30s", "30m", "0s"):
+            self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", {"delay": delay}, clients[0])[0], 201)
+        held = self.ask("POST", "/v1/reserve?tube=mail", client=clients[1])[1]["jobs"][0]
+        self.ask("POST", f"/v1/reservations/{held['reservation']}/finish", client=clients[1])
+        for name, client, put, finished in zip(names, clients, (3, 0), (0, 1)):
+            status, seen = self.ask("GET", "/v1/statistics", client=client)
+            self.assertEqual((status, seen["server"]["node"], seen["jobs"]["delayed"]), (200, name, 2))
+            flow, times = seen["flow"], seen["times"]
+            self.assertEqual((flow["put"], flow["reserved"], flow["finished"]), (put, finished, finished), "of this node")
+            self.assertEqual([times[each]["count"] for each in ("lateness", "work")], [finished] * 2)
+            self.assertEqual(sum(times["work"]["counts"]), finished)
+            nodes = seen["database"]["nodes"]
+            self.assertEqual([(each["name"], each["sessions"]) for each in nodes], [("n0", 2), ("n1", 2)])
+            for each in nodes:
+                self.assertLessEqual(max(each["since"], each["heard"]), seen["database"]["time"])
+            counted = self.ask("GET", "/v1/due/counts", client=client)[1]
+            self.assertEqual([sum(counted[scale]["counts"]) for scale in ("minute", "hour", "day")], [1, 2, 2])
+            access = self.ask("GET", "/v1/access", client=client)[1]
+            self.assertEqual((access["tokens"], access["tubes"]), (False, ["*"]))
+
     def test_conditions_of_changes(self):
         client, target = self.begin_node("n0"), "/v1/tubes/mail/jobs/k"
 

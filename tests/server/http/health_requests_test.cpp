@@ -3,11 +3,15 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,6 +25,8 @@
 
 namespace foliot::program::http {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// From now on the store has no room for new jobs.
 void fill(http_server& of) {
@@ -69,6 +75,97 @@ TEST(HealthRequests, ReadyTellsOfADatabaseThatDoesNotAnswer) {
         EXPECT_EQ(look.status, 200);
         const received again = co_await client.ask("GET", "/ready");
         EXPECT_EQ(again.status, 200);
+        co_await client.leave();
+      },
+      nullptr, nullptr, {}, foliot::test::shared::yes);
+}
+
+/// The counts of a distribution, as the pieces that have some: their bounds.
+std::vector<std::string> pieces_of(const nlohmann::json& times, const std::string& name) {
+  std::vector<std::string> some;
+  const auto& counts = times[name]["counts"];
+  EXPECT_EQ(counts.size(), times["bounds"].size() + 1);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    some.push_back(i < times["bounds"].size() ? times["bounds"][i].get<std::string>() : "more");
+  }
+  return some;
+}
+
+TEST(HealthRequests, StatisticsTellOfTheFlowOfJobs) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    const received before = co_await client.ask("GET", "/v1/statistics");
+    const nlohmann::json none = before.value();
+    EXPECT_EQ(none["times"]["lateness"]["count"], 0);
+    EXPECT_FALSE(none["times"]["lateness"].contains("p50"));
+    EXPECT_FALSE(none.contains("database"));
+    EXPECT_FALSE(none["server"].contains("node"));
+    for (int i = 0; i < 2; ++i) {
+      const received put = co_await client.ask("POST", "/v1/jobs?tube=mail", extras("", "x"));
+      EXPECT_EQ(put.status, 201);
+    }
+    co_await runtime::sleep(3s);
+    const received first = co_await client.ask("POST", "/v1/reserve?tube=mail");
+    co_await runtime::sleep(200ms);
+    const std::string token = first.value()["jobs"][0]["reservation"].get<std::string>();
+    const received done = co_await client.ask("POST", "/v1/reservations/" + token + "/finish");
+    EXPECT_EQ(done.status, 200);
+    const received shown = co_await client.ask("GET", "/v1/statistics");
+    const nlohmann::json now = shown.value();
+    EXPECT_EQ(now["flow"]["put"], 2);
+    EXPECT_EQ(now["flow"]["reserved"], 1);
+    EXPECT_EQ(now["flow"]["finished"], 1);
+    EXPECT_EQ(now["times"]["lateness"]["count"], 1);
+    EXPECT_EQ(pieces_of(now["times"], "lateness"), std::vector<std::string>{"5s"});
+    EXPECT_EQ(pieces_of(now["times"], "work"), std::vector<std::string>{"250ms"});
+    for (const char* const each : {"p50", "p90", "p99", "greatest"}) {
+      EXPECT_EQ(now["times"]["lateness"][each], "5s") << each;
+      EXPECT_EQ(now["times"]["work"][each], "250ms") << each;
+    }
+    co_await client.leave();
+    co_await runtime::sleep(48h);
+    http_client other(in);
+    const received second = co_await other.ask("POST", "/v1/reserve?tube=mail");
+    EXPECT_EQ(second.status, 200);
+    const received late = co_await other.ask("GET", "/v1/statistics");
+    const nlohmann::json lateness = late.value()["times"]["lateness"];
+    EXPECT_EQ(lateness["p50"], "5s");
+    EXPECT_TRUE(lateness["p90"].is_null()) << "nobody knows how late: " << lateness;
+    EXPECT_EQ(pieces_of(late.value()["times"], "lateness"), (std::vector<std::string>{"5s", "more"}));
+    co_await other.leave();
+  });
+}
+
+TEST(HealthRequests, StatisticsTellOfTheNodesOfADatabase) {
+  with_server(
+      [](http_server& in) -> task<> {
+        http_client client(in);
+        in.speaks_to.name_node("two (session 1) of a");
+        const auto at = [](std::int64_t ms) { return jobs::utc_time(jobs::milliseconds(ms)); };
+        in.store.after = [at](jobs::execution& done) {
+          for (jobs::answer& each : done.answers) {
+            auto* const all = std::get_if<jobs::nodes_answer>(&each);
+            if (all == nullptr) continue;
+            all->now = at(9'500);
+            all->nodes = {{"one", at(1'000), at(9'000)},
+                          {"one (session 12)", at(3'000), at(8'000)},
+                          {"one (session 2)", at(2'000), at(8'500)},
+                          {"two (session 1) of a", at(4'000), at(9'250)},
+                          {"x (session )", at(0), at(1)}};
+          }
+        };
+        const received shown = co_await client.ask("GET", "/v1/statistics");
+        const nlohmann::json now = shown.value();
+        EXPECT_EQ(now["server"]["node"], "two (session 1) of a");
+        EXPECT_EQ(now["database"]["time"], "1970-01-01T00:00:09.500Z");
+        const auto expected = nlohmann::json::parse(R"json([
+          {"name": "one", "sessions": 3, "since": "1970-01-01T00:00:03.000Z", "heard": "1970-01-01T00:00:08.000Z"},
+          {"name": "two (session 1) of a", "sessions": 1, "since": "1970-01-01T00:00:04.000Z",
+           "heard": "1970-01-01T00:00:09.250Z"},
+          {"name": "x (session )", "sessions": 1, "since": "1970-01-01T00:00:00.000Z",
+           "heard": "1970-01-01T00:00:00.001Z"}])json");
+        EXPECT_EQ(now["database"]["nodes"], expected);
         co_await client.leave();
       },
       nullptr, nullptr, {}, foliot::test::shared::yes);
@@ -152,7 +249,11 @@ TEST_F(HealthWithTokens, StatisticsTellOfTheDoor) {
     EXPECT_EQ(refused.status, 429);
     const nlohmann::json connections = again.value()["connections"];
     EXPECT_EQ(figures_in(connections), figures_told_of("connections"));
-    EXPECT_EQ(figures_in(again.value()["server"]), figures_told_of("server"));
+    std::set<std::string> of_server = figures_told_of("server");
+    EXPECT_EQ(of_server.erase("node"), 1U);  // only of several
+    EXPECT_EQ(figures_in(again.value()["server"]), of_server);
+    EXPECT_EQ(figures_in(again.value()["flow"]), figures_told_of("flow"));
+    EXPECT_EQ(figures_in(again.value()["times"]), figures_told_of("times"));
     EXPECT_EQ(again.value()["server"]["process"], shown.value()["server"]["process"]);
     EXPECT_EQ(connections["open"], 2);
     EXPECT_EQ(connections["total"], 2);
