@@ -5,9 +5,11 @@
 #include <deque>
 #include <iterator>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <foliot/jobs/broker.hpp>
+#include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
 #include "server/access/rights.hpp"
@@ -186,40 +188,52 @@ tube_survey::plan tube_survey::choose_from(const weights& among, std::size_t mos
   const auto end = static_cast<std::ptrdiff_t>(std::min(made.largest.size(), which_.shown));
   made.shown.assign(made.largest.begin(), made.largest.begin() + end);
   std::ranges::sort(made.shown);
-  const std::vector<std::string> heads = choose_heads(among, most_heads);
-  made.heads.insert(heads.begin(), heads.end());
   made.heads.insert(made.shown.begin(), made.shown.end());
   if (sees_all) {
     const lock held(lock_);
     made.heads.insert(oldest_.begin(), oldest_.end());
   }
+  made.others = choose_heads(among, most_heads);
+  std::erase_if(made.others, [&made](const std::string& each) { return made.heads.contains(each); });
   return made;
 }
 
-void tube_survey::remember(plan& made, std::vector<std::pair<jobs::utc_time, std::string>> by_due) {
+void tube_survey::remember(plan& made, due_times found) {
   if (!made.sees_all) return;
-  std::ranges::sort(by_due);
-  if (by_due.size() > most_oldest) by_due.resize(most_oldest);
+  std::ranges::sort(found);
+  if (found.size() > most_oldest) found.resize(most_oldest);
   const lock held(lock_);
   largest_ = std::move(made.largest);
   oldest_.clear();
-  for (auto& [due, name] : by_due) oldest_.push_back(std::move(name));
+  for (auto& [due, name] : found) oldest_.push_back(std::move(name));
 }
 
-/// All that is told, in one batch.
-task<surveyed> tube_survey::read(authorized_client& by, plan& made) {
+task<> tube_survey::read_heads(jobs::client& to_store, std::span<const std::string> tubes, surveyed& into,
+                               due_times& found) {
+  in_one_batch<jobs::list_jobs> looking;
+  for (const std::string& each : tubes) looking.emplace_back(to_store, first_ready_of(each));
+  for (std::size_t i = 0; jobs::in_flight<jobs::list_jobs> & each : looking) {
+    const std::string& tube = tubes[i++];
+    const jobs::jobs_answer listed = co_await each;
+    if (listed.jobs.empty()) continue;
+    const jobs::utc_time due = listed.jobs.front().job.due;
+    add_overdue(into, tube, since(due, listed.now));
+    found.emplace_back(due, tube);
+  }
+}
+
+/// The counts that are told are those of one batch.
+task<surveyed> tube_survey::read(authorized_client& by, plan& made, effort most) {
   jobs::client& to_store = by.connection_for_server();
   std::optional<jobs::in_flight<jobs::count_all>> all;
   in_one_batch<jobs::count_tube> of_server;
   in_one_batch<jobs::count_tube> counting;
-  in_one_batch<jobs::list_jobs> looking;
   if (made.sees_all) {
     all.emplace(to_store, jobs::count_all{});
     of_server.emplace_back(to_store, jobs::count_tube{std::string(tube_of_actions)});
     of_server.emplace_back(to_store, jobs::count_tube{std::string(tube_of_stops)});
   }
   for (const std::string& each : made.shown) counting.emplace_back(to_store, jobs::count_tube{each});
-  for (const std::string& each : made.heads) looking.emplace_back(to_store, first_ready_of(each));
 
   surveyed seen;
   seen.rest = made.of_all;
@@ -241,17 +255,18 @@ task<surveyed> tube_survey::read(authorized_client& by, plan& made) {
     ++i;
   }
   if (seen.is_cut_short) seen.rest.reset();
-  std::vector<std::pair<jobs::utc_time, std::string>> by_due;
-  auto name = made.heads.begin();
-  for (jobs::in_flight<jobs::list_jobs>& each : looking) {
-    const std::string& tube = *name++;
-    const jobs::jobs_answer listed = co_await each;
-    if (listed.jobs.empty()) continue;
-    const jobs::utc_time due = listed.jobs.front().job.due;
-    add_overdue(seen, tube, since(due, listed.now));
-    by_due.emplace_back(due, tube);
+  due_times found;
+  const instant began = runtime::now();
+  std::vector<std::string> tubes(made.heads.begin(), made.heads.end());
+  tubes.insert(tubes.end(), std::make_move_iterator(made.others.begin()), std::make_move_iterator(made.others.end()));
+  std::size_t count = made.heads.empty() ? most.heads_at_once : made.heads.size();
+  for (std::size_t first = 0; first < tubes.size(); first += count, count = most.heads_at_once) {
+    if (first > 0 && runtime::now() - began >= most.time_for_heads) break;
+    auto reading =
+        read_heads(to_store, std::span(tubes).subspan(first).first(std::min(count, tubes.size() - first)), seen, found);
+    co_await reading;
   }
-  remember(made, std::move(by_due));
+  remember(made, std::move(found));
   co_return seen;
 }
 
@@ -271,7 +286,7 @@ task<surveyed> tube_survey::look(authorized_client& by, bool has_other_nodes) {
     made.of_all.emplace();
     for (const auto& [name, counts] : tubes) *made.of_all = sum_of(*made.of_all, counts);
   }
-  auto reading = read(by, made);
+  auto reading = read(by, made, most);
   surveyed seen = co_await reading;
 
   auto listing = by.execute(jobs::list_due{.count = 1});

@@ -10,7 +10,7 @@
 // tubes than one look reads, and else it is as old as a round of looks; the counts are those of this moment in any
 // case, and of one batch, so that they add up to the jobs that there are. The same holds for the job that has waited
 // longest: each look reads the first ready job of some of the tubes, and of those where earlier looks have found the
-// oldest ones.
+// oldest ones. A first ready job may have to be searched on a disk, so a look reads fewer of them where they take long.
 //
 // A tube without jobs has no series, so those of a tube that is deleted end.
 //
@@ -25,6 +25,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,10 +67,12 @@ class tube_survey {
   struct effort {
     std::uint32_t page;  ///< tubes
     std::size_t pages;
-    std::size_t heads;  ///< first ready jobs
+    std::size_t heads;  ///< first ready jobs, but for those of the tubes that are shown or known to have old ones
+    std::size_t heads_at_once;
+    duration time_for_heads;  ///< once they have taken so long, no more of them are read
   };
-  static constexpr effort alone{1000, 5, 500};
-  static constexpr effort with_nodes{200, 1, 50};
+  static constexpr effort alone{1000, 5, 500, 25, duration::nanoseconds(10'000'000)};
+  static constexpr effort with_nodes{200, 1, 50, 50, duration::nanoseconds(100'000'000)};
 
   tube_survey() = default;
   tube_survey(const tube_survey&) = delete;
@@ -84,6 +87,8 @@ class tube_survey {
   [[nodiscard]] task<surveyed> look(authorized_client& by, bool has_other_nodes);
 
  private:
+  /// When the first ready jobs of tubes were due.
+  using due_times = std::vector<std::pair<jobs::utc_time, std::string>>;
   using weights = std::map<std::string, jobs::job_counts, std::less<>>;
   struct found;
   /// What a look tells of.
@@ -91,7 +96,8 @@ class tube_survey {
     bool sees_all = false;                   // whether the rights have all tubes
     std::vector<std::string> largest = {};   // as largest_
     std::vector<std::string> shown = {};     // by name
-    std::set<std::string> heads = {};        // the tubes whose first ready jobs are read
+    std::set<std::string> heads = {};        // the tubes whose first ready jobs are read in any case
+    std::vector<std::string> others = {};    // and those of which they are read while there is time
     std::optional<jobs::job_counts> of_all;  // of all tubes of limited rights, if they were read
   };
 
@@ -101,8 +107,11 @@ class tube_survey {
   /// Counts those that earlier looks have found to be large, and this one has not read.
   task<> recount(authorized_client& by, weights& into);
   [[nodiscard]] plan choose_from(const weights& among, std::size_t most_heads, bool sees_all);
-  task<surveyed> read(authorized_client& by, plan& made);
-  void remember(plan& made, std::vector<std::pair<jobs::utc_time, std::string>> by_due);
+  task<surveyed> read(authorized_client& by, plan& made, effort most);
+  /// Reads the first ready jobs of these tubes.
+  static task<> read_heads(jobs::client& to_store, std::span<const std::string> tubes, surveyed& into,
+                           due_times& found);
+  void remember(plan& made, due_times found);
   [[nodiscard]] bool is_chosen(std::string_view tube) const noexcept;
   /// The tubes whose first ready jobs this look reads.
   [[nodiscard]] std::vector<std::string> choose_heads(const weights& among, std::size_t most) FOLIOT_EXCLUDES(lock_);

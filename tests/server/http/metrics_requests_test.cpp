@@ -9,8 +9,10 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -182,6 +184,42 @@ TEST(MetricsRequests, EachOfManyTubesIsLookedAtSomeTime) {
     EXPECT_TRUE(was_found);
     co_await client.leave();
   });
+}
+
+/// The first ready jobs that the next look reads, if the store takes so long for each.
+task<> count_heads(http_server& in, virtual_clock& clock, duration each_takes, std::size_t& heads) {
+  for (int i = 0; i < 1000; ++i) co_await put_into(in, fmt::format("tube{:05}", i), 1);
+  http_client client(in);
+  in.store.before = [&](std::span<jobs::operation> batch) {
+    for (const jobs::operation& each : batch) {
+      if (!std::holds_alternative<jobs::list_jobs>(each)) continue;
+      ++heads;
+      clock.stall(each_takes);
+    }
+  };
+  const received page = co_await client.ask("GET", "/metrics");
+  EXPECT_EQ(value_of(page, of_tube("jobs_ready", "")), "980") << "the counts are whole in any case";
+  EXPECT_FALSE(value_of(page, of_tube("ready_overdue_seconds", "tube00000")).empty());
+  in.store.before = nullptr;
+  co_await client.leave();
+}
+
+TEST(MetricsRequests, ALookReadsFewerJobsWhereTheyTakeLong) {
+  const auto heads_read = [](duration each_takes) {
+    std::size_t heads = 0;
+    virtual_clock clock;
+    http_server one(clock);
+    auto body = [&](http_server& in) -> task<> {
+      auto counting = count_heads(in, clock, each_takes, heads);
+      co_await counting;
+    };
+    foliot::test::on_virtual_time(clock, run_server(one, body));
+    return heads;
+  };
+  EXPECT_GE(heads_read(0ns), 500U);
+  EXPECT_EQ(heads_read(50us), 20U + 8 * 25U)
+      << "1 ms for the tubes that are shown, and 1.25 ms for 25 others until 10 ms are over";
+  EXPECT_EQ(heads_read(1s), 20U) << "those of the tubes that are shown are read in any case";
 }
 
 TEST(MetricsRequests, PatternsChooseTheTubes) {
