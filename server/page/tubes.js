@@ -5,9 +5,11 @@ import {asking} from "./asking.js";
 import {address, button, element, facts, field, link, name, number, replace, shortTime, table, tell, time} from "./document.js";
 import {dueCharts} from "./due.js";
 import {jobTable} from "./jobs.js";
-import {count, length, rate, visible} from "./texts.js";
+import {count, length, visible} from "./texts.js";
+import {gained, Looks, timeCharts} from "./times.js";
 
 const TUBES_ON_A_PAGE = 50;
+const NODES_ON_A_PAGE = 50;
 const STATES = [["ready", "Ready"], ["reserved", "Reserved"], ["delayed", "Delayed"], ["buried", "Buried"]];
 
 const tile = (title, value, more = {}) =>
@@ -26,16 +28,29 @@ function warnings({server, tokens, tls}) {
   return all.map((each) => element("p", {class: "trouble"}, each));
 }
 
-/** Rates are what the counters have gained since the last look: at the same process, as there may be several behind a balancer. */
-function summary(seen, last) {
-  const {jobs, server, connections} = seen.value;
-  const before = last?.value.server.process === server.process ? last : null;
-  const seconds = before ? (seen.at - before.at) / 1000 : 0;
-  const gained = (figure) => (seconds > 0 ? rate(Math.max(0, server[figure] - before.value.server[figure]) / seconds) + "/s" : "–");
-  return [warnings(seen.value), element("dl", {class: "tiles"},
+/** The counts of all jobs, and what the server that has answered does. `change`: of Looks.add(). */
+function summary(value, change) {
+  const {jobs, server, connections} = value;
+  const flow = (figure) => gained(change, (each) => each.flow[figure]);
+  return [warnings(value), element("dl", {class: "tiles"},
     STATES.map(([state, title]) => tile(title, number(jobs[state], jobs.at_least), {class: state})),
-    tile("Operations", gained("operations")), tile("Timeouts", gained("timeouts")),
+    tile("Put", flow("put")), tile("Handed out", flow("reserved")), tile("Finished", flow("finished")), tile("Timeouts", flow("timed_out")),
+    tile("Operations", gained(change, (each) => each.server.operations)),
     tile("Waiting workers", count(server.waiting)), connections && tile("Connections", count(connections.open)))];
+}
+
+/** The nodes that share a database; nothing if there are none. */
+function nodeTable({server, database}) {
+  if (!database) return null;
+  const now = new Date(database.time).getTime();
+  const {nodes} = database;
+  return [element("h2", {}, "Nodes"),
+    table("The nodes that share the database", [
+      {title: "Node", cell: (row) => [name(row.name), row.name === server.node && element("span", {class: "label"}, "has answered")]},
+      {title: "Last heartbeat", cell: (row) => shortTime(row.heard, now)},
+      {title: "Here since", cell: (row) => time(row.since, now)},
+      {title: "Sessions", number: true, cell: (row) => count(row.sessions)}], nodes.slice(0, NODES_ON_A_PAGE), "The database knows no node."),
+    nodes.length > NODES_ON_A_PAGE && element("p", {class: "quiet"}, `and ${count(nodes.length - NODES_ON_A_PAGE)} others`)];
 }
 
 const tubeLink = (tube) => link(address("tube", {tube}), name(tube));
@@ -59,19 +74,22 @@ export function showTubes(at) {
   });
   const sum = element("section", {"aria-label": "The server"});
   const due = element("section", {"aria-label": "Due soon", class: "charts"});
+  const times = element("section", {"aria-label": "Lateness and work", class: "charts"});
   const list = element("div", {"aria-busy": "true"});
-  replace(at.main, element("h1", {tabindex: "-1"}, "Tubes"), at.wrong, sum, due, form, list);
-  let before = null;
+  const nodes = element("section", {"aria-label": "Nodes"});
+  replace(at.main, element("h1", {tabindex: "-1"}, "Tubes"), at.wrong, sum, due, hasAllTubes() && times, form, list, nodes);
+  const looks = new Looks();
   return at.live(async () => {
     const [statistics, counted, page] = await Promise.all([
       hasAllTubes() ? look("v1/statistics", {}, at.signal) : null,
       look("v1/due/counts", {at_most: 1000}, at.signal),
       look("v1/tubes", {prefix, cursor, count: TUBES_ON_A_PAGE}, at.signal)]);
-    const seen = {at: performance.now(), value: statistics};
+    const change = statistics && looks.add({at: performance.now(), value: statistics});
     return () => {
       if (statistics) {
-        replace(sum, summary(seen, before));
-        before = seen;
+        replace(sum, summary(statistics, change));
+        replace(times, timeCharts(statistics, change));
+        replace(nodes, nodeTable(statistics));
       }
       replace(due, dueCharts(counted));
       replace(list, tubeTable(page.tubes, serverNow()), element("nav", {class: "pages", "aria-label": "Pages of tubes"},
