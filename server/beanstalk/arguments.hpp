@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/names.hpp>
 #include <foliot/jobs/operations.hpp>
 
 #include "command_line.hpp"
@@ -86,7 +87,7 @@ class arguments {
     const std::string_view name = word();
     if (name.starts_with('=')) {
       const std::string_view key = name.substr(1);
-      return is_key(key) ? std::optional<job_reference>(key) : std::nullopt;
+      return jobs::is_command_key(key) ? std::optional<job_reference>(key) : std::nullopt;
     }
     arguments left(name);
     const auto id = left.number(max_u64);

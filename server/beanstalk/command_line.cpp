@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include <foliot/jobs/names.hpp>
+
 #include "arguments.hpp"
 
 namespace foliot::program::beanstalk {
@@ -145,7 +147,7 @@ event parse_extended_put(std::string_view rest, put_context& context) {
   const auto policy = read_policy(left);
   if (!policy) return bad_format();
   const std::string_view key = left.word();
-  if (key != "-" && !is_key(key)) return bad_format();
+  if (key != "-" && !jobs::is_command_key(key)) return bad_format();
   const auto priority = left.number();
   if (!priority) return bad_format();
   const auto due = left.due();
@@ -210,11 +212,6 @@ std::optional<list_due> list_due::parse(std::string_view text) {
   if (!left.at_end() || (prefix != "-" && !is_tube_name(prefix))) return std::nullopt;
   return list_due{static_cast<std::uint32_t>(*count), std::get<jobs::utc_time>(*from), *after,
                   prefix == "-" ? std::string_view() : prefix};
-}
-
-bool is_key(std::string_view text) noexcept {
-  const auto visible = [](char c) { return '!' <= c && c <= '~'; };
-  return !text.empty() && text.size() <= longest_key && text != "-" && std::ranges::all_of(text, visible);
 }
 
 /// The beginning of a sign-in. Sessions have no such command: it comes before they begin.

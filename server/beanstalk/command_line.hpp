@@ -22,7 +22,6 @@
 // Thread safety: pure. O(length of the line), without an allocation but for a long key.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -32,14 +31,8 @@
 
 namespace foliot::program::beanstalk {
 
-/// The longest key of the extension commands, in bytes: a line has room for it and all other arguments.
-inline constexpr std::size_t longest_key = 128;
-
 /// The command of a line without its CR LF. A put whose body is larger than `max_body` is `too_big`. For a put_line
 /// that is not, `announced` becomes the put without its tube and body; else it stays as it is.
 [[nodiscard]] event parse_line(std::string_view line, std::uint32_t max_body, jobs::put& announced);
-
-/// Whether a command may have this as the key of a job.
-[[nodiscard]] bool is_key(std::string_view text) noexcept;
 
 }  // namespace foliot::program::beanstalk

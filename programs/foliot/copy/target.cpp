@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
+#include <foliot/jobs/names.hpp>
 
-#include "server/beanstalk/command_line.hpp"
 #include "text/printable.hpp"
 
 namespace foliot::program::copying {
@@ -170,9 +170,9 @@ task<std::size_t> target::take_back(std::vector<jobs::job_id> ids) {
 /// Why this job cannot be at the target, as far as is known before it was asked; else empty.
 std::string target::refusal(const full_job& job) const {
   const std::string& key = job.record.key;
-  if (facts_.is_foliot && !key.empty() && !beanstalk::is_key(key)) {
+  if (facts_.is_foliot && !key.empty() && !jobs::is_command_key(key)) {
     return fmt::format("its key '{}' cannot be in a command: that takes 1 to {} visible ASCII characters",
-                       printable(key), beanstalk::longest_key);
+                       printable(key), jobs::longest_command_key);
   }
   if (job.body_size > facts_.max_job_size) {
     return fmt::format("its body of {} bytes is over the limit of {} bytes at {}", job.body_size, facts_.max_job_size,

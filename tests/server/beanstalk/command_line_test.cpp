@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <foliot/jobs/names.hpp>
+
 #include "event_text.hpp"
 
 namespace foliot::program::beanstalk {
@@ -270,7 +272,7 @@ TEST(BeanstalkLine, AZeroIsBadFormat) {
 }
 
 TEST(BeanstalkLine, ExtensionsNameJobsByIdOrKey) {
-  const std::string longest(longest_key, 'k');
+  const std::string longest(jobs::longest_command_key, 'k');
   for (const std::string command : {"x-cancel ", "x-fire ", "x-stats-job "}) {
     check({{command + "7", command + "7"},
            {command + "  7", command + "7"},
@@ -320,7 +322,7 @@ TEST(BeanstalkLine, ExtendedPut) {
          {"x-put keep k 1 5 0 4", bad},
          {"x-put keep k 4294967296 5 1 4", bad},
          {"x-put keep k 1 5 4294967295001 4", bad},
-         {"x-put keep " + std::string(longest_key + 1, 'k') + " 1 5 1 4", bad}});
+         {"x-put keep " + std::string(jobs::longest_command_key + 1, 'k') + " 1 5 1 4", bad}});
   check({{put + "4 10 20", "x-put-line 34, with 10 20"},
          {put + "4 0 0", "x-put-line 4"},
          {put + "0 8192 8192", "x-put-line 16384, with 8192 8192"},
@@ -359,7 +361,7 @@ TEST(BeanstalkLine, PagesOfWhatIsDueNext) {
 }
 
 TEST(BeanstalkLine, TheLongestExtensionFits) {
-  const std::string line = "x-put replace " + std::string(longest_key, 'k') +
+  const std::string line = "x-put replace " + std::string(jobs::longest_command_key, 'k') +
                            " 4294967295 @9223372036854 4294967295000 1073741824 8192 8192";
   EXPECT_LE(line.size() + 2, 224u);
   jobs::put announced;
