@@ -35,6 +35,7 @@ LAYERS = {"core": ["core"], "queue": ["core", "queue"], "service": ["core", "que
           "lineage": ["core", "queue", "service", "lineage"],
           "runtime": ["core", "queue", "runtime"], "adapters": ["core", "queue", "adapters"],
           "tls": ["core", "queue", "runtime", "tls"], "jobs": ["core", "queue", "runtime", "jobs"],
+          "client": ["core", "queue", "runtime", "tls", "jobs", "client"],
           "c": ["core", "queue", "service", "adapters", "c"], "text": ["core", "queue", "runtime", "jobs", "text"],
           "server": ["core", "queue", "runtime", "tls", "jobs", "text", "server"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)

@@ -41,7 +41,7 @@ class copier {
  public:
   /// `moved` is called after each group, and now and then while jobs are looked for; `refused` with a sentence for each
   /// job that stays at the source.
-  copier(server_place from, server_place to, std::function<void()> moved,
+  copier(client::endpoint from, client::endpoint to, std::function<void()> moved,
          std::function<void(const std::string&)> refused)
       : from_place_(from),
         from_(std::move(from)),
@@ -81,7 +81,7 @@ class copier {
   void learn_size(bool lacked_room) noexcept;
   void expect_progress(const std::string& tube, jobs::job_state state, jobs::job_id first);
 
-  server_place from_place_;
+  client::endpoint from_place_;
   source from_;
   source_links deleting_;  // for jobs that no connection holds
   target to_;

@@ -75,8 +75,8 @@ class copy_run {
     progress_.wipe();
     const copying::copy_counts& all = copier_.counts();
     std::string text = fmt::format("moved {} from {} to {}: {} ready, {} delayed, {} buried\n", jobs_text(all.moved()),
-                                   options_.from.at.to_string(), options_.to.at.to_string(), grouped(all.ready),
-                                   grouped(all.delayed), grouped(all.buried));
+                                   options_.from.name, options_.to.name, grouped(all.ready), grouped(all.delayed),
+                                   grouped(all.buried));
     if (all.taken_back > 0)
       text += fmt::format("took {} back from the target: workers of the source had them meanwhile\n",
                           jobs_text(all.taken_back));
@@ -96,7 +96,7 @@ class copy_run {
         fmt::format("{} at {}: {} reserved by workers, {} ready, {} delayed, {} buried; run the command again "
                     "to move what can be moved by then{}",
                     left.all() == 1 ? "1 job is still" : fmt::format("{} are still", jobs_text(left.all())),
-                    options_.from.at.to_string(), grouped(left.reserved), grouped(left.ready), grouped(left.delayed),
+                    options_.from.name, grouped(left.reserved), grouped(left.ready), grouped(left.delayed),
                     grouped(left.buried), left.reserved > 0 ? ", or add --wait" : ""),
         exit_code::bad_input);
   }
@@ -121,8 +121,8 @@ class copy_run {
 }  // namespace
 
 void copy(const copy_options& options) {
-  if (options.from.at == options.to.at)
-    throw failure(fmt::format("FROM and TO are both {}: name two servers", options.from.at.to_string()));
+  if (options.from.name == options.to.name)
+    throw failure(fmt::format("FROM and TO are both {}: name two servers", options.from.name));
   copy_run all(options);
   runtime::run_options how;
   how.processors = 1;

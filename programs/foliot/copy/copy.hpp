@@ -26,8 +26,8 @@
 namespace foliot::program {
 
 struct copy_options {
-  copying::server_place from;
-  copying::server_place to;
+  client::endpoint from;
+  client::endpoint to;
   /// Whether to go on until the workers of the source have no reserved jobs any more.
   bool waits = false;
 };

@@ -52,7 +52,7 @@ void add_copy(CLI::App& program, command& chosen) {
       copy_options options;
       options.from = copying::find_place("FROM", all->from, all->authorities);
       options.to = copying::find_place("TO", all->to, all->authorities);
-      if (!all->authorities.empty() && !options.from.is_by_tls() && !options.to.is_by_tls()) {
+      if (!all->authorities.empty() && options.from.way.empty() && options.to.way.empty()) {
         throw failure(
             "--tls-ca is for servers that speak TLS: write tls: in front of their addresses, or leave it out");
       }

@@ -1,36 +1,17 @@
-// What a server says about one of its jobs, by `stats-job` or `x-stats-job`.
+// A job on its way from one server to the other.
 //
 // Thread safety: plain values.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
-#include <foliot/jobs/job.hpp>
+#include <foliot/client/job_record.hpp>
 
 namespace foliot::program::copying {
 
-struct job_record {
-  jobs::job_id id = 0;
-  std::string tube;
-  jobs::job_state state = jobs::job_state::ready;
-  jobs::priority priority = 0;
-  /// Whole seconds from beanstalkd.
-  jobs::milliseconds ttr{};
-  /// Until a delayed job is due, rounded down: less than a second is missing.
-  std::uint64_t seconds_left = 0;
-  /// When a job of foliot is due, in milliseconds since 1970; nothing from beanstalkd.
-  std::optional<std::uint64_t> due;
-  /// The key of a job of foliot; empty if it has none.
-  std::string key;
-  jobs::job_counters counters{};
-  /// Of a job of foliot.
-  jobs::job_fields fields{};
-  jobs::job_fields history{};
-};
+using client::job_record;
 
 /// A job with its body.
 struct full_job {
@@ -42,15 +23,11 @@ struct full_job {
   std::size_t link = 0;
 };
 
-/// No server has given a higher id: they ascend from 1.
-inline constexpr jobs::job_id highest_id = jobs::job_id{1} << 62;
-
-/// Nothing if the dictionary lacks a line that every server writes, or has a value that no command can have, or fields
-/// that are none. A key may have any bytes: some clients of foliot do not put by a command.
-[[nodiscard]] std::optional<job_record> parse_job(std::string_view dictionary);
-
 /// Whether a client has changed the job between the two looks: a release, a bury, a kick, another due time. A job that
 /// was reserved, or that became ready because its due time came, is not changed.
-[[nodiscard]] bool is_changed(const job_record& before, const job_record& after) noexcept;
+[[nodiscard]] inline bool is_changed(const job_record& before, const job_record& after) noexcept {
+  return before.priority != after.priority || before.due != after.due || before.counters != after.counters ||
+         before.history != after.history;
+}
 
 }  // namespace foliot::program::copying

@@ -4,17 +4,14 @@
 #include <cctype>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-#include <foliot/core/clock.hpp>
-#include <foliot/runtime/net/stream.hpp>
-#if defined(FOLIOT_HAS_TLS)
-#include <foliot/tls/tls_stream.hpp>
-#endif
+#include <foliot/runtime/net/io_error.hpp>
+#include <foliot/runtime/run.hpp>
 
-#include "server/core/stream_over.hpp"
 #include "text/printable.hpp"
 
 namespace foliot::program::copying {
@@ -28,48 +25,27 @@ constexpr std::size_t buffer_size = std::size_t{1} << 16;
 /// The servers tell 16 digits. With so many, a key has room for an id.
 constexpr std::size_t longest_instance = 64;
 
-/// The connection by TLS. Throws failure.
-task<std::unique_ptr<byte_stream>> shake_hands([[maybe_unused]] runtime::stream below,
-                                               [[maybe_unused]] const server_place& with,
-                                               [[maybe_unused]] instant deadline) {
-#if defined(FOLIOT_HAS_TLS)
-  auto shaking = tls::tls_stream::connect(std::move(below), with.context, with.host, deadline);
-  auto shaken = co_await shaking;
-  if (!shaken) {
-    throw failure(fmt::format("cannot connect to {} by TLS as '{}': {}", with.at.to_string(), with.host,
-                              shaken.error().message()));
-  }
-  co_return over(*std::move(shaken));
-#else
-  throw failure("this program was built without TLS");  // find_place() has said so before
-  co_return nullptr;
-#endif
-}
-
 std::string_view first_line(std::string_view request) { return request.substr(0, request.find('\r')); }
 
 }  // namespace
 
 task<> server_link::connect() {
-  const instant deadline = monotonic_clock::instance().now() + longest_silence;
-  auto connecting = runtime::stream::connect(at_.at, deadline);
+  auto connecting = at_.connect(runtime::now() + longest_silence);
   auto got = co_await connecting;
-  if (!got) throw failure(fmt::format("cannot connect to {}: {}", name_, got.error().message()));
-  if (at_.is_by_tls()) {
-    auto shaking = shake_hands(std::move(*got), at_, deadline);
-    peer_ = co_await shaking;
-  } else {
-    peer_ = over(std::move(*got));
-  }
+  if (!got) throw failure(fmt::format("cannot connect to {}{}: {}", name(), at_.way, got.error().message()));
+  peer_ = std::move(*got);
   buffer_.resize(buffer_size);
 }
 
+/// Before each piece that is sent or read, so that a slow connection has time for it.
+void server_link::renew_deadline() { peer_->set_deadline(runtime::now() + longest_silence); }
+
 task<> server_link::send(std::string_view text) {
-  while (!text.empty()) {  // in pieces, so that a slow connection has time for each
-    peer_->set_write_deadline(longest_silence);
+  while (!text.empty()) {
+    renew_deadline();
     auto writing = peer_->write_some(text.substr(0, buffer_size));
     const auto written = co_await writing;
-    if (!written) throw failure(fmt::format("the connection to {} ended: {}", name_, written.error().message()));
+    if (!written) throw failure(fmt::format("the connection to {} ended: {}", name(), written.error().message()));
     text.remove_prefix(*written);
   }
 }
@@ -86,8 +62,8 @@ task<std::vector<server_reply>> server_link::exchange(std::string requests, std:
       const std::uint64_t left = wanted.in_all - std::min(wanted.in_all, kept);
       next = replies_.next(
           {wanted.of_list, kept == 0 && wanted.first_in_any_case ? wanted.of_job : std::min(wanted.of_job, left)});
-    } catch (const no_reply& error) {
-      throw failure(fmt::format("{} sent something else than a reply: {}", name_, error.what()));
+    } catch (const client::no_reply& error) {
+      throw failure(fmt::format("{} sent something else than a reply: {}", name(), error.what()));
     }
     if (next) {
       if (next->word != "OK") kept += next->body.size();
@@ -96,11 +72,11 @@ task<std::vector<server_reply>> server_link::exchange(std::string requests, std:
     }
     auto reading = read_more();
     const bool goes_on = co_await reading;
-    if (!goes_on) throw failure(fmt::format("the server at {} closed the connection", name_));
+    if (!goes_on) throw failure(fmt::format("the server at {} closed the connection", name()));
   }
   if (!replies_.is_empty()) {
     const std::string first = all.empty() ? std::string() : fmt::format(", the first of which is {}", all.front().word);
-    throw failure(fmt::format("{} sent more than the {} {} that it was asked for{}", name_, count,
+    throw failure(fmt::format("{} sent more than the {} {} that it was asked for{}", name(), count,
                               count == 1 ? "reply" : "replies", first));
   }
   co_return all;
@@ -126,26 +102,27 @@ task<server_facts> server_link::learn() {
   server_facts facts;
   facts.is_foliot = replies[1].word != "UNKNOWN_COMMAND";
   facts.can_reserve_job = replies[2].word != "UNKNOWN_COMMAND";
-  facts.instance = dictionary_value(replies[0].body, "id").value_or("");
+  facts.instance = client::dictionary_value(replies[0].body, "id").value_or("");
   const auto is_digit = [](unsigned char c) { return std::isxdigit(c) != 0; };
   if (facts.instance.size() > longest_instance || !std::ranges::all_of(facts.instance, is_digit)) facts.instance = "";
-  facts.max_job_size = dictionary_number(replies[0].body, "max-job-size").value_or(65'535);
-  if (facts.is_foliot) facts.most_field_bytes = dictionary_number(replies[0].body, "foliot-field-bytes").value_or(0);
+  facts.max_job_size = client::dictionary_number(replies[0].body, "max-job-size").value_or(65'535);
+  if (facts.is_foliot)
+    facts.most_field_bytes = client::dictionary_number(replies[0].body, "foliot-field-bytes").value_or(0);
   co_return facts;
 }
 
 task<> server_link::quit() {
-  peer_->set_read_deadline(longest_silence);
-  peer_->set_write_deadline(longest_silence);
-  auto writing = write_all(*peer_, "quit\r\n");
-  const bool written = co_await writing;
-  if (!written) co_return;  // the connection has ended by itself
+  renew_deadline();
+  constexpr std::string_view request = "quit\r\n";
+  auto writing = peer_->write_some(request);
+  const auto written = co_await writing;
+  if (!written || *written < request.size()) co_return;  // the connection has ended by itself
   for (bool goes_on = true; goes_on;) {
     auto reading = peer_->read_some(std::span<char>(buffer_));
     const auto got = co_await reading;
     goes_on = got && *got > 0;
   }
-  peer_->close();
+  peer_.reset();
 }
 
 void server_link::expect_using(const server_reply& reply, std::string_view tube, const std::string& request) const {
@@ -158,26 +135,26 @@ void server_link::expect(const server_reply& reply, std::string_view word, const
   if (reply.word != word) throw unexpected(request, reply);
   const bool has_id = word == "INSERTED" || word == "REPLACED" || word == "KEPT" || word == "IS_RESERVED" ||
                       word == "RESERVED" || word == "FOUND";
-  if (!has_id || (reply.number > 0 && reply.number <= highest_id)) return;
+  if (!has_id || (reply.number > 0 && reply.number <= client::highest_id)) return;
   throw contradiction(fmt::format("answered {} {} to '{}', and {}", word, reply.number, first_line(request),
                                   reply.number == 0 ? "ids begin at 1" : "no server has given so many ids"));
 }
 
 failure server_link::unexpected(const std::string& request, const server_reply& reply) const {
-  return failure(fmt::format("{} answered {} to '{}'", name_, reply.word, first_line(request)));
+  return failure(fmt::format("{} answered {} to '{}'", name(), reply.word, first_line(request)));
 }
 
 failure server_link::contradiction(std::string_view how) const {
-  return failure(fmt::format("{} contradicts itself: it {}", name_, how));
+  return failure(fmt::format("{} contradicts itself: it {}", name(), how));
 }
 
 task<bool> server_link::read_more() {
-  peer_->set_read_deadline(longest_silence);
+  renew_deadline();
   auto reading = peer_->read_some(std::span<char>(buffer_));
   const auto got = co_await reading;
   if (!got && got.error() == runtime::io_errc::deadline_exceeded)
-    throw failure(fmt::format("{} has not answered for a minute", name_));
-  if (!got) throw failure(fmt::format("the connection to {} ended: {}", name_, got.error().message()));
+    throw failure(fmt::format("{} has not answered for a minute", name()));
+  if (!got) throw failure(fmt::format("the connection to {} ended: {}", name(), got.error().message()));
   replies_.add(std::string_view(buffer_.data(), *got));
   co_return *got > 0;
 }

@@ -15,15 +15,16 @@
 #include <utility>
 #include <vector>
 
+#include <foliot/client/endpoint.hpp>
+#include <foliot/client/reply.hpp>
 #include <foliot/runtime/task.hpp>
 
 #include "copy/job_record.hpp"
-#include "copy/reply.hpp"
-#include "copy/server_place.hpp"
-#include "server/core/byte_stream.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::copying {
+
+using client::server_reply;
 
 /// What a server says of itself.
 struct server_facts {
@@ -45,7 +46,7 @@ struct wanted_replies {
 class server_link {
  public:
   /// Not yet connected. Errors name the server by its address.
-  explicit server_link(server_place at) : at_(std::move(at)), name_(at_.at.to_string()) {}
+  explicit server_link(client::endpoint at) : at_(std::move(at)) {}
 
   /// Connects to the server.
   task<> connect();
@@ -64,7 +65,7 @@ class server_link {
   /// Sends `quit` and waits until the server has closed the connection: it has given back the reservations then.
   task<> quit();
 
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& name() const noexcept { return at_.name; }
   /// For a reply that the request cannot have.
   [[nodiscard]] failure unexpected(const std::string& request, const server_reply& reply) const;
   /// Throws unless the reply to the request has the word; and, if it has a number, unless that can be a job's id.
@@ -75,13 +76,13 @@ class server_link {
   [[nodiscard]] failure contradiction(std::string_view how) const;
 
  private:
+  void renew_deadline();
   task<> send(std::string_view text);
   task<bool> read_more();
 
-  server_place at_;
-  std::string name_;
-  std::unique_ptr<byte_stream> peer_;  // null until connect()
-  reply_reader replies_;
+  client::endpoint at_;
+  std::unique_ptr<client::transport> peer_;  // null until connect()
+  client::reply_reader replies_;
   std::vector<char> buffer_;
 };
 

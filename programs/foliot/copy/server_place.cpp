@@ -4,6 +4,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#if defined(FOLIOT_HAS_TLS)
+#include <foliot/client/tls_endpoint.hpp>
+#include <foliot/tls/tls_context.hpp>
+#endif
 
 #include "text/address_text.hpp"
 #include "text/failure.hpp"
@@ -13,6 +17,8 @@ namespace foliot::program::copying {
 namespace {
 
 constexpr std::string_view by_tls = "tls:";
+
+#if defined(FOLIOT_HAS_TLS)
 
 /// The name or the IP address in an address that find_server() takes.
 std::string host_in(const std::string& text) {
@@ -25,8 +31,7 @@ std::string host_in(const std::string& text) {
   return host;
 }
 
-tls::tls_context trusting([[maybe_unused]] std::string_view argument, [[maybe_unused]] const std::string& authorities) {
-#if defined(FOLIOT_HAS_TLS)
+tls::tls_context trusting(std::string_view argument, const std::string& authorities) {
   tls::tls_options options;
   if (!authorities.empty()) options.roots.push_back(tls::pem::file(authorities));
   auto made = tls::tls_context::client(options);
@@ -34,22 +39,23 @@ tls::tls_context trusting([[maybe_unused]] std::string_view argument, [[maybe_un
   if (authorities.empty()) throw failure(fmt::format("{}: TLS is not possible: {}", argument, made.error().message()));
   throw failure(
       fmt::format("--tls-ca: the certificates in '{}' cannot be used: {}", authorities, made.error().message()));
-#else
-  throw failure(
-      fmt::format("{}: this program was built without TLS: leave out 'tls:', or build it with OpenSSL 3", argument));
-#endif
 }
+
+#endif
 
 }  // namespace
 
-server_place find_place(std::string_view argument, std::string_view text, const std::string& authorities) {
-  const bool has_tls = text.starts_with(by_tls);
-  const std::string address(has_tls ? text.substr(by_tls.size()) : text);
-  server_place found;
-  if (has_tls) found.context = trusting(argument, authorities);
-  found.at = find_server(argument, address);
-  if (has_tls) found.host = host_in(address);
-  return found;
+client::endpoint find_place(std::string_view argument, std::string_view text, const std::string& authorities) {
+  if (!text.starts_with(by_tls)) return client::endpoint_at(find_server(argument, std::string(text)));
+#if defined(FOLIOT_HAS_TLS)
+  const std::string address(text.substr(by_tls.size()));
+  const tls::tls_context context = trusting(argument, authorities);
+  return client::tls_endpoint_at(find_server(argument, address), host_in(address), context);
+#else
+  static_cast<void>(authorities);
+  throw failure(
+      fmt::format("{}: this program was built without TLS: leave out 'tls:', or build it with OpenSSL 3", argument));
+#endif
 }
 
 }  // namespace foliot::program::copying

@@ -21,10 +21,10 @@ constexpr std::uint64_t longest_list_of_tubes = std::uint64_t{64} << 20;
 constexpr std::size_t longest_shown = 200;
 /// Nothing if a count is missing: foliot leaves them out while its store is unavailable.
 std::optional<jobs::job_counts> counts_of(std::string_view dictionary) {
-  const auto ready = dictionary_number(dictionary, "current-jobs-ready");
-  const auto reserved = dictionary_number(dictionary, "current-jobs-reserved");
-  const auto delayed = dictionary_number(dictionary, "current-jobs-delayed");
-  const auto buried = dictionary_number(dictionary, "current-jobs-buried");
+  const auto ready = client::dictionary_number(dictionary, "current-jobs-ready");
+  const auto reserved = client::dictionary_number(dictionary, "current-jobs-reserved");
+  const auto delayed = client::dictionary_number(dictionary, "current-jobs-delayed");
+  const auto buried = client::dictionary_number(dictionary, "current-jobs-buried");
   if (!ready || !reserved || !delayed || !buried) return std::nullopt;
   jobs::job_counts all;
   all.ready = *ready;
@@ -63,7 +63,7 @@ task<std::vector<std::string>> source::tubes() {
   auto asking = link_.ask(request, longest_list_of_tubes);
   const server_reply reply = co_await asking;
   link_.expect(reply, "OK", request);
-  auto names = list_entries(reply.body);
+  auto names = client::list_entries(reply.body);
   const auto strange = std::ranges::find_if_not(names, is_tube_name);
   if (strange != names.end()) {
     throw contradiction(fmt::format("has '{}' in its list of tubes, which cannot be the name of one",
@@ -216,7 +216,7 @@ task<std::vector<removal>> source::remove(std::vector<jobs::job_id> ids) {
   std::vector<removal> all(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const server_reply& look = replies[2 * i];
-    if (look.word == "OK") all[i].last = parse_job(look.body);
+    if (look.word == "OK") all[i].last = client::parse_job(look.body);
     if (all[i].last && all[i].last->id != ids[i])
       throw contradiction(fmt::format("shows job {} where job {} was asked for", all[i].last->id, ids[i]));
     all[i].reply = std::move(replies[2 * i + 1].word);
@@ -235,7 +235,7 @@ task<std::vector<job_record>> source::look_at(std::vector<jobs::job_id> ids) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const server_reply& each = replies[i];
     if (each.word == "NOT_FOUND") continue;
-    auto record = parse_job(each.body);
+    auto record = client::parse_job(each.body);
     if (each.word != "OK" || !record) throw link_.unexpected(std::string(command), each);
     if (record->id != ids[i])
       throw contradiction(fmt::format("shows job {} where job {} was asked for", record->id, ids[i]));

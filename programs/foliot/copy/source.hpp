@@ -42,7 +42,7 @@ inline constexpr std::uint64_t most_room = std::uint64_t{64} << 20;
 
 class source {
  public:
-  explicit source(server_place at) : link_(std::move(at)) {}
+  explicit source(client::endpoint at) : link_(std::move(at)) {}
 
   task<> connect();
   /// The same where another connection has asked what the server is.

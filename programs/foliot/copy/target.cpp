@@ -256,7 +256,7 @@ task<> target::check_reserved(const full_job& job, const std::string& instance, 
   const server_reply reply = co_await asking;
   if (reply.word == "NOT_FOUND") co_return;  // the worker has ended it meanwhile
   link_.expect(reply, "OK", request);
-  const auto there = parse_job(reply.body);
+  const auto there = client::parse_job(reply.body);
   if (there && there->id == id && there->tube == job.record.tube && there->key == key_of(job.record, instance))
     co_return;
   throw link_.contradiction(
@@ -271,7 +271,7 @@ task<> target::compare(const full_job& job, placement& kept) {
   const auto replies = co_await asking;
   if (replies[0].word != "NOT_FOUND") link_.expect(replies[0], "FOUND", "peek");
   if (replies[1].word != "NOT_FOUND") link_.expect(replies[1], "OK", "x-stats-job");
-  const auto there = parse_job(replies[1].body);
+  const auto there = client::parse_job(replies[1].body);
   const bool is_right =
       replies[1].word == "NOT_FOUND" ||
       (there && there->id == kept.id && there->tube == job.record.tube && there->key == job.record.key);
@@ -298,7 +298,7 @@ task<> target::bury(std::vector<buried_copy> copies) {
   for (std::size_t i = 0; i < copies.size(); ++i) {
     if (seen[i].word == "NOT_FOUND") continue;  // a client of the target has ended it
     link_.expect(seen[i], "OK", "stats-job");
-    const auto now = parse_job(seen[i].body);
+    const auto now = client::parse_job(seen[i].body);
     if (!now || now->id != copies[i].copy->id || now->tube != copies[i].job->tube) {
       throw link_.contradiction(
           fmt::format("says that it has put job {}, and shows another job or none", copies[i].copy->id));

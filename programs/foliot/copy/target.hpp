@@ -47,7 +47,7 @@ struct placement {
 
 class target {
  public:
-  explicit target(server_place at) : link_(std::move(at)) {}
+  explicit target(client::endpoint at) : link_(std::move(at)) {}
 
   task<> connect();
 

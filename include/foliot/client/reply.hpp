@@ -1,6 +1,9 @@
 // The replies of a beanstalk server, as its client reads them: bytes in, replies out. And what lies in the dictionaries
 // and lists of the statistics.
 //
+// A program that uses a client (job_client.hpp) does not need this header: it is for programs with connections of their
+// own.
+//
 //   reply_reader replies;
 //   replies.add(bytes);
 //   while (auto reply = replies.next()) …      // reply->word == "RESERVED", reply->number, reply->body
@@ -11,6 +14,8 @@
 // Thread safety: none, one thread.
 #pragma once
 
+#include <foliot/core/language.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,7 +24,9 @@
 #include <string_view>
 #include <vector>
 
-namespace foliot::program::copying {
+#include <foliot/core/export.h>
+
+namespace foliot::client {
 
 /// A reply of a server. A word of the protocol has the arguments that belong to it.
 struct server_reply {
@@ -27,13 +34,13 @@ struct server_reply {
   std::uint64_t number = 0;  ///< of INSERTED, RESERVED, FOUND, KICKED, …: the id or the count; else 0
   std::string body;          ///< of RESERVED and FOUND the job's, of OK the dictionary or the list; else empty
   std::uint64_t size = 0;    ///< of the body in bytes: `body` is empty if it was not wanted
-  std::string name;          ///< of USING: the tube; else empty
+  std::string name;          ///< of USING the tube, of AUTHENTICATED the id of the token; else empty
 
   friend bool operator==(const server_reply&, const server_reply&) = default;
 };
 
 /// The bytes are no reply of a beanstalk server. The text shows them.
-class no_reply : public std::runtime_error {
+class FOLIOT_EXPORT no_reply : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
@@ -44,7 +51,8 @@ struct wanted_bytes {
   std::uint64_t of_job = 0;        ///< of the body of a job: one that is longer is dropped as it comes
 };
 
-class reply_reader {
+/// Reads replies from bytes in any pieces; see the head of this file.
+class FOLIOT_EXPORT reply_reader {
  public:
   /// Takes the next bytes of the server.
   void add(std::string_view bytes);
@@ -67,10 +75,12 @@ class reply_reader {
 
 /// The value behind `key` in a dictionary, without the quotes of 1.13 and foliot and the backslashes in them; nothing
 /// if there is no such line.
-[[nodiscard]] std::optional<std::string> dictionary_value(std::string_view dictionary, std::string_view key);
+[[nodiscard]] FOLIOT_EXPORT std::optional<std::string> dictionary_value(std::string_view dictionary,
+                                                                        std::string_view key);
 /// The same for a number; nothing also if the value is none.
-[[nodiscard]] std::optional<std::uint64_t> dictionary_number(std::string_view dictionary, std::string_view key);
+[[nodiscard]] FOLIOT_EXPORT std::optional<std::uint64_t> dictionary_number(std::string_view dictionary,
+                                                                           std::string_view key);
 /// The entries of a list.
-[[nodiscard]] std::vector<std::string> list_entries(std::string_view list);
+[[nodiscard]] FOLIOT_EXPORT std::vector<std::string> list_entries(std::string_view list);
 
-}  // namespace foliot::program::copying
+}  // namespace foliot::client

@@ -1,17 +1,17 @@
-#include "copy/job_record.hpp"
+#include <foliot/client/job_record.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include <foliot/client/reply.hpp>
 #include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/names.hpp>
 
-#include "copy/reply.hpp"
-#include "server/core/tube_name.hpp"
-
-namespace foliot::program::copying {
+namespace foliot::client {
 
 namespace {
 
@@ -58,7 +58,7 @@ std::optional<job_record> parse_job(std::string_view dictionary) {
   const auto kicks = number("kicks");
   if (!id || !tube || !state || !priority || !ttr || !left || !releases || !buries || !kicks) return std::nullopt;
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  if (!is_tube_name(*tube) || *priority > most || *ttr > most) return std::nullopt;
+  if (!jobs::is_tube_name(*tube) || *priority > most || *ttr > most) return std::nullopt;
   job_record job;
   job.id = *id;
   job.tube = *tube;
@@ -84,9 +84,4 @@ std::optional<job_record> parse_job(std::string_view dictionary) {
   return job;
 }
 
-bool is_changed(const job_record& before, const job_record& after) noexcept {
-  return before.priority != after.priority || before.due != after.due || before.counters != after.counters ||
-         before.history != after.history;
-}
-
-}  // namespace foliot::program::copying
+}  // namespace foliot::client

@@ -1,13 +1,11 @@
-#include "copy/reply.hpp"
+#include <foliot/client/reply.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
-#include <fmt/format.h>
-
-namespace foliot::program::copying {
+namespace foliot::client {
 
 namespace {
 
@@ -56,7 +54,7 @@ struct reply_form {
   argument what;
 };
 
-/// The replies that a copy may get; others have words that it does not expect.
+/// The replies whose form is known; others have words that no command expects.
 constexpr std::array forms{
     reply_form{"OK", argument::length},
     reply_form{"RESERVED", argument::id_and_length},
@@ -66,12 +64,19 @@ constexpr std::array forms{
     reply_form{"KEPT", argument::number},
     reply_form{"EXISTS", argument::number},
     reply_form{"IS_RESERVED", argument::number},
+    reply_form{"CANCELLED", argument::number},
+    reply_form{"RESCHEDULED", argument::number},
+    reply_form{"FIRED", argument::number},
     reply_form{"WATCHING", argument::number},
     reply_form{"BURIED", argument::number_or_none},
     reply_form{"KICKED", argument::number_or_none},
     reply_form{"USING", argument::name},
+    reply_form{"AUTHENTICATED", argument::name},
     reply_form{"DELETED", argument::none},
     reply_form{"NOT_FOUND", argument::none},
+    reply_form{"RELEASED", argument::none},
+    reply_form{"TOUCHED", argument::none},
+    reply_form{"GONE", argument::none},
     reply_form{"TIMED_OUT", argument::none},
     reply_form{"DEADLINE_SOON", argument::none},
     reply_form{"DRAINING", argument::none},
@@ -80,6 +85,9 @@ constexpr std::array forms{
     reply_form{"INTERNAL_ERROR", argument::none},
     reply_form{"UNKNOWN_COMMAND", argument::none},
     reply_form{"BAD_FORMAT", argument::none},
+    reply_form{"FORBIDDEN", argument::none},
+    reply_form{"BAD_TOKEN", argument::none},
+    reply_form{"NOT_AUTHENTICATED", argument::none},
 };
 
 argument argument_of(std::string_view word) {
@@ -115,7 +123,7 @@ std::optional<server_reply> reply_of(const std::vector<std::string_view>& words)
 }
 
 no_reply refusal(std::string_view line) {
-  return no_reply(fmt::format("'{}' is no reply of a beanstalk server", line.substr(0, 60)));
+  return no_reply("'" + std::string(line.substr(0, 60)) + "' is no reply of a beanstalk server");
 }
 
 std::string unquoted(std::string_view value) {
@@ -164,7 +172,8 @@ void reply_reader::read_line(const wanted_bytes& wanted) {
   if (!reply || reply->size > longest_body) throw refusal(line);
   const bool is_list = reply->word == "OK";
   if (is_list && reply->size > wanted.of_list) {
-    throw no_reply(fmt::format("'{}' announces more than the {} bytes that this reply may have", line, wanted.of_list));
+    throw no_reply("'" + std::string(line) + "' announces more than the " + std::to_string(wanted.of_list) +
+                   " bytes that this reply may have");
   }
   keeps_body_ = is_list || reply->size <= wanted.of_job;
   body_left_ = reply->size;
@@ -185,7 +194,7 @@ bool reply_reader::read_body() {
   const std::size_t kept = keeps_body_ ? static_cast<std::size_t>(begun_->size) : 0;
   if ((!keeps_body_ && body_left_ > 0) || unread.size() < kept + crlf.size()) return false;
   if (unread.substr(kept, crlf.size()) != crlf)
-    throw no_reply(fmt::format("the body behind {} does not end where its line says", begun_->word));
+    throw no_reply("the body behind " + begun_->word + " does not end where its line says");
   begun_->body = unread.substr(0, kept);
   begin_ += kept + crlf.size();
   return true;
@@ -213,4 +222,4 @@ std::vector<std::string> list_entries(std::string_view list) {
   return entries;
 }
 
-}  // namespace foliot::program::copying
+}  // namespace foliot::client

@@ -1,4 +1,4 @@
-#include "copy/reply.hpp"
+#include <foliot/client/reply.hpp>
 
 #include <cstddef>
 #include <string>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace foliot::program::copying {
+namespace foliot::client {
 namespace {
 
 std::vector<server_reply> all_of(const std::string& bytes, std::size_t piece) {
@@ -110,4 +110,4 @@ TEST(BeanstalkReply, Dictionaries) {
 }
 
 }  // namespace
-}  // namespace foliot::program::copying
+}  // namespace foliot::client
