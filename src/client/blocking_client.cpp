@@ -1,5 +1,7 @@
 #include <foliot/client/blocking_client.hpp>
 
+#include <new>
+
 #include <foliot/runtime/run_options.hpp>
 #include <foliot/runtime/runtime_ended.hpp>
 
@@ -25,6 +27,7 @@ blocking_client::~blocking_client() {
     handle_.call([this] { client_->close(); });
   } catch (const runtime::runtime_ended&) {
     static_cast<void>(client_.release());  // the child of a fork has the memory, and not the runtime
+  } catch (const std::bad_alloc&) {        // the connection ends with the client, as well
   }
 }
 

@@ -81,6 +81,7 @@ encoded change_of(std::string_view word, const jobs::job_name& name, jobs::job_v
                   const std::string& rest) {
   if (expected != 0) return refused("an expected version cannot be asked by the beanstalk protocol: use HTTP");
   command made;
+  made.needs_foliot = true;
   made.changes = true;
   made.bytes = word;
   if (const auto* const id = std::get_if<jobs::job_id>(&name)) {
@@ -100,7 +101,6 @@ encoded held_change(const jobs::reservation& token, std::string line) {
   if (problem wrong = bad_token(token)) return refused(*std::move(wrong));
   command made;
   made.bytes = std::move(line) + "\r\n";
-  made.for_others = made.bytes;
   made.connection = token.opening;
   made.changes = true;
   return made;
@@ -109,7 +109,6 @@ encoded held_change(const jobs::reservation& token, std::string line) {
 command look_of(std::string bytes) {
   command made;
   made.bytes = std::move(bytes);
-  made.for_others = made.bytes;
   made.is_repeatable = true;
   return made;
 }
@@ -129,9 +128,9 @@ encoded command_for(const jobs::put& what, const client_limits& limits) {
     const auto delay = std::get<jobs::milliseconds>(what.due);
     made.bytes = "put " + priority + " " + std::to_string(seconds_of(delay)) + " " +
                  std::to_string(seconds_of(what.ttr)) + " " + size + "\r\n" + what.body + "\r\n";
-    made.for_others = made.bytes;
     return made;
   }
+  made.needs_foliot = true;
   const std::string_view fields = what.fields.bytes();
   const std::string_view history = what.history.bytes();
   made.bytes = "x-put " + std::string(policy_of(what.existing)) + " " + (what.key.empty() ? "-" : what.key) + " " +
@@ -256,7 +255,7 @@ encoded command_for(const jobs::list_due& what, const client_limits& limits) {
   }
   command made = look_of("x-due " + std::to_string(what.count) + " " + due_text(what.from) + " " +
                          std::to_string(what.after) + " " + (what.prefix.empty() ? "-" : what.prefix) + "\r\n");
-  made.for_others.clear();
+  made.needs_foliot = true;
   made.wanted.of_list = limits.most_received;
   return made;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/run.hpp>
@@ -62,7 +63,8 @@ job_client::job_client(client_options options)
       buffer_(buffer_size),
       pause_(options_.first_pause),
       random_(random_stream::entropy()) {
-  drop();
+  if (!options_.server.connect)
+    throw std::invalid_argument("foliot: a client must have a server: set client_options::server");
 }
 
 job_client::~job_client() = default;
@@ -120,7 +122,7 @@ runtime::task<job_client::exchanged> job_client::attempt_once(const command& wha
     ready = co_await connecting;
     was_sent_ = false;
   }
-  if (ready && !is_foliot_ && what.for_others.empty() && !what.wait) {
+  if (ready && !is_foliot_ && what.needs_foliot) {
     co_return failed(kind::unknown_command,
                      options_.server.name + " is not foliot, and has no command for this operation");
   }
@@ -141,7 +143,8 @@ runtime::task<job_client::exchanged> job_client::attempt_once(const command& wha
     reserving = reserve_line(std::chrono::ceil<jobs::milliseconds>(std::chrono::nanoseconds(left.count())));
     limit = limit + left + duration(std::chrono::seconds(1));  // which the server rounds up to
   }
-  const std::string& bytes = what.wait ? reserving : is_foliot_ ? what.bytes : what.for_others;
+  const bool is_other = !is_foliot_ && !what.for_others.empty();
+  const std::string& bytes = what.wait ? reserving : is_other ? what.for_others : what.bytes;
   auto asking = exchange(bytes, what.replies, what.wanted, std::min(limit, deadline));
   exchanged got = co_await asking;
   if (!got && is_bound && !was_sent_ && got.error().what == kind::connection_lost) {

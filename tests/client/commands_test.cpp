@@ -42,7 +42,7 @@ TEST(ClientCommands, APutIsPlainIfBeanstalkdCanHaveIt) {
   what.ttr = 2min;
   const auto made = command_for(what, {});
   EXPECT_EQ(made.value().bytes, "put 4294967295 90 120 4\r\na\r\nb\r\n");
-  EXPECT_EQ(made->for_others, made->bytes);
+  EXPECT_FALSE(made->needs_foliot);
   EXPECT_EQ(made->tube, "t");
   EXPECT_TRUE(made->changes);
   EXPECT_FALSE(made->is_repeatable);
@@ -62,7 +62,7 @@ TEST(ClientCommands, AnythingElseIsForFoliotAlone) {
   EXPECT_EQ(bytes_of(what), "x-put replace k 0 0 1 2\r\nxy\r\n");
   ASSERT_TRUE(what.fields.set(jobs::first_own_tag, "abc"));
   EXPECT_EQ(bytes_of(what), std::string("x-put replace k 0 0 1 2 7 0\r\nxy\x80\0\0\x03", 35) + "abc\r\n");
-  EXPECT_EQ(command_for(what, {})->for_others, "");
+  EXPECT_TRUE(command_for(what, {})->needs_foliot);
 }
 
 TEST(ClientCommands, WhatMayBeRepeated) {
@@ -118,6 +118,11 @@ TEST(ClientCommands, OfOtherOperations) {
   EXPECT_EQ(bytes_of(jobs::count_tube{"t"}), "stats-tube t\r\n");
   EXPECT_EQ(bytes_of(jobs::list_due{"mail.", jobs::utc_time(5ms), 3, 10}), "x-due 10 @5 3 mail.\r\n");
   EXPECT_EQ(bytes_of(jobs::list_due{}), "x-due 100 @0 0 -\r\n");
+  EXPECT_TRUE(command_for(jobs::cancel{jobs::job_id{7}}, {})->needs_foliot);
+  EXPECT_TRUE(command_for(jobs::peek{jobs::job_key{"t", "k"}, false}, {})->needs_foliot);
+  EXPECT_TRUE(command_for(jobs::list_due{}, {})->needs_foliot);
+  EXPECT_FALSE(command_for(jobs::kick{"t"}, {})->needs_foliot);
+  EXPECT_FALSE(command_for(reserve{{"t"}}, {})->needs_foliot);
   EXPECT_EQ(reserve_line(0ms), "reserve-with-timeout 0\r\n");
   EXPECT_EQ(reserve_line(1ms), "reserve-with-timeout 1\r\n");
   EXPECT_EQ(reserve_line(-5s), "reserve-with-timeout 0\r\n");

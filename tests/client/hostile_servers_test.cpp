@@ -207,6 +207,12 @@ TEST(HostileServers, ThatAreNotFoliotGetNoCommandThatTheyWouldTakeForSeveral) {
   EXPECT_EQ(done.got.error().what, kind::unknown_command);
   EXPECT_FALSE(done.got.error().is_in_doubt);
   EXPECT_FALSE(done.heard.at(0).contains("delete")) << done.heard.at(0);
+  const auto cancelled = ask_at({{{"UNKNOWN_COMMAND\r\n", "CANCELLED 7\r\n"}}}, jobs::cancel{jobs::job_id{7}});
+  ASSERT_FALSE(cancelled.got);
+  EXPECT_EQ(cancelled.got.error().what, kind::unknown_command);
+  const auto seen = ask_at({{{"UNKNOWN_COMMAND\r\n", "NOT_FOUND\r\nNOT_FOUND\r\n"}}}, jobs::peek{jobs::job_id{7}});
+  ASSERT_TRUE(seen.got);
+  EXPECT_TRUE(seen.heard.at(0).ends_with("\r\nstats-job 7\r\npeek 7\r\n")) << seen.heard.at(0);
   const auto plain = ask_at({{{"UNKNOWN_COMMAND\r\n", "INSERTED 3\r\n"}}}, small_put());
   EXPECT_EQ(plain.got.value().id, 3u);
 }

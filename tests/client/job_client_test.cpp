@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -419,6 +420,10 @@ TEST(JobClient, AContextEndsAWaitAndTheConnectionWithIt) {
     auto asking_again = jobs.ask(next_mail(1s));
     const auto again = co_await asking_again;
     EXPECT_EQ(again.value().job.value().body, "x") << "it had gone back";
+    auto asking_late = jobs.ask(jobs::finish{held->job->token});
+    const auto late = co_await asking_late;
+    EXPECT_EQ(late.error().what, kind::reservation_lost) << "of the first connection";
+    EXPECT_EQ(in.count().reserved, 1u);
     EXPECT_EQ(jobs.connections(), 2u);
   });
 }
@@ -439,6 +444,8 @@ TEST(JobClient, AServerThatHasEndedWhileNothingWasAskedIsNoticedBefore) {
     in.sessions.erase(in.sessions.begin());  // cancelled
   });
 }
+
+TEST(JobClient, MustHaveAServer) { EXPECT_THROW(job_client{client_options()}, std::invalid_argument); }
 
 TEST(JobClient, WhatTheServerDoesNotTakeIsNotSent) {
   with_server([](server_world& in) -> task<> {

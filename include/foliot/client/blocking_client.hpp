@@ -30,7 +30,8 @@ namespace foliot::client {
 /// See the head of this file. Neither copied nor moved.
 class FOLIOT_EXPORT blocking_client {
  public:
-  /// Starts its thread; does not connect yet. Throws std::system_error if a thread or a file descriptor cannot be had.
+  /// Starts its thread; does not connect yet. Throws std::invalid_argument without a server, and std::system_error if a
+  /// thread or a file descriptor cannot be had.
   explicit blocking_client(client_options options);
   ~blocking_client();
   blocking_client(const blocking_client&) = delete;

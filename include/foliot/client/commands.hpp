@@ -114,7 +114,8 @@ using result_of = std::expected<answer_of<Operation>, client_error>;
 /// A command, and what a connection must know and do before it sends it.
 struct command {
   std::string bytes;                 ///< whole lines, with what follows them. Of a reserve: empty, see reserve_line()
-  std::string for_others;            ///< what a server gets that is not foliot; empty: it has no such command
+  bool needs_foliot = false;         ///< whether no other server has such a command
+  std::string for_others;            ///< what another server gets instead; empty: the same
   std::size_t replies = 1;           ///< how many come
   wanted_bytes wanted{};             ///< of each of them
   std::string tube;                  ///< the connection must use this tube; empty: any

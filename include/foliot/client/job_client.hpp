@@ -91,7 +91,8 @@ struct client_options {
 /// See the head of this file. Neither copied nor moved.
 class FOLIOT_EXPORT job_client {
  public:
-  /// Does not connect yet. Throws std::system_error where the system has no randomness.
+  /// Does not connect yet. Throws std::invalid_argument without a server, and std::system_error where the system has no
+  /// randomness.
   explicit job_client(client_options options);
   ~job_client();
   job_client(const job_client&) = delete;
