@@ -220,7 +220,7 @@ def queue_load(program, nodes, workload, environment=None, **numbers):
     words = [f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}") for name, value in numbers.items()
              if value is not None and value is not False]
     where = [] if nodes is None else [f"--nodes={addresses(nodes)}"]
-    return LineProgram(program.with_name("foliot-bench"), "queue", f"--workload={workload}", *where, *words,
+    return LineProgram(Path(program).with_name("foliot-bench"), "queue", f"--workload={workload}", *where, *words,
                        environment=environment)
 
 

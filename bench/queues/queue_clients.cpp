@@ -203,7 +203,7 @@ class queue_clients {
   }
 
   const queue_load load_;
-  tally all_;
+  queue_tally all_;
   const std::size_t producers_;
   load_generator clients_;
   std::int64_t put_ = 0;  // sent

@@ -67,10 +67,10 @@ std::string body_of(double due, bool is_delayed, std::size_t least) {
   return body;
 }
 
-tally::tally(const queue_load& given) noexcept
+queue_tally::queue_tally(const queue_load& given) noexcept
     : is_timed_(given.shape == queue_shape::lateness || given.shape == queue_shape::steady) {}
 
-void tally::begin(std::string_view body) {
+void queue_tally::begin(std::string_view body) {
   const std::int64_t at = wall_nanoseconds();
   std::int64_t none = 0;
   first_start_.compare_exchange_strong(none, at);
@@ -83,12 +83,12 @@ void tally::begin(std::string_view body) {
   (is_delayed ? delayed_ : late_).push_back(static_cast<double>(at) * 1e-6 - due_ms);
 }
 
-void tally::finish() noexcept {
+void queue_tally::finish() noexcept {
   last_finish_.store(wall_nanoseconds());
   finished_.fetch_add(1);
 }
 
-std::string tally::figures(std::int64_t jobs, double seconds, std::string_view more) {
+std::string queue_tally::figures(std::int64_t jobs, double seconds, std::string_view more) {
   const lock held(mutex_);
   std::string line = fmt::format(R"({{"jobs": {}, "seconds": {:.4f}{}{}{}}})", jobs, seconds, late_part("", late_),
                                  late_part("delayed_", delayed_), more);

@@ -86,9 +86,9 @@ class due_times {
 [[nodiscard]] std::string body_of(double due, bool is_delayed = false, std::size_t least = 0);
 
 /// What the workers have done. Thread safety: any thread, but for the figures.
-class tally {
+class queue_tally {
  public:
-  explicit tally(const queue_load& given) noexcept;
+  explicit queue_tally(const queue_load& given) noexcept;
 
   [[nodiscard]] std::int64_t finished() const noexcept { return finished_.load(); }
 
@@ -122,7 +122,7 @@ class tally {
 /// safety: none, one thread.
 class flow_window {
  public:
-  flow_window(const queue_load& given, tally& all) noexcept : given_(given), all_(all) {}
+  flow_window(const queue_load& given, queue_tally& all) noexcept : given_(given), all_(all) {}
 
   /// To be called often. Whether the time is over.
   [[nodiscard]] bool is_over() noexcept;
@@ -130,7 +130,7 @@ class flow_window {
 
  private:
   const queue_load& given_;
-  tally& all_;
+  queue_tally& all_;
   double begin_ = steady_seconds();
   double from_ = 0;
   double seconds_ = 0;

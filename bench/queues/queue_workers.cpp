@@ -132,7 +132,7 @@ class queue_workers {
   }
 
   const queue_load& given_;
-  tally all_;
+  queue_tally all_;
   std::int64_t put_ = 0;
   std::vector<std::unique_ptr<session>> sessions_;
 };

@@ -3,6 +3,7 @@
 
 usage: loads_bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program, and PYTHONPATH=tests/support
 """
+import contextlib
 import json
 import sys
 
@@ -48,7 +49,8 @@ class BenchMicro(ProgramCase):
         figures = json.loads((self.here / "figures.json").read_text())
         found = {}
         for each in figures["records"]:
-            self.assertGreater(each["median"], 0, each)
+            if each["figure"] != "cpu":  # a task of the other processor may have done all of it
+                self.assertGreater(each["median"], 0, each)
             found.setdefault((each["workload"], each["contestant"]), set()).add((each["figure"], each["column"]))
         texts = ("put", "put of JSON", "batch")
         for reader in ("server", "nlohmann values", "nlohmann parser", "simdjson values"):
@@ -72,7 +74,10 @@ class BenchQueue(ProgramCase):
         self.assertEqual((code, err), (0, ""))
         written = [json.loads(line) for line in out.splitlines()]
         self.assertEqual(written[0], {"ready": True})
-        left = [each.connect().numbers(b"stats\r\n") for each in servers]
+        left = []
+        for each in servers:
+            with contextlib.closing(each.connect()) as asking:
+                left.append(asking.numbers(b"stats\r\n"))
         return written[1:], sum(each["current-jobs-ready"] + each["current-jobs-delayed"] for each in left)
 
     def test_a_backlog_is_finished(self):
