@@ -93,8 +93,9 @@ class batch_plan {
     /// transaction must not be committed.
     std::optional<std::size_t> undone;
     std::vector<std::pair<job_id, instant>> still;
-    /// The reservations in the answers that other registrations have made: a claim that happens once has been sent
-    /// again to another node. They end there.
+    /// The reservations in the answers that belong to other registrations, which end them: a claim that happens once
+    /// has been sent again to this node. None, unless the functions of the schema are those of an earlier program: else
+    /// the repeat has taken them over.
     std::vector<reservation> of_others;
     next_change next;
     /// Whether the next batch should have a heartbeat, whenever it comes: the database has more of dead nodes to end.

@@ -152,7 +152,7 @@ class postgresql_node {
   execution refuse_operation(const std::string& why);
   /// Updates the state of the node after a batch.
   void conclude(std::span<const operation> batch, batch_plan::outcome& what, const batch_frame& frame);
-  /// Updates the reservations of the node by an answer. `of_others`: those of other registrations, which end there.
+  /// Updates the reservations of the node by an answer. `of_others`: those of other registrations, which end them.
   void follow(const operation& of, const answer& got, std::span<const reservation> of_others);
   /// Prepares the next attempt after a failed one: closes the connection, and waits. After a conflict or a lack of room
   /// it rolls back instead, if that is possible. Throws store_unavailable at `until`.

@@ -264,10 +264,30 @@ std::vector<answer> simulated_server::abandon_all(backend::transaction& in, std:
   return std::move(done.answers);
 }
 
+bool simulated_server::is_of_other_node(const content& data, const reservation& token, std::int64_t registration) {
+  const auto holder = data.holders.find(token.id);
+  if (holder == data.holders.end()) return false;
+  const auto theirs = data.registrations.find(holder->second);
+  const auto ours = data.registrations.find(registration);
+  const bool are_known = theirs != data.registrations.end() && ours != data.registrations.end();
+  return are_known && theirs->second.process != ours->second.process;
+}
+
+void simulated_server::take_over(backend::transaction& in, const answer& got, std::int64_t registration) const {
+  const auto* const claimed = std::get_if<claim_answer>(&got);
+  if (claimed == nullptr || !claimed->is_replayed || wrong_ == flaw::leaves_with_first_node) return;
+  for (const claimed_job& each : claimed->jobs) {
+    in.changes = in.changes || in.after.holders[each.token.id] != registration;
+    in.after.holders[each.token.id] = registration;
+  }
+}
+
 void simulated_server::give_back(backend::transaction& in, std::span<const operation> batch,
                                  const detail::batch_frame& frame) const {
   std::vector<operation> unwanted;
-  for (const reservation& each : frame.unwanted) unwanted.emplace_back(abandon{each});
+  for (const reservation& each : frame.unwanted) {
+    if (!is_of_other_node(in.after, each, frame.registration)) unwanted.emplace_back(abandon{each});
+  }
   const auto is_abandon = [](const operation& each) { return std::holds_alternative<abandon>(each); };
   if (wrong_ == flaw::gives_back_all && (!unwanted.empty() || std::ranges::any_of(batch, is_abandon))) {
     for (const reservation& each : reservations_of(in.after, frame.registration)) unwanted.emplace_back(abandon{each});
@@ -369,6 +389,7 @@ bool simulated_server::heartbeat(backend::transaction& in, const detail::batch_f
 void simulated_server::note(backend::transaction& in, const operation& what, const answer& got,
                             std::int64_t registration) const {
   in.changes = in.changes || keeps_a_record(what, got);
+  take_over(in, got, registration);
   if (!has_changed(got)) return;
   in.changes = true;
   if (const auto* const changed = std::get_if<change_answer>(&got)) ++in.after.changes[changed->id];
@@ -459,6 +480,9 @@ simulated_server::divided simulated_server::divide(std::span<const operation> ba
       parts.refused[i] = passed_over_answer{};
     } else if (is_full && frame.lacks_room && needs_room(batch[i])) {
       parts.refused[i] = no_room_for(batch[i]);
+    } else if (const auto* const given = std::get_if<abandon>(&batch[i]);
+               given != nullptr && is_of_other_node(data, given->token, frame.registration)) {
+      parts.refused[i] = holder_answer{holder_answer::kind::not_held};
     } else {
       parts.done.push_back(alter(batch[i], data));
     }

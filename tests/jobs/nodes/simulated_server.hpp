@@ -54,6 +54,7 @@ enum class flaw : std::uint8_t {
   ignores_versions,         ///< a change is executed whatever version it expects
   ignores_once,             ///< a put that happens once is executed as often as it is sent
   claims_again,             ///< the same for a claim
+  leaves_with_first_node,   ///< the reservations of a claim that is repeated at another node stay with the first one
   puts_all_again,           ///< the same for a put_all
   leaves_once_behind,       ///< a tube moves without the memory of its puts
   hides_what_is_undone,     ///< a put_all that is refused leaves jobs, and the node is not told
@@ -176,6 +177,10 @@ class simulated_server {
   /// The wall clock of this machine.
   [[nodiscard]] server_time wall() const;
   static std::vector<answer> abandon_all(backend::transaction& in, std::span<const operation> which);
+  /// Whether the reservation was repeated at another node since it was made (foliot.is_of_other_node()).
+  static bool is_of_other_node(const content& data, const reservation& token, std::int64_t registration);
+  /// What the claim repeats belongs to this registration from now on.
+  void take_over(backend::transaction& in, const answer& got, std::int64_t registration) const;
   void give_back(backend::transaction& in, std::span<const operation> batch, const detail::batch_frame& frame) const;
   operation alter(operation what, content& data) const;
   /// Ends the reservations that are over of a registration that has ended, and its row with the last one. Returns

@@ -125,7 +125,9 @@ TEST_P(PostgresqlLastingByEnd, AnyNodeEndsTheReservationsOfANodeThatHasEnded) {
   EXPECT_EQ(execute_one(*b_, touch{mine[1].token}).what, holder::done);
   EXPECT_EQ(execute_one(*b_, release{mine[2].token}).what, holder::done);
   EXPECT_EQ(execute_one(*b_, bury{mine[3].token}).what, holder::done);
-  EXPECT_EQ(execute_one(*b_, abandon{mine[4].token}).what, holder::done);
+  EXPECT_EQ(execute_one(*b_, abandon{mine[4].token}).what, holder::not_held)
+      << "only for the node whose client has gone";
+  EXPECT_EQ(execute_one(*b_, release{mine[4].token}).what, holder::done);
   EXPECT_EQ(count("ready"), "3");
   EXPECT_EQ(count("buried"), "1");
   EXPECT_EQ(count("reserved"), "1");
@@ -401,6 +403,20 @@ TEST_F(PostgresqlLasting, AClaimThatHappensOnceIsRepeatedAfterItsNodeHasEnded) {
   }
 }
 
+/// Also if that node has died since: its client may go on.
+TEST_F(PostgresqlLasting, ANodeDoesNotGiveBackWhatAnotherOneHadRepeatedThatHasEnded) {
+  put_one(*b_, "t");
+  const claim wanted{.tubes = {"t"}, .once = foliot_test::once_of(1), .lasting = true};
+  const reservation mine = execute_one(*b_, wanted).jobs.at(0).token;
+  EXPECT_EQ(execute_one(*a_, wanted).jobs.at(0).token, mine);
+  a_->close();
+  heartbeats();
+  EXPECT_EQ(execute_one(*b_, abandon{mine}).what, holder::not_held);
+  EXPECT_EQ(execute_one(*b_, finish{mine}).what, holder::done);
+  heartbeats();
+  expect_right();
+}
+
 /// Lists and metrics name the node of a reservation where it has a name.
 TEST_F(PostgresqlLasting, ListsShowThemWithoutANode) {
   const reservation mine = put_and_claim_lasting().token;
@@ -487,6 +503,17 @@ TEST_F(PostgresqlLastingNode, GoesOnToEndThemAfterItsRegistrationWasLost) {
   EXPECT_EQ(node_->execute({}).expired, (std::vector<reservation>{mine[1].token}));
   EXPECT_EQ(sql("SELECT string_agg(timeouts::text, ' ' ORDER BY timeouts) FROM foliot.ready"), "1");
   EXPECT_EQ(execute_one(*node_, finish{mine[1].token}).what, holder::not_held);
+}
+
+/// It is the same node.
+TEST_F(PostgresqlLastingNode, GivesThemBackAfterItsRegistrationWasLost) {
+  put_one(*node_, "t", "x", 60s);
+  const claim wanted{.tubes = {"t"}, .once = foliot_test::once_of(1), .lasting = true};
+  const reservation mine = execute_one(*node_, wanted).jobs.at(0).token;
+  lose_registration();
+  EXPECT_TRUE(node_->execute({}).expired.empty());
+  EXPECT_EQ(execute_one(*node_, abandon{mine}).what, holder::done);
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.ready"), "1");
 }
 
 /// As the memory of a broker needs it: a token says how its reservation was claimed, and no other one is the same.

@@ -35,6 +35,7 @@ using namespace std::chrono_literals;
 using foliot_test::broken_node;
 using foliot_test::once_of;
 using foliot_test::postgresql_connection;
+using held = holder_answer::kind;
 using kind = put_answer::kind;
 
 put plain(std::uint32_t key, std::uint32_t request = 1) {
@@ -267,20 +268,67 @@ TEST_F(PostgresqlOnce, ARepeatTellsWhatTheDatabaseKnows) {
   EXPECT_TRUE(tells(plain(1)));
 }
 
-/// The jobs of a dead node are ready again, so its claim has none.
-TEST_F(PostgresqlOnce, TheReservationsOfAClaimEndWithTheirNode) {
-  execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h});
-  {
-    const auto other = open("other");
-    EXPECT_EQ(execute_one(*other, two_jobs(1)).jobs.size(), 1U);
-    const claim_answer again = execute_one(*node_, two_jobs(1));
-    EXPECT_EQ(again.jobs.size(), 1U);
-    other->close();
+/// It belongs to that node from then on, whose client may have it.
+TEST_F(PostgresqlOnce, ANodeDoesNotGiveBackWhatAnotherOneHasRepeated) {
+  const auto other = open("other");
+  for (const bool lasts : {true, false}) {
+    SCOPED_TRACE(lasts);
+    for (int i = 0; i < 2; ++i) execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h});
+    claim wanted = two_jobs(lasts ? 1 : 2);
+    wanted.lasting = lasts;
+    const std::vector<reservation> mine = tokens_in(execute_one(*node_, wanted));
+    ASSERT_EQ(mine.size(), 2U);
+    EXPECT_EQ(tokens_in(execute_one(*node_, wanted)), mine) << "its own repeat takes nothing over";
+    EXPECT_EQ(execute_one(*node_, abandon{mine[0]}).what, held::done);
+    EXPECT_EQ(tokens_in(execute_one(*other, wanted)), std::vector<reservation>{mine[1]}) << "it came too late for one";
+    EXPECT_EQ(execute_one(*node_, abandon{mine[1]}).what, held::not_held);
+    EXPECT_EQ(execute_one(*node_, touch{mine[1]}).what, held::done) << "else any node takes the token";
+    EXPECT_EQ(tokens_in(execute_one(*node_, wanted)), std::vector<reservation>{mine[1]});
+    EXPECT_EQ(execute_one(*other, abandon{mine[1]}).what, held::not_held) << "the last one that has repeated it has it";
+    EXPECT_EQ(execute_one(*other, finish{mine[1]}).what, held::done);
+    EXPECT_EQ(execute_one(*node_, finish{execute_one(*node_, claim{{"t"}}).jobs.at(0).token}).what, held::done);
   }
+  expect_right();
+}
+
+TEST_F(PostgresqlOnce, Canary) {
+  const auto other = open("other");
+  sql("CREATE OR REPLACE FUNCTION foliot.is_of_other_node(job_id bigint) RETURNS boolean LANGUAGE sql AS 'SELECT "
+      "false'");
+  execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h});
+  const reservation mine = execute_one(*node_, two_jobs(1)).jobs.at(0).token;
+  EXPECT_EQ(tokens_in(execute_one(*other, two_jobs(1))), std::vector<reservation>{mine});
+  EXPECT_EQ(execute_one(*node_, abandon{mine}).what, held::done);
+  EXPECT_EQ(execute_one(*other, finish{mine}).what, held::not_held);
+}
+
+/// The jobs of a dead node are ready again, so the claim that it has repeated last has none.
+TEST_F(PostgresqlOnce, TheReservationsOfAClaimEndWithTheNodeThatHasThem) {
+  execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h});
+  auto first = open("first");
+  auto second = open("second");
+  EXPECT_EQ(execute_one(*first, two_jobs(1)).jobs.size(), 1U);
+  EXPECT_EQ(execute_one(*second, two_jobs(1)).jobs.size(), 1U);
+  first->close();
+  const reservation mine = execute_one(*second, two_jobs(1)).jobs.at(0).token;
+  EXPECT_EQ(execute_one(*node_, touch{mine}).what, held::done);
+  second->close();
   const claim_answer again = execute_one(*node_, two_jobs(1));
   EXPECT_TRUE(again.is_replayed);
   EXPECT_TRUE(again.jobs.empty());
   EXPECT_EQ(execute_one(*node_, two_jobs(2)).jobs.size(), 1U);
+  expect_right();
+}
+
+/// Its reservations are over, although their rows are still there.
+TEST_F(PostgresqlOnce, WhatEndsWithItsNodeIsNotTakenOver) {
+  execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h});
+  const auto other = open("other");
+  EXPECT_EQ(execute_one(*other, two_jobs(1)).jobs.size(), 1U);
+  sql("UPDATE foliot.node SET name = NULL WHERE name = 'other'");
+  const claim_answer again = execute_one(*node_, two_jobs(1));
+  EXPECT_TRUE(again.is_replayed);
+  EXPECT_TRUE(again.jobs.empty());
 }
 
 /// The first one is under way until the second one waits for it.
@@ -383,6 +431,47 @@ TEST_F(PostgresqlOnceAtOnce, TheSecondClaimGetsWhatTheFirstHas) {
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.reserved"), "1");
 }
 
+/// A batch gives the job back meanwhile: it may be one of this node, whose commit is in doubt.
+TEST_F(PostgresqlOnceAtOnce, ARepeatWaitsForWhatIsGivenBack) {
+  sql("ALTER FUNCTION foliot.claim_once SET lock_timeout = '10min'");
+  const auto other = open("other");
+  std::uint32_t key = 0;
+  for (postgresql_store* const each : {other.get(), node_.get()}) {
+    execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h});
+    const claim wanted{.tubes = {"t"}, .once = once_of(++key)};
+    EXPECT_EQ(execute_one(*each, wanted).jobs.size(), 1U);
+    first_.sql("BEGIN");
+    first_.sql(
+        "SELECT foliot.change_held(NULL, '{0}', ARRAY[id], ARRAY[opening], ARRAY[reserves], '{NULL}', '{0}', '{0}') "
+        "FROM foliot.reserved");
+    auto again = begin(wanted);
+    until_it_waits();
+    first_.sql("COMMIT");
+    const auto got = std::get<claim_answer>(again.get());
+    EXPECT_TRUE(got.is_replayed);
+    EXPECT_TRUE(got.jobs.empty());
+    execute_one(*node_, finish{execute_one(*node_, claim{{"t"}}).jobs.at(0).token});
+  }
+}
+
+TEST_F(PostgresqlOnceAtOnce, WhatIsGivenBackWaitsForTheRepeat) {
+  sql("ALTER FUNCTION foliot.lock_jobs SET lock_timeout = '10min'");
+  const auto other = open("other");
+  const claim wanted{.tubes = {"t"}, .once = {foliot_test::digest_of(1), foliot_test::digest_of(1), 1h}};
+  execute_one(*node_, put{.tube = "t", .body = "x", .ttr = 1h});
+  const reservation mine = execute_one(*node_, wanted).jobs.at(0).token;
+  const std::string record = bytes_of(foliot_test::digest_of(1));
+  first_.sql("BEGIN");
+  first_.sql(
+      "SELECT foliot.claim_once((SELECT session FROM foliot.node WHERE name = 'other'), 77, NULL, '{t}', 1, NULL, " +
+      record + ", " + record + ", 3600000)");
+  auto giving = begin(abandon{mine});
+  until_it_waits();
+  first_.sql("COMMIT");
+  EXPECT_EQ(std::get<holder_answer>(giving.get()).what, held::not_held);
+  EXPECT_EQ(execute_one(*other, finish{mine}).what, held::done);
+}
+
 /// Batches of two nodes have the same keys in opposite orders, and jobs with keys.
 TEST_F(PostgresqlOnce, ManyTwinsAtTwoNodesArePutOnce) {
   constexpr std::uint32_t count = 60;
@@ -451,6 +540,23 @@ TEST_F(PostgresqlOnceInTime, AReservationThatIsOverIsNotGivenAgain) {
   ASSERT_EQ(again.jobs.size(), 1U);
   EXPECT_EQ(again.jobs[0].token, first.jobs[1].token);
   EXPECT_EQ(again.jobs[0].job.expires, first.jobs[1].job.expires);
+}
+
+TEST_F(PostgresqlOnceInTime, ANodeEndsWhatItHasRepeated) {
+  postgresql_options made = foliot_test::options_of(for_nodes_, "b", give_up_after_);
+  made.clocks = store_clocks{&wall_, &time_};
+  postgresql_store other(made);
+  run(put{.tube = "t", .body = "x", .ttr = 10s});
+  const std::vector<reservation> its = tokens_in(execute_one(other, two_jobs(1)));
+  ASSERT_EQ(its.size(), 1U);
+  EXPECT_EQ(tokens_in(std::get<claim_answer>(run(two_jobs(1)))), its);
+  EXPECT_LE((*node_).next().expiry, time_.now() + 10s + 1ns);
+  time_.advance(10s);
+  EXPECT_TRUE((*node_).execute({}).expired.empty()) << "the last instant is the holder's";
+  time_.advance(1ns);
+  EXPECT_EQ((*node_).execute({}).expired, its);
+  EXPECT_EQ(sql("SELECT string_agg(timeouts::text, ' ') FROM foliot.ready"), "1");
+  expect_right();
 }
 
 /// A node that gives up at once does not know whether its claim was committed. It keeps what it may have, for the
@@ -560,6 +666,25 @@ TEST_F(PostgresqlOnceInTime, WithoutRoomForTheRecordNothingHappens) {
   EXPECT_TRUE(std::get<claim_answer>(got.at(2)).jobs.empty());
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.job"), "1");
   EXPECT_EQ(sql("SELECT count(*) FROM foliot.ready"), "1");
+}
+
+/// It cannot be written down whose the reservations are.
+TEST_F(PostgresqlOnceInTime, WithoutRoomARepeatAtAnotherNodeIsRefused) {
+  postgresql_options made = foliot_test::options_of(for_nodes_, "b", give_up_after_);
+  made.clocks = store_clocks{&wall_, &time_};
+  postgresql_store other(made);
+  run(put{.tube = "t", .body = "x"});
+  const std::vector<reservation> its = tokens_in(execute_one(other, two_jobs(1)));
+  ASSERT_EQ(its.size(), 1U);
+  sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$");
+  sql("CREATE TRIGGER refuse BEFORE UPDATE ON foliot.reserved FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+  const auto refused = std::get<claim_answer>(run(two_jobs(1)));
+  EXPECT_EQ(refused.what, claim_answer::kind::no_space);
+  EXPECT_TRUE(refused.jobs.empty());
+  EXPECT_EQ(tokens_in(execute_one(other, two_jobs(1))), its) << "they are its own";
+  sql("DROP TRIGGER refuse ON foliot.reserved");
+  EXPECT_EQ(tokens_in(std::get<claim_answer>(run(two_jobs(1)))), its);
 }
 
 // What has ended.

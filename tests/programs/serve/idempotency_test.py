@@ -139,6 +139,8 @@ class OnceOverNodes(NodesCase, OnceCase):
         status, again, replayed = self.ask_once("r", "POST", target, client=other)
         self.assertEqual((status, replayed), (200, True))
         self.assertEqual(sorted(each["reservation"] for each in again["jobs"]), tokens)
+        listed = self.ask("GET", "/v1/reservations?tube=a", client=one)[1]["jobs"]
+        self.assertEqual([each["node"] for each in listed], ["n1", "n1"], "they are of the node that has repeated them")
         self.assertEqual(self.ask("POST", f"/v1/reservations/{tokens[0]}/finish", client=other)[0], 200)
         status, rest, replayed = self.ask_once("r", "POST", target, client=one)
         self.assertEqual([each["reservation"] for each in rest["jobs"]], tokens[1:])

@@ -102,8 +102,8 @@ bool shows(std::string_view rule, const std::function<std::vector<std::string>()
   return false;
 }
 
-bool shows(flaw wrong, std::string_view rule) {
-  return shows(rule, [&] { return live_with_http(wrong).breaches; });
+bool shows(flaw wrong, std::string_view rule, std::uint64_t first = 0) {
+  return shows(rule, [&] { return live_with_http(wrong).breaches; }, first);
 }
 
 TEST(NodesOverHttpCanary, EndsReservationsWithTheirConnection) {
@@ -127,6 +127,11 @@ TEST(NodesOverHttpCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_las
 TEST(NodesOverHttpCanary, IgnoresPriorities) { EXPECT_TRUE(shows(flaw::ignores_priorities, "out of order")); }
 TEST(NodesOverHttpCanary, IgnoresIdempotencyKeys) { EXPECT_TRUE(shows(flaw::ignores_once, "once")); }
 TEST(NodesOverHttpCanary, ClaimsAgain) { EXPECT_TRUE(shows(flaw::claims_again, "once")); }
+TEST(NodesOverHttpCanary, GivesBackWhatAnotherNodeHasRepeated) {
+  // None of the worlds before that shows it, and all of them take minutes.
+  constexpr std::uint64_t first = 14'957;
+  EXPECT_TRUE(shows(flaw::leaves_with_first_node, "held by two", first));
+}
 TEST(NodesOverHttpCanary, PutsABatchAgain) { EXPECT_TRUE(shows(flaw::puts_all_again, "once")); }
 TEST(NodesOverHttpCanary, LeavesJobsOfARefusedBatch) { EXPECT_TRUE(shows(flaw::hides_what_is_undone, "refused")); }
 

@@ -132,20 +132,13 @@ bool facts::may_have_been_held(jobs::job_id id, std::uint64_t order) const {
   return std::ranges::any_of(all_.events, may_have_it);
 }
 
-bool facts::may_be_given_back(const event& reserve) const {
-  if (reserve.once.empty()) return false;
-  return std::ranges::any_of(reserves_, [&](const event* each) {
-    return each->once == reserve.once && each->node != reserve.node && !each->end;
-  });
-}
-
 std::vector<hold> facts::holds(jobs::job_id id) const {
   std::vector<hold> found;
   const event* const put = put_of(id);
   if (put == nullptr || all_.has_clocks_apart) return found;
   const std::vector<const event*> named = about(id);
   for (const event* each : named) {
-    if (!is_reserve(*each) || each->answer != "RESERVED" || may_be_given_back(*each)) continue;
+    if (!is_reserve(*each) || each->answer != "RESERVED") continue;
     hold one{each, whole_history, each->begin.time + duration(put->ttr)};
     std::uint64_t next_reserve = whole_history;  // of this connection: later touches may belong to that one
     for (const event* other : named) {

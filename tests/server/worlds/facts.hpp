@@ -86,9 +86,6 @@ class facts {
   [[nodiscard]] jobs::utc_time latest_due(const event& by) const;
 
  private:
-  /// Whether another client sent this reserve, which happens once, to another node, and got no answer. If it was gone,
-  /// its node gives back what both have got (docs/serve/idempotency.md).
-  [[nodiscard]] bool may_be_given_back(const event& reserve) const;
   [[nodiscard]] bool may_end(const event& it, jobs::job_id id) const;
   [[nodiscard]] bool ends(const event& it, jobs::job_id id) const;
 

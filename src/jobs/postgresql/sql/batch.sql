@@ -17,6 +17,7 @@
 -- until the transaction ends. They are cheaper than a temporary table (docs/decisions/0013-the-postgresql-store.md has the
 -- measurement).
 --   foliot.now                  the time of the batch, in ms: begin_batch()
+--   foliot.session              the registration whose batch it is: begin_batch()
 --   foliot.part_of_ready        the partition that takes new ready jobs: begin_batch(); the default of the column reads it
 --   foliot.next_due             when the first delayed job is due, `none`, or empty if end_batch() has to look: note_delayed()
 --   foliot.is_behind            whether due jobs are left over for the next batch: make_due_ready()
@@ -389,7 +390,7 @@ BEGIN
   IF NOT goes_on THEN
     RAISE EXCEPTION 'the session of the node is over' USING ERRCODE = 'FL001';
   END IF;
-  ignored := set_config('foliot.now', now_ms::text, true);
+  ignored := set_config('foliot.now', now_ms::text, true) || set_config('foliot.session', of_session::text, true);
   ignored := set_config('foliot.part_of_ready', part_of_ready::text, true);
   ignored := set_config('foliot.next_due', coalesce(first_due::text, 'none'), true);
   IF cardinality(to_lock) > 0 THEN

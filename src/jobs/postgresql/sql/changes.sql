@@ -60,7 +60,19 @@ BEGIN
                    AND r.expires >= now_ns AND (foliot.is_lasting(r.opening) OR foliot.goes_on(r.session)));
 END $$;
 
--- Abandons, releases, buries or touches reserved jobs; `whats` has to_abandon() and the others. A priority of null leaves
+-- Whether the job's reservation belongs to another node than the one whose batch this is, because a claim that happens once was
+-- sent again there (take_over()). A node that has been registered anew is the same one. Outside a batch: false.
+-- Precondition: the job's row in `job` is locked. Volatile, so that it sees what was committed while the lock was awaited.
+CREATE OR REPLACE FUNCTION foliot.is_of_other_node(job_id bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  own bigint := nullif(current_setting('foliot.session', true), '')::bigint;
+BEGIN
+  RETURN EXISTS (SELECT FROM foliot.reserved r, foliot.node theirs, foliot.node ours
+                 WHERE r.id = job_id AND theirs.session = r.session AND ours.session = own AND theirs.process <> ours.process);
+END $$;
+
+-- Abandons, releases, buries or touches reserved jobs; `whats` has to_abandon() and the others. An abandon is for the node whose
+-- client has gone, so it is refused, as without the token, if the reservation is another node's by now. A priority of null leaves
 -- the job's priority, and a history of null its history; `histories` is null if no change has one. Returns for each null if
 -- its token did not hold it, for a touch the end of the reservation in ns, else change_done().
 CREATE OR REPLACE FUNCTION foliot.change_held(given bigint[], whats bigint[], ids bigint[], openings bigint[],
@@ -71,11 +83,14 @@ DECLARE
   times bigint[] := foliot.time_of(given);
   answers bigint[] := '{}';
   one bigint;
+  may_change boolean;
   p foliot.place;
 BEGIN
   FOR i IN 1 .. cardinality(ids) LOOP
     one := NULL;
-    IF foliot.held(ids[i], openings[i], attempts[i], times[3]) THEN
+    may_change := foliot.held(ids[i], openings[i], attempts[i], times[3]);
+    IF may_change AND whats[i] = foliot.to_abandon() THEN may_change := NOT foliot.is_of_other_node(ids[i]); END IF;
+    IF may_change THEN
       IF whats[i] = foliot.to_touch() THEN
         UPDATE foliot.reserved r SET expires = times[3] + j.ttr * 1000000 FROM foliot.job j
         WHERE r.id = ids[i] AND j.id = ids[i] RETURNING r.expires INTO one;

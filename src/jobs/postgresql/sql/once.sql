@@ -29,7 +29,8 @@
 -- Table: once. Sequence: once_floor.
 -- Called by: batches of nodes of which an operation happens once; turns of the rotation (forget_once()); moves of tubes
 -- (once_of_tube(), take_once()).
--- Locks: rows of `once`, until the batch ends; then those of the other functions.
+-- Locks: rows of `once`, until the batch ends; then those of the other functions. A claim that is repeated has the rows of its
+-- jobs in `job`, and then in `reserved`.
 
 -- The record with this key that has not ended; nulls if there is none. While the batch executes the operation, its answer is
 -- null.
@@ -201,9 +202,30 @@ BEGIN
   RETURN foliot.once_done() || made;
 END $$;
 
+-- The reservations in this answer of a claim that have not ended belong to this registration from now on, and not to that of
+-- the node that has made them. So that node does not give them back if it finds that its client has gone (is_of_other_node()):
+-- the client that has sent the claim again may have them. Waits for what is being done to these jobs, also by a batch of this
+-- node whose commit is in doubt.
+CREATE OR REPLACE FUNCTION foliot.take_over(of_session bigint, answer bigint[], now_ns bigint) RETURNS void LANGUAGE plpgsql
+AS $$
+DECLARE
+  ids bigint[] := ARRAY(
+    SELECT r.id FROM generate_series(1, cardinality(answer), 3) i,
+      LATERAL (SELECT h.* FROM foliot.reserved h WHERE h.id = answer[i] LIMIT 1) r
+    WHERE r.opening = answer[i + 1] AND r.reserves = answer[i + 2] ORDER BY r.id);
+BEGIN
+  PERFORM foliot.lock_jobs(ids);
+  UPDATE foliot.reserved r SET session = of_session
+  WHERE r.id = ANY (ids) AND r.session <> of_session AND r.expires >= now_ns
+    AND (foliot.is_lasting(r.opening) OR foliot.goes_on(r.session))
+    AND ((r.id, r.opening, r.reserves) IN (
+      SELECT answer[i], answer[i + 1], answer[i + 2] FROM generate_series(1, cardinality(answer), 3) i)) IS TRUE;
+END $$;
+
 -- Claims as claim_best(), once. The first row says only what has happened: once_done(), once_repeated(),
 -- once_other_request(), answer_passed_over() or answer_no_room(). The next ones are those of claim_best(), or those jobs of
--- the earlier claim whose reservations have not ended, with their openings and registrations: whichever node has claimed them.
+-- the earlier claim whose reservations have not ended, whichever node has claimed them. From now on they belong to this
+-- registration (take_over()).
 CREATE OR REPLACE FUNCTION foliot.claim_once(of_session bigint, of_opening bigint, given bigint[], names bytea[], most bigint,
                                              bytes bigint, once_key bytea, of_request bytea, lifetime bigint)
 RETURNS TABLE (what bigint, opening bigint, session bigint, shown foliot.shown_job) LANGUAGE plpgsql AS $$
@@ -244,6 +266,7 @@ BEGIN
     RETURN;
   END IF;
   RETURN QUERY SELECT foliot.once_repeated(), NULL::bigint, NULL::bigint, NULL::foliot.shown_job;
+  PERFORM foliot.take_over(of_session, it.answer, times[3]);
   RETURN QUERY
   SELECT foliot.once_repeated(), r.opening, r.session,
          ROW(r.id, t.name, j.key, j.body, r.pri, j.made, r.due, r.delay, j.ttr, r.expires, r.reserves, r.timeouts, r.releases,
@@ -251,7 +274,8 @@ BEGIN
   FROM generate_series(1, cardinality(it.answer), 3) i,
     LATERAL (SELECT h.* FROM foliot.reserved h WHERE h.id = it.answer[i] LIMIT 1) r,
     foliot.job_with(r.id) j, foliot.tube_with(r.tube) t
-  WHERE r.opening = it.answer[i + 1] AND r.reserves = it.answer[i + 2] AND r.expires >= times[3] ORDER BY i;
+  WHERE r.opening = it.answer[i + 1] AND r.reserves = it.answer[i + 2] AND r.expires >= times[3] AND r.session = of_session
+  ORDER BY i;
 END $$;
 
 -- In a batch that does not fail as a whole (patient.sql): as put_once(); answer_passed_over() for a put that was passed over,
