@@ -10,13 +10,16 @@
 #include <variant>
 #include <vector>
 
+#include <foliot/core/virtual_clock.hpp>
 #include <foliot/jobs/calls.hpp>
 #include <foliot/jobs/database_map.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
+#include <foliot/jobs/store_clocks.hpp>
 
 #include "broken_node.hpp"
 #include "connection.hpp"
 #include "jobs/kit/jobs.hpp"
+#include "once_keys.hpp"
 #include "two_databases.hpp"
 
 namespace foliot::jobs {
@@ -103,6 +106,35 @@ TEST_F(PostgresqlMapOutage, WhatWasLeftOverIsGivenBackInPieces) {
     EXPECT_LE(left - now, most);
     left = now;
   }
+}
+
+/// The release of its first claim is left over, and its second claim comes first.
+TEST_F(PostgresqlMapOutage, WhatAClientHasClaimedAgainIsNotGivenBack) {
+  virtual_clock time;
+  const virtual_wall_clock wall{time};
+  postgresql_options made = options();
+  made.clocks = store_clocks{&wall, &time};
+  postgresql_store node(made);
+  execute_one(node, put{.tube = "two", .body = "x", .ttr = 1h});
+  const claim wanted{.tubes = {"two"}, .once = foliot_test::once_of(1)};
+  const reservation token = execute_one(node, wanted).jobs.at(0).token;
+  shut(second_);
+  EXPECT_EQ(execute_one(node, abandon{token}).what, holder_answer::kind::done);
+  open_again(second_);
+  time.advance(250ms);
+  std::vector<answer> got;
+  do {
+    std::vector<operation> batch{wanted};
+    got = node.execute(batch).answers;
+    time.advance(1ms);
+  } while (std::holds_alternative<unavailable_answer>(got.at(0)));
+  const auto& again = std::get<claim_answer>(got.at(0));
+  EXPECT_TRUE(again.is_replayed);
+  ASSERT_EQ(again.jobs.size(), 1U);
+  time.advance(1s);
+  node.execute({});
+  EXPECT_EQ(ask(second_, "SELECT count(*) FROM foliot.reserved"), "1");
+  EXPECT_EQ(execute_one(node, finish{token}).what, holder_answer::kind::done);
 }
 
 /// The second database executes a put until the test lets it go on.

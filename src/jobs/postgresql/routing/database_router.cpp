@@ -120,6 +120,7 @@ execution database_router::execute_batch(std::span<operation> batch) {
   if (!state.has_executed && !is_any_up()) throw_refusal(state);
   state.done.answers = routed.answers();
   retain_releases(routed, state.done.answers);
+  if (!left_over_.empty()) forget_repeated(state.done.answers);
   execution aside = std::exchange(aside_, {});
   add_news(state.done, aside);
   state.done.has_room = std::ranges::all_of(members_, [](const auto& each) { return each.second.has_room; });
@@ -159,6 +160,14 @@ void database_router::retain_releases(const routed_batch& batch, std::vector<ans
     left_over_.push_back(given_back->token);
     left_over_at_ = now() + between_attempts;
     answers[i] = holder_answer{};
+  }
+}
+
+void database_router::forget_repeated(std::span<const answer> answers) {
+  for (const answer& each : answers) {
+    const auto* const claimed = std::get_if<claim_answer>(&each);
+    if (claimed == nullptr || !claimed->is_replayed) continue;
+    for (const claimed_job& one : claimed->jobs) std::erase(left_over_, one.token);
   }
 }
 

@@ -12,8 +12,9 @@
 // and its thread tries to reach it now and then. The same holds for the first database: while it is down, the router
 // uses the map that it has read before. If no database answers, each batch tries those that have answered before, and
 // is refused if it reaches none: the store is unavailable, or has failed if all of its databases have. Releases to a
-// database that does not answer are retained and repeated later, in pieces, because their clients have already gone. A
-// database without the schema that the program needs counts as one that does not answer.
+// database that does not answer are retained and repeated later, in pieces, because their clients have already gone;
+// but not if a client has sent its claim again meanwhile, and has got the reservation. A database without the schema
+// that the program needs counts as one that does not answer.
 //
 // Each database has a thread, which executes its shares; the only database of a map uses none, and neither does one
 // whose clock a test gives: the caller's thread executes them.
@@ -105,6 +106,8 @@ class database_router {
   /// Retains the reservation of each abandon in the batch that was answered with unavailable_answer; it is repeated
   /// later.
   void retain_releases(const routed_batch& batch, std::vector<answer>& answers);
+  /// Does not repeat the release of what a claim has repeated: its client has sent the claim again, and may have it.
+  void forget_repeated(std::span<const answer> answers);
   /// Repeats the retained releases, if it is time.
   void repeat_releases();
   /// Begins attempts to reach databases that are down, and takes the outcomes of those that have ended.
