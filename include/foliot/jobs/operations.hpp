@@ -92,7 +92,7 @@ struct claim {
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
   /// Not empty: it claims once. The same claim again gets the same reservations, those that have not ended: none when
   /// all have. One that got no job is not remembered. A store whose reservations end with it forgets the claim with
-  /// them.
+  /// them. Where several nodes share the store, the reservations are those of the node that was sent the claim last.
   jobs::once once = {};
   /// Whether the reservations last: they end with their TTR, or by an operation with their token, and not with the node
   /// that has made them. Only a store that other nodes share tells the difference: every reservation of another one
@@ -133,7 +133,9 @@ struct release {
   friend bool operator==(const release&, const release&) = default;
 };
 
-/// Gives a reserved job back because its worker has gone: it is ready at once, and no counter changes.
+/// Gives a reserved job back because its worker has gone: it is ready at once, and no counter changes. Where several
+/// nodes share the store, this is for the node that has the reservation: it has made it, or has repeated the claim that
+/// happens once. To others it is not held.
 struct abandon {
   reservation token;
 
