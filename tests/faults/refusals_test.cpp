@@ -84,9 +84,10 @@ TEST_P(Refusals, AThread) {
 
 TEST_P(Refusals, AFileDescriptor) {
   for (const service_clock clock : {service_clock::boottime, service_clock::wall}) {
-    for (const int error : {EMFILE, ENFILE, ENOMEM}) refused(clock, call::timerfd_create, error, "timerfd_create");
+    for (const int error : {EMFILE, ENFILE, ENOMEM})
+      refused(clock, call::timerfd_create, error, "cannot make a timerfd");
   }
-  if (GetParam() == "goim") refused(service_clock::monotonic, call::timerfd_create, EMFILE, "timerfd_create");
+  if (GetParam() == "goim") refused(service_clock::monotonic, call::timerfd_create, EMFILE, "cannot make a timerfd");
 }
 
 /// Each shard makes a thread and a descriptor of its own: if one shard is refused, the other shards go on.

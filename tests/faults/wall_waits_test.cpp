@@ -62,7 +62,7 @@ task<> first_waits_are_refused(call which, int error, const char* name) {
 TEST(WallWaits, ADescriptorThatIsRefused) {
   const std::size_t before = open_descriptors();
   for (const int error : {EMFILE, ENFILE, ENOMEM}) {
-    run(first_waits_are_refused(call::timerfd_create, error, "timerfd_create"));
+    run(first_waits_are_refused(call::timerfd_create, error, "cannot make a timerfd"));
   }
   EXPECT_EQ(open_descriptors(), before);
 }
