@@ -6,40 +6,65 @@
 
 namespace foliot::tls::detail {
 
-void kept_sessions::keep(const std::string& host, ssl_session_ptr offered) noexcept try {
-  if (!keeps_any()) return;
-  std::list<entry> gone;  // freed without the lock
-  std::list<entry> made;
-  made.push_back({host, std::move(offered)});
-  const lock held(mutex_);
-  const auto old = by_host_.find(host);
+void kept_sessions::put(std::list<entry>& made, std::list<entry>& gone) {
+  const auto old = by_host_.find(made.front().host);
   if (old != by_host_.end()) {
-    gone.splice(gone.end(), entries_, old->second);
-    by_host_.erase(old);
+    const place at = old->second;
+    by_host_.erase(old);  // before the entry, which has its text
+    gone.splice(gone.end(), entries_, at);
   } else if (entries_.size() == most_hosts_) {
     by_host_.erase(entries_.back().host);
     gone.splice(gone.end(), entries_, std::prev(entries_.end()));
   }
   by_host_.emplace(made.front().host, made.begin());
   entries_.splice(entries_.begin(), made);
+}
+
+void kept_sessions::keep(const std::string& host, kept_session offered) noexcept try {
+  if (!keeps_any()) return;
+  std::list<entry> gone;  // freed without the lock, as `made` is if it is not taken
+  std::list<entry> made;
+  made.push_back({host, std::move(offered), false});
+  const lock held(mutex_);
+  const auto known = by_host_.find(host);
+  if (known != by_host_.end() && known->second->refuses) return;
+  put(made, gone);
 } catch (const std::bad_alloc&) {
   // The next connection shakes hands in full.
 }
 
-ssl_session_ptr kept_sessions::take(const std::string& host) noexcept {
+kept_session kept_sessions::take(const std::string& host, instant now) noexcept {
+  kept_session old;  // freed without the lock
   const lock held(mutex_);
   const auto found = by_host_.find(host);
-  if (found == by_host_.end()) return nullptr;
-  const auto at = found->second;
-  // A server of TLS 1.2 offers no other session when it resumes one. A copy, since a connection may spoil its session.
-  if (SSL_SESSION_get_protocol_version(at->session.get()) < TLS1_3_VERSION) {
-    entries_.splice(entries_.begin(), entries_, at);
-    return ssl_session_ptr(SSL_SESSION_dup(at->session.get()));
+  if (found == by_host_.end() || found->second->kept.session == nullptr) return {};
+  kept_session& kept = found->second->kept;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  if (now >= kept.verified_at + longest_life) {
+    std::swap(old, kept);
+    return {};
   }
-  ssl_session_ptr taken = std::move(at->session);
-  by_host_.erase(found);  // before the entry, which has its text
-  entries_.erase(at);
-  return taken;
+  if (SSL_SESSION_get_protocol_version(kept.session.get()) >= TLS1_3_VERSION) return std::exchange(kept, {});
+  // A copy, since a connection may spoil its session.
+  return {ssl_session_ptr(SSL_SESSION_dup(kept.session.get())), kept.verified_at};
+}
+
+void kept_sessions::forget(const std::string& host) noexcept {
+  kept_session old;
+  const lock held(mutex_);
+  const auto found = by_host_.find(host);
+  if (found != by_host_.end()) std::swap(old, found->second->kept);
+}
+
+void kept_sessions::refuse(const std::string& host) noexcept try {
+  if (!keeps_any()) return;
+  std::list<entry> gone;
+  std::list<entry> made;
+  made.push_back({host, {}, true});
+  const lock held(mutex_);
+  put(made, gone);
+} catch (const std::bad_alloc&) {
+  forget(host);
 }
 
 }  // namespace foliot::tls::detail

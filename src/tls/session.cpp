@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <foliot/core/seam/sockets.hpp>
+#include <foliot/core/seam/system.hpp>
 #include <foliot/runtime/detail/descriptor.hpp>
 #include <foliot/runtime/net/io_error.hpp>
 #include <foliot/tls/tls_error.hpp>
@@ -90,19 +91,36 @@ std::error_code session::expect_host(std::string_view host) noexcept try {
 void session::resume(const std::string& host) {
   if (!context_->sessions.keeps_any()) return;
   host_ = host;
-  const ssl_session_ptr kept = context_->sessions.take(host);
-  if (kept == nullptr) return;
-  SSL_set_session(ssl_.get(), kept.get());  // if it cannot, the handshake is a full one
+  opened_at_ = seam::monotonic_now();
+  const kept_session kept = context_->sessions.take(host, opened_at_);
+  if (kept.session == nullptr) return;
+  offers_session_ = SSL_set_session(ssl_.get(), kept.session.get()) == 1;  // else the handshake is a full one
+  offered_verified_at_ = kept.verified_at;
   begin_call();
 }
 
 int session::take_offer(SSL* ssl, SSL_SESSION* offered) noexcept {
   const auto& self = *static_cast<const session*>(BIO_get_data(SSL_get_rbio(ssl)));
   if (self.host_.empty()) return 0;
-  // A copy: OpenSSL makes the connection's own session useless if the connection does not end in order.
+  // A copy: OpenSSL makes the connection's own session useless if the connection does not end in order. Its failure is
+  // no failure of the call of OpenSSL in which this is called.
+  ERR_set_mark();
   ssl_session_ptr copy(SSL_SESSION_dup(offered));
-  if (copy != nullptr) self.context_->sessions.keep(self.host_, std::move(copy));
+  ERR_pop_to_mark();
+  if (copy == nullptr) return 0;
+  const instant verified_at = SSL_session_reused(ssl) == 1 ? self.offered_verified_at_ : self.opened_at_;
+  self.context_->sessions.keep(self.host_, {std::move(copy), verified_at});
   return 0;
+}
+
+void session::note_failure() noexcept {
+  const lock held(mutex_);
+  if (!offers_session_) return;
+  if (failure_ && failure_ != no_memory()) {
+    context_->sessions.refuse(host_);
+  } else {
+    context_->sessions.forget(host_);
+  }
 }
 
 // ---------------------------------------------------------------- the BIO

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include <foliot/core/annotations.hpp>
+#include <foliot/core/instant.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/descriptor.hpp>
 #include <foliot/runtime/net/stream.hpp>
@@ -86,6 +87,8 @@ class session {
   /// Makes what is to be sent for the request; of `from` at most one record. The caller must hold sending(), or be
   /// shaking hands.
   [[nodiscard]] outcome perform(request what, std::span<const std::byte> from) noexcept;
+  /// After a handshake that has failed, in a client: what becomes of the session that it has offered to resume.
+  void note_failure() noexcept;
   /// After the handshake: notes what was agreed on. Throws std::bad_alloc.
   void note_agreement();
   /// Whether what is left to send after the handshake are session tickets, which may wait for the first write. Sent at
@@ -153,7 +156,13 @@ class session {
   }
 
   const std::shared_ptr<const context> context_;
-  std::string host_;  // a client's, if the context keeps sessions. Not changed once it is open
+
+  // A client's, if its context keeps sessions. Not changed once it is open.
+  std::string host_;
+  instant opened_at_;
+  bool offers_session_ = false;  // to resume
+  instant offered_verified_at_;  // that session's
+
   runtime::stream below_;
   runtime::task_mutex sending_;
   agreement agreed_;

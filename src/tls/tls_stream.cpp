@@ -207,6 +207,7 @@ task<or_error<tls_stream>> shake_hands(or_error<session_ptr> made, role side, in
   on->below().set_deadline(deadline);
   const auto done = co_await inner(perform(on, request::handshake, std::span<const std::byte>()));
   if (!done) {
+    on->note_failure();
     const bool refuses_client = side == role::server && is_certificate_error(done.error());
     if (refuses_client) co_await inner(wait_for_end_of_client(on, deadline));
     on->below().close();

@@ -1,8 +1,13 @@
 // Clients that resume sessions: which handshake is resumed, and which is a full one.
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "tls/kept_sessions.hpp"
 
 #include "peers.hpp"
+#include "raw_peer.hpp"
 
 namespace foliot::tls {
 namespace {
@@ -147,6 +152,114 @@ TEST(Resumption, IsAFullHandshakeWithAServerThatDoesNotKnowTheSession) {
     const auto refused = co_await shake(local_pair(), client, stranger);
     EXPECT_TRUE(is_certificate_error(error_of(refused.client))) << error_of(refused.client).message();
   });
+}
+
+// ---------------------------------------------------------------- servers that refuse a session
+
+/// A server that knows the sessions of all such servers, asks for certificates and has no name for its sessions: it
+/// answers a client that resumes with an alert.
+void refuse_sessions(SSL* server) {
+  static unsigned char keys[80] = {1, 2, 3};  // two names and keys of tickets, of which OpenSSL has this size
+  EXPECT_EQ(SSL_CTX_set_tlsext_ticket_keys(SSL_get_SSL_CTX(server), keys, sizeof(keys)), 1);
+  SSL_set_verify(server, SSL_VERIFY_PEER, nullptr);
+}
+
+task<> serve_until_a_failure(test::raw_peer& raw) {
+  for (;;) {
+    const int result = SSL_do_handshake(raw.ssl());
+    if (result == 1) raw.encrypt("data");
+    co_await raw.send();
+    if (result == 1 || SSL_get_error(raw.ssl(), result) != SSL_ERROR_WANT_READ) break;
+    const bool more = co_await raw.receive();
+    if (!more) break;
+  }
+}
+
+/// Connects to such a server, and reads. Returns why the handshake has failed.
+task<std::error_code> connect_to_a_refusing_server(tls_context client, int newest) {
+  auto [ours, theirs] = local_pair();
+  test::raw_peer raw(std::move(theirs), test::raw_peer::side::server, newest);
+  refuse_sessions(raw.ssl());
+  auto serving = runtime::spawn(serve_until_a_failure(raw), "serves");
+  auto made = co_await tls_stream::connect(std::move(ours), client, "localhost");
+  co_await serving.join();
+  if (!made) co_return made.error();
+  std::string text(4, ' ');
+  const auto got = co_await made->read_all(std::span<char>(text));
+  EXPECT_EQ(got.value_or(0), 4U);
+  co_return std::error_code();
+}
+
+TEST(Resumption, ThatIsRefusedFailsOnce) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    in_virtual_worlds([&]() -> task<> {
+      const tls_context client = client_that_keeps(1);
+      for (int i = 0; i < 6; ++i) {
+        const std::error_code error = co_await connect_to_a_refusing_server(client, version);
+        EXPECT_EQ(static_cast<bool>(error), i == 1) << i << ": " << error.message();
+      }
+    });
+  }
+}
+
+// ---------------------------------------------------------------- the sessions that are kept
+
+detail::kept_session session_of(int version, instant verified_at) {
+  detail::kept_session made{detail::ssl_session_ptr(SSL_SESSION_new()), verified_at};
+  EXPECT_EQ(SSL_SESSION_set_protocol_version(made.session.get(), version), 1);
+  return made;
+}
+
+constexpr instant start = instant::from_nanoseconds(1'000'000'000);
+
+TEST(KeptSessions, AreGivenOutForADay) {
+  using namespace std::chrono_literals;
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    detail::kept_sessions all(2);
+    all.keep("a", session_of(version, start));
+    all.keep("b", session_of(version, start));
+    const auto in_time = all.take("a", start + duration(24h) - duration(1ns));
+    EXPECT_NE(in_time.session, nullptr);
+    EXPECT_EQ(in_time.verified_at, start);
+    EXPECT_EQ(all.take("b", start + duration(24h)).session, nullptr);
+    EXPECT_EQ(all.take("b", start).session, nullptr) << "it was dropped";
+  }
+}
+
+TEST(KeptSessions, OfTls12StayAndThoseOfTls13DoNot) {
+  detail::kept_sessions all(2);
+  all.keep("a", session_of(TLS1_2_VERSION, start));
+  all.keep("b", session_of(TLS1_3_VERSION, start));
+  for (const bool again : {false, true}) {
+    EXPECT_NE(all.take("a", start).session, nullptr);
+    EXPECT_EQ(all.take("b", start).session == nullptr, again);
+  }
+}
+
+TEST(KeptSessions, AreForgottenAfterAFailureAndNotKeptAfterARefusal) {
+  detail::kept_sessions all(2);
+  all.keep("a", session_of(TLS1_2_VERSION, start));
+  all.forget("a");
+  all.forget("nobody");
+  EXPECT_EQ(all.take("a", start).session, nullptr);
+  all.keep("a", session_of(TLS1_2_VERSION, start));
+  EXPECT_NE(all.take("a", start).session, nullptr);
+  all.refuse("a");
+  all.keep("a", session_of(TLS1_2_VERSION, start));
+  EXPECT_EQ(all.take("a", start).session, nullptr);
+  all.keep("b", session_of(TLS1_2_VERSION, start));
+  all.keep("c", session_of(TLS1_2_VERSION, start));  // a makes room, and is not known any more
+  all.keep("a", session_of(TLS1_2_VERSION, start));
+  EXPECT_NE(all.take("a", start).session, nullptr);
+  EXPECT_EQ(all.take("b", start).session, nullptr);
+}
+
+TEST(KeptSessions, AreNoneForNoHosts) {
+  detail::kept_sessions none(0);
+  none.keep("a", session_of(TLS1_2_VERSION, start));
+  none.refuse("a");
+  EXPECT_FALSE(none.keeps_any());
+  EXPECT_EQ(none.take("a", start).session, nullptr);
 }
 
 }  // namespace

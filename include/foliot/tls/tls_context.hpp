@@ -110,10 +110,11 @@ struct tls_options {
   /// A client's: whether it verifies the server's certificate and name. Without it anybody may be the server.
   bool verify_server = true;
   /// A client's: for how many hosts it keeps, in memory, the session that the server has offered last, and resumes it
-  /// in the next connect() to that host. The handshake then sends and verifies no certificate: what has happened to the
-  /// certificate since then is noticed when the server takes the session no more, by TLS 1.3 after seven days at the
-  /// latest. A session of TLS 1.3 is used once (RFC 8446, C.4); connect() without one shakes hands in full. The host
-  /// that was not used for longest makes room. 0 keeps none.
+  /// in the next connect() to that host, at whichever port. The handshake then sends and verifies no certificate: what
+  /// has happened to the certificate since it was verified, at most a day ago, is not noticed. A session of TLS 1.3 is
+  /// used once (RFC 8446, C.4); connect() without one shakes hands in full. A server that answers such a handshake with
+  /// an alert makes one connect() fail, and no further session of it is kept. The host that was not used for longest
+  /// makes room. 0 keeps none.
   std::size_t resumed_hosts = 0;
   /// A server's.
   client_certificates from_clients = client_certificates::ignored;
