@@ -17,7 +17,7 @@ USES = [
     ("event loops", "adapters", ["epoll, Asio, libuv,", "or a loop of your own;", "no thread is added"]),
     ("any language", "server", ["jobs with due times,", "by HTTP or beanstalk;", "on disk or PostgreSQL"]),
 ]
-QUEUE = ("queue", "exact order to the nanosecond; a reset is one store; the historic designs by name")
+QUEUE = ("queue", "exact order to the nanosecond; its cost does not grow; the historic designs by name")
 CORE = ("core", "instants that saturate; the monotonic clock, or virtual time")
 
 # The panel has a background of its own, so that the picture can be read on a page of either colour scheme.
