@@ -6,7 +6,6 @@
 The jobs are in a folder, or with --memory in memory. They are spread evenly over the tubes, and each third one is ready. The
 scrapes begin right behind the fill. Prints the processor time of the server for a scrape in ms, the median, the greatest one and the
 first; without the threads of RocksDB, which still work on what the puts have left, and with them. Prints the length of the page, too."""
-import argparse
 import socket
 import statistics
 import sys
@@ -14,10 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from arguments import built, positive
+from harness import Arguments, positive
 from sizes import serving
 
-ROOT = Path(__file__).resolve().parent.parent
 DAY = 86_400
 BODY = b"0123456789"
 AT_ONCE = 50  # tubes
@@ -75,16 +73,15 @@ def scrape(connection):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=built, default=ROOT / "build/release/bin/foliot")
-    parser.add_argument("--tubes", type=positive, default=10_000)
-    parser.add_argument("--jobs", type=positive, default=100_000)
-    parser.add_argument("--scrapes", type=positive, default=100)
+    parser = Arguments(__doc__)
+    parser.add("--tubes", positive, 10_000)
+    parser.add("--jobs", positive, 100_000)
+    parser.add("--scrapes", positive, 100)
     parser.add_argument("--memory", action="store_true", help="the jobs are in memory")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = ["--memory"] if options.memory else ["--data", f"{folder}/jobs", "--sync", "1s"]
-        with serving(options.program.resolve(), Path(folder), *store, "--max-tubes", str(options.tubes + 1000)) as server:
+        with serving(options.program, Path(folder), *store, "--max-tubes", str(options.tubes + 1000)) as server:
             began = time.monotonic()
             fill(Path(folder) / "beanstalk", options)
             print(f"{options.jobs} jobs in {options.tubes} tubes, put in {time.monotonic() - began:.0f} s", file=sys.stderr)
