@@ -80,7 +80,7 @@ def main():
     parser.add("--workers", positive, 32)
     parser.add("--seconds", float, 20)
     parser.add("--cores", positive, len(os.sched_getaffinity(0)),
-               "processors of this machine, for the prediction; as many as this command may use:")
+               "processors of this machine, for the prediction: as many as this command may use")
     options = parser.parse_args()
     lines = Report(what="9", nodes=">6", rate=">7", put=">9.0f", finished=">11.0f", p50=">9.1f", p99=">9.1f", database=">10.2f",
                    writes=">10.0f", syncs=">9.0f", wal=">9.2f")
