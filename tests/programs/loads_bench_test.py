@@ -105,9 +105,9 @@ class BenchQueue(ProgramCase):
         (*spans, last), left = self.load("--workload", "steady", "--rate", "100", "--seconds", "1", "--every", "0.5", "--delayed",
                                          "0.5", "--delay", "0", "--warm-up", "0.1", lines=4)
         self.assertEqual(len(spans), 2)
-        for each in spans:
-            self.assertEqual((each["early"], each["delayed_early"]), (0, 0))
-            self.assertGreater(each["put"], 0)
+        # On a slow machine the jobs of a span may begin in the next one, or behind the last.
+        self.assertEqual(sum(each.get("early", 0) + each.get("delayed_early", 0) for each in spans), 0)
+        self.assertGreater(sum(each["put"] for each in spans), 0)
         self.assertEqual((last["unfinished"], left), (0, 0))
         self.assertGreaterEqual(last["jobs"], sum(each["jobs"] for each in spans))
 
