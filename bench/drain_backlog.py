@@ -8,7 +8,7 @@ status is 1 if the drain beside the transaction takes more than --most times as 
 import sys
 import time
 
-from harness import Arguments, positive, postgresql, queue_load, serving_nodes
+from harness import Arguments, positive, postgresql, queue_load, rate_of, serving_nodes
 from lasting_jobs import TABLES, pinned
 
 
@@ -18,17 +18,24 @@ def drain(options, server, nodes):
                     every=options.every) as load:
         load.next(options.give_up)
         time.sleep(options.rest)
-        begin = time.monotonic()
+        begin = last = time.monotonic()
+        left = options.jobs
         load.go_on()
+
+        def show(took, rate):
+            print(f"{took:6.1f} s  {rate:7.1f}/s  left {left}  {server.sql(server.folder, TABLES)}", flush=True)
         while "open" in (got := load.next(options.give_up + options.every)):
-            took = time.monotonic() - begin
-            print(f"{took:6.1f} s  {got['jobs'] / got['seconds']:7.1f}/s  left {got['open']}  "
-                  f"{server.sql(server.folder, TABLES)}", flush=True)
+            took, left = time.monotonic() - begin, got["open"]
+            show(took, rate_of(got["jobs"], got["seconds"]))
             if took > options.give_up:
-                print(f"given up: {got['open']} jobs are left")
+                print(f"given up: {left} jobs are left")
                 return took
+            last = time.monotonic()
             load.go_on()
-        return time.monotonic() - begin
+        now = time.monotonic()
+        rate, left = rate_of(left, now - last), 0
+        show(now - begin, rate)  # of the last interval, which is shorter
+        return now - begin
 
 
 def measure(options, is_pinned):

@@ -226,6 +226,11 @@ def queue_load(program, nodes, workload, environment=None, **numbers):
 
 # ---------------------------------------------------------------- figures
 
+def rate_of(jobs, seconds):
+    """Jobs a second: a span may be shorter than the four places of its seconds show."""
+    return jobs / max(seconds, 1e-4)
+
+
 class Report:
     """Lines of figures, each of which is printed when it is there. `columns` are names with formats; a format is for
     format(), and its width is that of the head as well."""

@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 
-from harness import PATIENCE, Arguments, positive, postgresql, queue_load, serving_nodes
+from harness import PATIENCE, Arguments, positive, postgresql, queue_load, rate_of, serving_nodes
 
 TABLES = """SELECT string_agg(name || ' ' || dead || ' dead, ' || mb || ' MB', '; ' ORDER BY name) ||
   '; in all ' || pg_database_size(current_database()) / 1048576 || ' MB'
@@ -72,7 +72,7 @@ def run(options, server, nodes):
         load.go_on()
         at = 0
         while "unfinished" not in (got := load.next(PATIENCE + max(options.every, 600))):
-            at, rate = at + got["seconds"], got["jobs"] / got["seconds"]
+            at, rate = at + got["seconds"], rate_of(got["jobs"], got["seconds"])
             print(f"{at:6.0f} s  {rate:7.1f}/s  open {got['open']}  ready {late(got)}  delayed {late(got, 'delayed_')}"
                   f"  {server.sql(server.folder, TABLES)}", flush=True)
             size = int(server.sql(server.folder, "SELECT pg_database_size(current_database())"))

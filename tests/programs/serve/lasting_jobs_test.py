@@ -1,10 +1,12 @@
 """bench/lasting_jobs.py says what has not stayed level, and it and bench/drain_backlog.py run; no speed is measured."""
 import os
+import re
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
+from harness import rate_of
 from kit import postgresql_server
 from kit.program_case import main
 from lasting_jobs import not_level
@@ -31,6 +33,9 @@ class LastingJobs(unittest.TestCase):
         self.assertEqual(not_level(samples(megabytes=(20, 20, 30, 40, 50, 60))),
                          ["the database has grown from 20 to 60 MB"])
 
+    def test_a_span_without_seconds_has_a_rate(self):
+        self.assertEqual((rate_of(0, 0.0), rate_of(5, 0.5)), (0, 10))
+
     def run_bench(self, *arguments):
         if not postgresql_server.is_installed():
             self.skipTest("PostgreSQL's server is not installed (Debian: postgresql)")
@@ -46,6 +51,7 @@ class LastingJobs(unittest.TestCase):
 
     def test_a_small_backlog_drains(self):
         said = self.run_bench("drain_backlog.py", "--jobs", "200", "--rest", "0", "--workers", "4", "--most", "1000000")
+        self.assertEqual(len(re.findall(r"(?m)^ +[\d.]+ s +[\d.]+/s  left 0 ", said)), 2, said)  # the last interval of each
         self.assertRegex(said, "200 jobs: .* beside an open transaction .* times")
 
 
