@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,6 +28,7 @@ constexpr std::int64_t steady_puts = 20;        // at once, of one connection
 constexpr std::size_t steady_body = 85;
 constexpr double day = 86'400;
 constexpr double longest_drain = 600;
+constexpr double most_spans = 1e9;
 constexpr int keyed_puts = 8;  // at once, of one connection
 
 std::vector<server_place> places_of(const std::vector<std::string>& nodes) {
@@ -146,21 +148,23 @@ class queue_clients {
     begin_span();
     while (all_.finished() < load_.first_jobs()) {
       turn();
-      if (load_.every > 0 && steady_seconds() >= span_began_ + load_.every) end_span();
+      if (load_.every > 0 && steady_seconds() >= span_began_ + load_.every) {
+        end_span();
+        begin_span();
+      }
     }
   }
 
   /// Figures are counted from here.
-  void begin_span() {
-    span_began_ = steady_seconds();
+  void begin_span(double now = steady_seconds()) {
+    span_began_ = now;
     span_finished_ = all_.finished();
     span_answered_ = answered_;
   }
-  /// Writes a line of figures since begin_span(), and begins the next span.
+  /// Writes a line of figures since begin_span().
   void end_span() {
     pass(all_.figures(all_.finished() - span_finished_, steady_seconds() - span_began_,
                       fmt::format(R"(, "put": {}, "open": {})", answered_ - span_answered_, put_ - all_.finished())));
-    begin_span();
   }
 
   void put_steadily(std::size_t producer) {
@@ -171,30 +175,50 @@ class queue_clients {
     ++put_;
   }
 
-  /// Puts come at their rate for so long, as far as their answers do.
-  void press(double seconds) {
-    const double begin = steady_seconds();
-    const std::int64_t first = put_;
-    for (double now = begin; now < begin + seconds; now = steady_seconds()) {
-      const std::int64_t due = first + static_cast<std::int64_t>((now - begin) * static_cast<double>(load_.rate));
+  /// When the puts of a steady load are due: at its rate, from an instant on.
+  struct put_schedule {
+    std::int64_t first;  // the number of the first put
+    double begin = steady_seconds();
+  };
+
+  /// Puts come at their rate until so many seconds of the schedule are over, as far as their answers do. Those that are
+  /// due in these seconds are put also if this thread comes too late for them.
+  void press(const put_schedule& from, double until) {
+    for (bool is_over = false; !is_over;) {
+      const double passed = std::min(steady_seconds() - from.begin, until);
+      const std::int64_t due = from.first + static_cast<std::int64_t>(passed * static_cast<double>(load_.rate));
       while (put_ < due && put_ - answered_ < most_unanswered) {
         for (std::int64_t last = std::min(due, put_ + steady_puts); put_ < last;) put_steadily(turn_of_);
         turn_of_ = (turn_of_ + 1) % producers_;
       }
-      turn(2ms);
+      is_over = passed >= until;
+      if (!is_over) turn(2ms);
     }
+  }
+
+  /// How many lines of figures a steady load has. The last span may be shorter than the others, but is not what
+  /// rounding has left.
+  [[nodiscard]] std::int64_t spans() const noexcept {
+    constexpr double rounding = 1e-6;
+    if (!(load_.seconds > 0)) return 0;
+    if (!(load_.every > 0)) return 1;
+    const double number = std::ceil(load_.seconds / load_.every - rounding);
+    return static_cast<std::int64_t>(std::clamp(number, 1.0, most_spans));
   }
 
   void run_steadily() {
     begin_work();
-    press(load_.warm_up);
+    press({.first = put_}, load_.warm_up);
     static_cast<void>(all_.figures());  // the warm-up does not count
     pass(ready_line);
-    const double each = load_.every > 0 ? load_.every : load_.seconds;
-    begin_span();
-    for (double left = load_.seconds; left > 0; left -= each) {
-      press(std::min(each, left));
+    // One schedule for all spans: what would be due between two of them is not lost.
+    const put_schedule schedule{.first = put_};
+    begin_span(schedule.begin);
+    for (std::int64_t span = 1, last = spans(); span <= last; ++span) {
+      press(schedule, span == last ? load_.seconds : load_.every * static_cast<double>(span));
+      const double now = steady_seconds();
       end_span();
+      begin_span(now);
     }
     const double last_put = steady_seconds();
     while (all_.finished() < put_ && steady_seconds() < last_put + longest_drain) turn();
@@ -219,9 +243,7 @@ class queue_clients {
 class keyed_clients {
  public:
   keyed_clients(const queue_load& load, const std::vector<std::string>& nodes)
-      : load_(load),
-        clients_(places_of(nodes), static_cast<std::size_t>(load.workers + load.idle)),
-        apart_(clients_.size() / static_cast<std::size_t>(load.workers)) {}
+      : load_(load), clients_(places_of(nodes), static_cast<std::size_t>(load.workers + load.idle)) {}
 
   void run() {
     for (std::size_t each = 0; each < clients_.size(); ++each) {
@@ -229,7 +251,8 @@ class keyed_clients {
     }
     pass(ready_line);
     const double begin = steady_seconds();
-    for (std::size_t each = 0; each < clients_.size(); each += apart_) ask(each);
+    const auto workers = static_cast<std::size_t>(load_.workers);
+    for (std::size_t each = 0; each < workers; ++each) ask(each * clients_.size() / workers);
     while (steady_seconds() < begin + load_.seconds) turn();
     is_over_ = true;
     while (clients_.awaited() > 0) turn();
@@ -259,7 +282,6 @@ class keyed_clients {
 
   const queue_load load_;
   load_generator clients_;
-  const std::size_t apart_;
   random_stream random_{1};
   std::int64_t commands_ = 0;
   std::int64_t refused_ = 0;

@@ -49,7 +49,10 @@ CLI::App* add_queue_bench(CLI::App& bench_line, command& chosen) {
     line->add_option(name, to, what)->type_name("NUMBER")->transform(whole_number(least, most))->capture_default_str();
   };
   const auto add_number = [line](const char* name, double& to, const char* what) {
-    line->add_option(name, to, what)->type_name("NUMBER")->check(CLI::Range(0.0, 1e9))->capture_default_str();
+    line->add_option(name, to, what)
+        ->type_name("NUMBER")
+        ->check(CLI::Range(0.0, 1e9).description(""))
+        ->capture_default_str();
   };
   line->add_option("--nodes", all->nodes, "Where nodes listen for the beanstalk protocol: ports, or\nunix:PATH")
       ->type_name("ADDRESSES")

@@ -107,15 +107,36 @@ class BenchQueue(ProgramCase):
         self.assertEqual(len(spans), 2)
         # On a slow machine the jobs of a span may begin in the next one, or behind the last.
         self.assertEqual(sum(each.get("early", 0) + each.get("delayed_early", 0) for each in spans), 0)
-        self.assertGreater(sum(each["put"] for each in spans), 0)
-        self.assertEqual((last["unfinished"], left), (0, 0))
+        self.assertEqual((last["jobs"], last["unfinished"], left), (110, 0, 0))
         self.assertGreaterEqual(last["jobs"], sum(each["jobs"] for each in spans))
+
+    def test_a_steady_load_keeps_its_rate_over_many_spans(self):
+        # 0.1 is a little more than a tenth: ten of them leave no eleventh line. In none of them alone is a whole job due.
+        (*spans, last), _ = self.load("--workload", "steady", "--rate", "9", "--seconds", "1", "--every", "0.1", lines=12)
+        self.assertEqual((len(spans), last["jobs"], last["unfinished"]), (10, 9, 0))
+
+    def test_the_last_span_of_a_steady_load_may_be_shorter(self):
+        for every, count in (("0.2", 2), ("5", 1), ("0", 1)):
+            (*spans, last), _ = self.load("--workload", "steady", "--rate", "100", "--seconds", "0.3", "--every", every,
+                                          lines=count + 2)
+            self.assertEqual((len(spans), last["jobs"]), (count, 30), every)
 
     def test_jobs_with_few_keys_replace_each_other(self):
         (got,), left = self.load("--workload", "keys", "--keys", "3", "--idle", "4", "--seconds", "0.2", lines=2)
         self.assertGreater(got["commands"], 8)
         self.assertEqual(got["refused"], 0)
         self.assertLessEqual(left, 6)  # a job a key and server
+
+    def test_workers_with_keys_stand_among_any_number_of_idle_connections(self):
+        for idle in ("0", "1", "3", "7"):  # beside four workers, each of which is answered eight puts
+            (got,), _ = self.load("--workload", "keys", "--idle", idle, "--seconds", "0", lines=2)
+            self.assertGreaterEqual(got["commands"], 4 * 8)
+            self.assertLessEqual(got["commands"], 4 * 10)
+
+    def test_help_shows_numbers_alike(self):
+        text = self.expect_done("bench", "queue", "--help")
+        self.assertRegex(text, r"(?m)^ +--seconds NUMBER=6$")
+        self.assertNotIn("FLOAT", text)
 
     def test_wrong_arguments(self):
         for sentence, arguments in (
