@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 
 #ifdef FOLIOT_WITH_BENCHMARK
 #include <benchmark/benchmark.h>
+#include <fmt/ranges.h>
 #include <foliot/version.hpp>
 
 #include "bench/report/report.hpp"
@@ -29,6 +31,10 @@ namespace foliot::program::bench {
 #ifdef FOLIOT_WITH_BENCHMARK
 
 namespace {
+
+constexpr std::string_view introduction_of_page =
+    "Single operations, in the loops of Google Benchmark: compare the lines of one run with each other, "
+    "and no two runs.";
 
 struct micro_family {
   const char* name;
@@ -105,14 +111,56 @@ class collector : public ::benchmark::BenchmarkReporter {
 };
 
 /// Tells Google Benchmark what to do: it has flags for that alone.
-void set_flags(const micro_options& options) {
-  std::vector<std::string> words{"foliot bench micro", fmt::format("--benchmark_repetitions={}", options.repetitions),
-                                 fmt::format("--benchmark_min_time={}", options.seconds),
-                                 "--benchmark_enable_random_interleaving=true"};
+void set_flags(std::vector<std::string> words) {
+  words.insert(words.begin(), "foliot bench micro");
   std::vector<char*> flags;
   for (std::string& each : words) flags.push_back(each.data());
   int count = static_cast<int>(flags.size());
   ::benchmark::Initialize(&count, flags.data());
+}
+
+/// Writes no figures.
+class lister : public ::benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+};
+
+/// The names of the loops that were added.
+std::vector<std::string> added_names() {
+  std::stringstream text;
+  lister into;
+  into.SetOutputStream(&text);
+  set_flags({"--benchmark_list_tests=true", "--benchmark_filter=."});
+  ::benchmark::RunSpecifiedBenchmarks(&into);
+  set_flags({"--benchmark_list_tests=false"});
+  std::vector<std::string> names;
+  for (std::string line; std::getline(text, line);) names.push_back(line);
+  return names;
+}
+
+/// Whether the name of a loop begins with these parts.
+bool is_part_of(std::string_view name, std::string_view parts) {
+  return name.starts_with(parts) && (name.size() == parts.size() || name[parts.size()] == '/');
+}
+
+/// A regular expression for the loops whose names begin with one of these. Throws failure for one that there is not.
+std::string filter_of(const std::vector<std::string>& only) {
+  if (only.empty()) return ".";
+  const std::vector<std::string> added = added_names();
+  std::string filter;
+  for (const std::string& each : only) {
+    const auto is_chosen = [&each](const std::string& name) { return is_part_of(name, each); };
+    if (std::ranges::none_of(added, is_chosen)) {
+      throw failure(fmt::format("--only: there is no workload '{}'; there are {}", each, fmt::join(added, ", ")));
+    }
+    filter += filter.empty() ? "^(" : "|";
+    for (const char letter : each) {
+      if (std::string_view(R"(.[]{}()*+?^$|\)").find(letter) != std::string_view::npos) filter += '\\';
+      filter += letter;
+    }
+  }
+  return filter + ")(/|$)";
 }
 
 }  // namespace
@@ -126,6 +174,8 @@ const std::vector<std::string>& micro_families() {
   return all;
 }
 
+void require_micro() {}
+
 void run_micro(const micro_options& options) {
   outputs to(options.files);
   if (const auto warning = build_warning()) report(*warning);
@@ -133,16 +183,19 @@ void run_micro(const micro_options& options) {
   all.repetitions = options.repetitions;
   all.has_load_generator = false;
   for (const micro_family& each : families) {
-    if (!options.only.empty() && std::ranges::find(options.only, each.name) == options.only.end()) continue;
+    const auto is_named = [&each](const std::string& name) { return is_part_of(name, each.name); };
+    if (!options.only.empty() && std::ranges::none_of(options.only, is_named)) continue;
     each.add();
     all.families.push_back({each.name, each.title});
   }
-  set_flags(options);
+  set_flags({fmt::format("--benchmark_filter={}", filter_of(options.only)),
+             fmt::format("--benchmark_repetitions={}", options.repetitions),
+             fmt::format("--benchmark_min_time={}", options.seconds), "--benchmark_enable_random_interleaving=true"});
   collector into(all);
   ::benchmark::RunSpecifiedBenchmarks(&into);
   into.add_records();
   to.publish([&all] { return serve_text(all); }, [&all] { return serve_json(all); },
-             [&all] { return serve_page(serve_json(all)); });
+             [&all] { return serve_page(all.command, introduction_of_page, serve_json(all)); });
 }
 
 #else
@@ -152,10 +205,13 @@ const std::vector<std::string>& micro_families() {
   return none;
 }
 
-void run_micro(const micro_options&) {
-  throw failure("this program was built without micro-benchmarks: they need FOLIOT_BUILD_BENCHMARKS=ON, and Google Benchmark "
+void require_micro() {
+  throw failure(
+      "this program was built without micro-benchmarks: they need FOLIOT_BUILD_BENCHMARKS=ON, and Google Benchmark "
       "(Debian: libbenchmark-dev)");
 }
+
+void run_micro(const micro_options&) { require_micro(); }
 
 #endif
 

@@ -19,7 +19,7 @@ void add_replay_costs();
 void add_service_costs();
 
 struct micro_options {
-  std::vector<std::string> only{};  ///< families; all if empty
+  std::vector<std::string> only{};  ///< FAMILY, FAMILY/LINE or FAMILY/LINE/COLUMN; all if empty
   int repetitions = 3;
   double seconds = 0.5;  ///< the least that a repetition measures
   output_names files{};
@@ -28,7 +28,11 @@ struct micro_options {
 /// The names of the families; none if the program was built without them.
 [[nodiscard]] const std::vector<std::string>& micro_families();
 
-/// Measures, and writes the figures. Throws failure, also if there are no families.
+/// Throws failure if the program was built without them.
+void require_micro();
+
+/// Measures, and writes the figures. Throws failure, also if there are no families, and for names in `only` that there
+/// are not.
 void run_micro(const micro_options& options);
 
 }  // namespace foliot::program::bench

@@ -93,12 +93,10 @@ std::string report_page(const results& all) {
                  results_json(all));
 }
 
-std::string serve_page(std::string json) {
-  return page_of({.title = "foliot bench serve",
-                  .introduction = "Servers of the beanstalk protocol, measured side by side in one run: compare its "
-                                  "lines with each other, and no two runs.",
-                  .script = {foliot_serve_script_begin, foliot_serve_script_end}},
-                 std::move(json));
+std::string serve_page(std::string_view command, std::string_view introduction, std::string json) {
+  return page_of(
+      {.title = command, .introduction = introduction, .script = {foliot_serve_script_begin, foliot_serve_script_end}},
+      std::move(json));
 }
 
 }  // namespace foliot::program::bench

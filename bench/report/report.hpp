@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "bench/record.hpp"
 
@@ -28,7 +29,8 @@ namespace foliot::program::bench {
 /// the notice of its MIT licence. Precondition: report_available().
 [[nodiscard]] std::string report_page(const results& all);
 
-/// The same for the JSON of `foliot bench serve`. Precondition: report_available().
-[[nodiscard]] std::string serve_page(std::string json);
+/// The same for the JSON of `foliot bench serve` or another command with such figures: its heading, and a sentence or
+/// two below. Precondition: report_available().
+[[nodiscard]] std::string serve_page(std::string_view command, std::string_view introduction, std::string json);
 
 }  // namespace foliot::program::bench

@@ -29,6 +29,9 @@ namespace foliot::program::bench {
 namespace {
 
 constexpr std::string_view given_server = "server";
+constexpr std::string_view introduction_of_page =
+    "Servers of the beanstalk protocol, measured side by side in one run: compare its lines with "
+    "each other, and no two runs.";
 
 /// A server that takes part: one that is started for each measurement, or that of --address.
 struct contender {
@@ -277,7 +280,7 @@ void run_serve_bench(const serve_bench_options& options) {
     report_doubts(options, run.so_far());
     const serve_results all = run.measure();
     to.publish([&all] { return serve_text(all); }, [&all] { return serve_json(all); },
-               [&all] { return serve_page(serve_json(all)); });
+               [&all] { return serve_page(all.command, introduction_of_page, serve_json(all)); });
   } catch (const interrupted&) {
     die_if_interrupted();
     throw;

@@ -97,15 +97,16 @@ std::string targets_table(const serve_results& all) {
 }
 
 std::string notes(const serve_results& all) {
-  std::string text = "\n";
+  std::string text;
   for (const participant& each : all.contestants) {
+    if (each.version.empty() && each.remark.empty()) continue;
     text += fmt::format("{}: {}{}{}\n", each.name, each.version,
                         each.version.empty() || each.remark.empty() ? "" : "; ", each.remark);
   }
   for (const absence& each : all.left_out) {
     text += fmt::format("left out{}: {}: {}\n", each.from.empty() ? "" : " of " + each.from, each.name, each.reason);
   }
-  return text;
+  return text.empty() ? text : '\n' + text;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,9 @@ const std::vector<std::string>& store_families() {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr std::string_view introduction_of_page =
+    "The embedded store without a server: batches one after another, each synced, in one thread.";
 
 constexpr const char* tube_of_store = "mail";
 constexpr const char* name_of_store = "embedded";
@@ -100,7 +104,7 @@ class store_run {
       measure("delayed", "put", count, [&] {
         for (std::size_t done = 0; done < count; done += delayed_at_once) {
           std::vector<jobs::operation> operations;
-          for (std::size_t each = 0; each < delayed_at_once; ++each) {
+          for (std::size_t each = done; each < std::min(done + delayed_at_once, count); ++each) {
             const auto due = static_cast<std::int64_t>(3'600'000 + random.below(86'400'000));
             operations.push_back(one_put(jobs::milliseconds(due)));
           }
@@ -234,7 +238,7 @@ void run_store_bench(const store_bench_options& options) {
     throw;
   }
   to.publish([&all] { return serve_text(all); }, [&all] { return serve_json(all); },
-             [&all] { return serve_page(serve_json(all)); });
+             [&all] { return serve_page(all.command, introduction_of_page, serve_json(all)); });
 }
 
 #else

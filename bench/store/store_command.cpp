@@ -10,6 +10,7 @@ namespace foliot::program {
 namespace {
 
 constexpr std::uint64_t most_stored = 1'000'000'000;
+constexpr std::size_t quick_jobs = 2'000;
 
 struct store_arguments : common_arguments {
   std::size_t jobs = bench::store_bench_options{}.jobs;
@@ -19,7 +20,7 @@ bench::store_bench_options read(const store_arguments& all, const CLI::App& line
   bench::store_bench_options options;
   options.only = bench::known_names("--only", "workload", all.only, bench::store_families());
   options.folder = all.folder;
-  options.jobs = all.quick ? 2'000 : all.jobs;
+  options.jobs = all.quick && line.count("--jobs") == 0 ? quick_jobs : all.jobs;
   options.quick = all.quick;
   options.files = files_in(all, line);
   return options;
@@ -38,6 +39,10 @@ CLI::App* add_store_bench(CLI::App& bench_line, command& chosen) {
   add_folder(*line, *all, "Where the store is meanwhile: a folder on a disk");
   line->add_flag("--quick", all->quick, "Few jobs, to see that it works: the figures mean little");
   add_files(*line, *all);
+  line->footer(
+      "A batch after another is executed in one thread, and each is synced: the disk\n"
+      "counts. It takes some minutes; --only and --jobs make it shorter. docs/bench.md\n"
+      "has more.");
   choose_when_asked(*line, bench_line, chosen, [all, line] { bench::run_store_bench(read(*all, *line)); });
   return line;
 }

@@ -5,6 +5,7 @@ usage: loads_bench_test.py [CLASS[.test]...]     with FOLIOT=path of the program
 """
 import contextlib
 import json
+import re
 import sys
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
@@ -12,7 +13,28 @@ from kit.beanstalk_client import foliot
 from kit.program_case import ProgramCase, main
 
 
-class BenchStore(ProgramCase):
+class LoadsCase(ProgramCase):
+    def expect_own_page(self, command, *arguments):
+        """The heading and the introduction are those of the command, not of `foliot bench serve`."""
+        code, _, err = self.run_foliot("bench", command, *arguments, "--report", "page.html")
+        if "Chart.js was not installed" in err:
+            self.skipTest("the program was built without Chart.js")
+        self.assertEqual(code, 0, err)
+        page = (self.here / "page.html").read_text()
+        self.assertIn(f"<h1>foliot bench {command}</h1>", page)
+        self.assertNotIn("Servers of the beanstalk protocol", page)
+
+    def expect_own_help(self, command):
+        """The end of the help names only options that the command has."""
+        text = self.expect_done("bench", command, "--help")
+        options, end = text.rsplit("\n\n", 1)
+        named = re.findall(r"--[a-z]+", end)
+        self.assertIn("--only", named)
+        for each in named:
+            self.assertRegex(options, rf"(?m)^ +{each}\b")
+
+
+class BenchStore(LoadsCase):
     def store(self, *arguments):
         code, out, err = self.run_foliot("bench", "store", "--quick", "--folder", self.here, "--json", "figures.json", *arguments)
         self.assertEqual(code, 0, err)
@@ -35,13 +57,31 @@ class BenchStore(ProgramCase):
         figures, _ = self.store("--only", "delayed")
         self.assertEqual({workload for workload, _, _ in figures}, {"delayed"})
 
+    def test_quick_leaves_the_number_of_jobs_alone(self):
+        self.store("--only", "delayed", "--jobs", "50")
+        figures = json.loads((self.here / "figures.json").read_text())
+        self.assertEqual(figures["workloads"][-1], {"name": "delayed", "title": "50 delayed jobs, in batches: jobs a second"})
+
+    def test_the_page_is_that_of_the_store(self):
+        self.expect_own_page("store", "--quick", "--only", "flood", "--folder", self.here)
+
+    def test_help(self):
+        self.expect_own_help("store")
+
     def test_wrong_arguments(self):
         self.expect_error("--only: there is no workload 'puts'; there are batches, flood, delayed", "bench", "store", "--only", "puts")
         self.expect_error("--n stands before 'store'", "bench", "--n", "1", "store")
         self.expect_error("foliot bench store has no '--n'", "bench", "store", "--n", "1")
 
 
-class BenchMicro(ProgramCase):
+class BenchWithoutMicro(ProgramCase):
+    def test_it_says_what_the_program_lacks(self):
+        for arguments in ([], ["--only", "channels"], ["--only", "locks"]):
+            self.expect_error("this program was built without micro-benchmarks: they need FOLIOT_BUILD_BENCHMARKS=ON", "bench",
+                              "micro", *arguments)
+
+
+class BenchMicro(LoadsCase):
     def test_a_line_for_each_contestant(self):
         code, out, err = self.run_foliot("bench", "micro", "--only", "json,channels", "--seconds", "0.01", "--repetitions", "1",
                                          "--json", "figures.json")
@@ -57,10 +97,31 @@ class BenchMicro(ProgramCase):
             self.assertEqual(found["json", reader], {(figure, text) for figure in ("time", "cpu", "bytes") for text in texts})
         self.assertEqual(found["channels", "stream_buffered"], {(figure, text) for figure in ("time", "cpu") for text in "12"})
         self.assertRegex(out, r"(?m)^simdjson values +[\d.]+ ")
+        self.assertNotRegex(out, r"(?m): *$")  # a contestant without a version has no line
+
+    def measured(self, only):
+        code, _, err = self.run_foliot("bench", "micro", "--only", only, "--seconds", "0.001", "--repetitions", "1", "--json",
+                                       "figures.json")
+        self.assertEqual(code, 0, err)
+        figures = json.loads((self.here / "figures.json").read_text())
+        return {(each["workload"], each["contestant"], each["column"]) for each in figures["records"]}
+
+    def test_single_lines_are_chosen(self):
+        self.assertEqual(self.measured("channels/lock_and_unlock,json/simdjson values/put of JSON"),
+                         {("channels", "lock_and_unlock", "1"), ("json", "simdjson values", "put of JSON")})
+        self.assertEqual(self.measured("channels/stream_buffered/2"), {("channels", "stream_buffered", "2")})
+
+    def test_the_page_is_that_of_micro(self):
+        self.expect_own_page("micro", "--only", "channels/lock_and_unlock", "--seconds", "0.001", "--repetitions", "1")
+
+    def test_help(self):
+        self.expect_own_help("micro")
 
     def test_wrong_arguments(self):
         self.expect_error("--only: there is no workload 'locks'; there are services, channels, json, replay", "bench", "micro",
                           "--only", "locks")
+        self.expect_error("--only: there is no workload 'channels/lock'; there are channels/", "bench", "micro", "--only",
+                          "json,channels/lock")
 
 
 class BenchQueue(ProgramCase):
