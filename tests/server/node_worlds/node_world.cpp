@@ -36,6 +36,8 @@ using jobs::nodes::simulated_database;
 constexpr duration half_timeout = duration(node_timeout) / 2;
 /// A node stands still for less than this. Then it goes on with what clients have asked it before.
 constexpr duration longest_stop = duration(node_timeout) * 3;
+/// While a client goes to another node, its first node stands still for less than this.
+constexpr duration longest_hitch = 20ms;
 /// The clock of a database is at most so much ahead, or behind.
 constexpr duration clock_error = 2s;
 /// A reservation does not end later, after the last word of its client, if no clock is wrong.
@@ -56,6 +58,13 @@ duration up_to(client_world& in, duration longest) {
   return duration::nanoseconds(1 + static_cast<std::int64_t>(in.below(static_cast<std::size_t>(longest.count()))));
 }
 
+/// How many jobs are reserved, as the databases know.
+std::size_t count_held(const node_world& in) {
+  std::size_t sum = 0;
+  for (const auto& each : in.databases) sum += each->primary().stored().holders.size();
+  return sum;
+}
+
 /// One connection of a client. Both must outlive it.
 class node_visit {
  public:
@@ -64,6 +73,32 @@ class node_visit {
   node_visit(const node_visit&) = delete;
   node_visit& operator=(const node_visit&) = delete;
   ~node_visit() { leave(); }
+
+  /// Sends a reserve that happens once, and goes as soon as jobs are reserved, so often before the answer. Returns the
+  /// reserve.
+  task<keyed_request> reserve_and_go() {
+    const std::string request = asks_.reserve_once();
+    const keyed_request asked = in_.keyed.back();
+    const bool is_sent = co_await write_all(*peer_, request);
+    if (!is_sent) end_by_server();
+    const std::size_t before = count_held(in_);
+    for (std::size_t left = 60; left > 0 && count_held(in_) <= before; --left) {
+      const duration pause = in_.one_in(10) ? up_to(in_, 1ms) : duration::zero();
+      if (pause > duration::zero()) co_await runtime::sleep(pause);
+      co_await runtime::yield();
+    }
+    to_.process.process->stop_for(up_to(in_, longest_hitch));
+    leave();
+    co_return asked;
+  }
+
+  /// Sends a request of another connection again.
+  task<> repeat(const keyed_request& again) {
+    const std::string request = asks_.repeat(again);
+    const bool is_sent = co_await write_all(*peer_, request);
+    if (!is_sent) end_by_server();
+    co_await read_answers();
+  }
 
   task<> stay() {
     for (std::size_t left = 1 + in_.below(6); left > 0 && !has_left_; --left) {
@@ -125,12 +160,33 @@ class node_visit {
   bool has_left_ = false;
 };
 
+/// The connection of a client breaks before the answer to a reserve, and the client sends the reserve again at another
+/// node, maybe before the first one has noticed that it has gone.
+task<> move_with_reserve(node_world& in, http_node& from, http_node& to) {
+  node_visit first(in, from);
+  auto reserving = first.reserve_and_go();
+  const keyed_request asked = co_await reserving;
+  const duration pause = in.one_in(2) ? duration::zero() : up_to(in, longest_hitch);
+  co_await runtime::sleep(pause);
+  if (to.is_dead()) co_return;
+  node_visit next(in, to);
+  auto repeating = next.repeat(asked);
+  co_await repeating;
+  co_await next.stay();
+}
+
 task<> live_as_client(node_world& in) {
   for (std::size_t visits = 3 + in.below(8); visits > 0; --visits) {
     const duration pause = up_to(in, in.one_in(3) ? in.trouble_length / 4 : duration(10ms));
     co_await runtime::sleep(pause);
     http_node& to = in.any_node();
     if (to.is_dead()) continue;
+    http_node& other = in.any_node();
+    if (other.number != to.number && !other.is_dead() && in.one_in(2)) {
+      auto moving = move_with_reserve(in, to, other);
+      co_await moving;
+      continue;
+    }
     node_visit one(in, to);
     co_await one.stay();
   }
@@ -263,6 +319,17 @@ void count_uses(const node_world& in, node_outcome& into) {
   }
 }
 
+/// Counts reserves that were sent again to another node than before, and brought reservations there.
+void count_moves(const node_world& in, node_outcome& into) {
+  std::map<std::string_view, std::size_t> nodes;
+  for (const event& each : in.seen.events) {
+    if (each.what != verb::reserve || each.once.empty()) continue;
+    const auto [before, is_new] = nodes.try_emplace(each.once, each.node);
+    if (!is_new && before->second != each.node && !each.token.empty()) ++into.repeated_elsewhere;
+    before->second = each.node;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<byte_stream> http_node::connect() {
@@ -388,6 +455,7 @@ node_outcome live_with_http(flaw wrong) {
   for (std::string& each : breaches(in.seen)) left.breaches.push_back(std::move(each));
   left.deaths = in.deaths;
   count_uses(in, left);
+  count_moves(in, left);
   left.seen = std::move(in.seen);
   return left;
 }

@@ -122,6 +122,8 @@ struct node_outcome {
   std::size_t deaths = 0;
   std::size_t used_elsewhere = 0;    ///< reservations that were ended, or touched, at another node
   std::size_t used_after_death = 0;  ///< and of them those whose node had died
+  std::size_t repeated_elsewhere =
+      0;  ///< reserves that were sent again to another node, and brought reservations there
 };
 
 /// Lives in one world of the simulation.

@@ -285,7 +285,10 @@ std::string http_requests::once(std::string (http_requests::*ask)()) {
 
 std::string http_requests::repeat() {
   const std::size_t latest = std::min<std::size_t>(in_.keyed.size(), 6);
-  const keyed_request again = in_.keyed[in_.keyed.size() - 1 - in_.below(latest)];
+  return repeat(in_.keyed[in_.keyed.size() - 1 - in_.below(latest)]);
+}
+
+std::string http_requests::repeat(const keyed_request& again) {
   for (const event& each : again.asked) note_again(each);
   questions_.push_back({again.asked.size(), false, again.is_atomic});
   return again.text;

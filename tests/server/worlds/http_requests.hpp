@@ -26,6 +26,11 @@ class http_requests final : public requests {
   [[nodiscard]] bool take_answer(std::string& received) override;
   [[nodiscard]] bool is_last() const override { return is_last_; }
 
+  /// A reserve that happens once, which is the world's latest keyed request then.
+  [[nodiscard]] std::string reserve_once() { return once(&http_requests::reserve); }
+  /// A keyed request, sent again.
+  [[nodiscard]] std::string repeat(const keyed_request& again);
+
  private:
   using json = nlohmann::ordered_json;
 
