@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <foliot/core/annotations.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 
@@ -115,7 +116,7 @@ class pooled_records {
   /// Without the lock, which it takes for the cell alone: the constructor moves a user's closure. Throws
   /// std::bad_alloc.
   template <class Record, class... Arguments>
-  [[nodiscard]] Record* make(mutex& of_shard, Arguments&&... arguments) {
+  [[nodiscard]] Record* make(mutex& of_shard, Arguments&&... arguments) FOLIOT_EXCLUDES(of_shard) {
     static_assert(std::is_nothrow_constructible_v<Record, Arguments...>);
     if (sizeof(Record) != record_size_) return new Record(std::forward<Arguments>(arguments)...);
     void* cell = nullptr;
@@ -125,9 +126,9 @@ class pooled_records {
     }
     return new (cell) Record(std::forward<Arguments>(arguments)...);
   }
-  /// Under the lock, as the next two.
+  /// Under the lock, as the next two, which is an argument only so that clang checks that it is held.
   template <class Record>
-  void free(Record& r) noexcept {
+  void free([[maybe_unused]] mutex& of_shard, Record& r) noexcept FOLIOT_REQUIRES(of_shard) {
     if (sizeof(Record) != record_size_) {
       delete &r;
     } else {
@@ -135,8 +136,13 @@ class pooled_records {
       pool_.put(&r);
     }
   }
-  [[nodiscard]] record_pool::room room_for(std::size_t count) const { return pool_.room_for(count); }
-  void take(record_pool::room made) noexcept { pool_.take(std::move(made)); }
+  [[nodiscard]] record_pool::room room_for([[maybe_unused]] mutex& of_shard, std::size_t count) const
+      FOLIOT_REQUIRES(of_shard) {
+    return pool_.room_for(count);
+  }
+  void take([[maybe_unused]] mutex& of_shard, record_pool::room made) noexcept FOLIOT_REQUIRES(of_shard) {
+    pool_.take(std::move(made));
+  }
 
  private:
   const std::size_t record_size_;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/sync/mutex.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 #include "engine_kind.hpp"
@@ -40,11 +42,12 @@ struct allocated_records {
   allocated_records(std::size_t /*record_size*/, std::size_t /*block*/) noexcept {}
   /// Without the shard's lock. Throws std::bad_alloc.
   template <class Record, class... Arguments>
-  [[nodiscard]] static Record* make(mutex& /*of_shard*/, Arguments&&... arguments) {
+  [[nodiscard]] static Record* make([[maybe_unused]] mutex& of_shard, Arguments&&... arguments)
+      FOLIOT_EXCLUDES(of_shard) {
     return new Record(std::forward<Arguments>(arguments)...);
   }
   template <class Record>
-  static void free(Record& r) noexcept {
+  static void free([[maybe_unused]] mutex& of_shard, Record& r) noexcept FOLIOT_REQUIRES(of_shard) {
     delete &r;
   }
 };

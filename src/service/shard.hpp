@@ -918,7 +918,7 @@ class shard : public shard_base,
   void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if (r.is_sleep_) [[unlikely]]
       return end_sleep(static_cast<sleeping&>(r));
-    is_extended(r) ? records_.free(as_extended(r)) : records_.free(r);
+    is_extended(r) ? records_.free(lock_, as_extended(r)) : records_.free(lock_, r);
     --references_;
   }
 
@@ -1191,11 +1191,11 @@ class shard : public shard_base,
     lock_.assert_held();
     refuse_impossible(count);
     if (!options_.on_virtual_time) count += lockless_.most_stopped;
-    if constexpr (requires { records_.room_for(count); }) {
-      return [this, room = queue_.room_for(count), cells = records_.room_for(count)]() mutable {
+    if constexpr (requires { records_.room_for(lock_, count); }) {
+      return [this, room = queue_.room_for(count), cells = records_.room_for(lock_, count)]() mutable {
         lock_.assert_held();
         queue_.take(std::move(room));
-        records_.take(std::move(cells));
+        records_.take(lock_, std::move(cells));
       };
     } else if constexpr (requires { queue_.take(queue_.room_for(count)); }) {
       return [this, room = queue_.room_for(count)]() mutable {
@@ -1268,7 +1268,7 @@ class shard : public shard_base,
   std::size_t not_due_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// Under the lock, except for the sleep itself and waking.
   timer_thread<typename Design::wait> thread_;
-  /// Takes the lock itself, to make a record; the lock guards the rest of it.
+  /// Takes the lock itself, to make a record. The lock guards the rest of it, which its functions require.
   [[no_unique_address]] typename Design::records records_;
   [[no_unique_address]] std::conditional_t<lockless, lockless_path, no_lockless_path> lockless_;
 };

@@ -1,0 +1,19 @@
+// expect with clang: calling function 'free<int>' requires holding mutex 'lock_' exclusively
+#include <foliot/core/sync/mutex.hpp>
+
+#include "lineage/record_pool.hpp"
+
+/// As a shard, whose lock guards the pool of its records.
+class owner {
+ public:
+  void end(int& record) {
+#ifdef CORRECT
+    const foliot::lock held(lock_);
+#endif
+    records_.free(lock_, record);
+  }
+
+ private:
+  foliot::mutex lock_{foliot::lock_rank::engine};
+  foliot::detail::pooled_records records_{sizeof(int), 16};
+};
