@@ -112,8 +112,8 @@ class collector : public ::benchmark::BenchmarkReporter {
 
 /// Tells Google Benchmark what to do: it has flags for that alone.
 void set_flags(std::vector<std::string> words) {
-  words.insert(words.begin(), "foliot bench micro");
-  std::vector<char*> flags;
+  std::string program = "foliot bench micro";
+  std::vector<char*> flags = {program.data()};
   for (std::string& each : words) flags.push_back(each.data());
   int count = static_cast<int>(flags.size());
   ::benchmark::Initialize(&count, flags.data());
