@@ -5,7 +5,8 @@
 //   mail_workers 127.0.0.1:11300 put 100       # puts 100 mails, which are due at once
 //   mail_workers 127.0.0.1:11300 work 100      # sends them, and ends
 //
-// Each mail has a key. So a put whose answer was lost with its connection is sent again, and there is one mail.
+// Each mail has a key. So a put whose answer was lost with its connection is sent again, and there is one mail, as long
+// as a worker has not sent it meanwhile.
 #include <chrono>
 #include <cstddef>
 #include <cstdio>

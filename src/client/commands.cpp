@@ -120,7 +120,8 @@ encoded command_for(const jobs::put& what, const client_limits& limits) {
   command made;
   made.tube = what.tube;
   made.changes = true;
-  // A second put with `keep` or `replace` finds the job of the first one. With `refuse` its answer would be wrong.
+  // A second put with `keep` or `replace` finds the job of the first one, as long as a worker has not ended it. With
+  // `refuse` its answer would be wrong.
   made.is_repeatable = !what.key.empty() && what.existing != jobs::on_existing::refuse;
   const std::string priority = std::to_string(what.priority);
   const std::string size = std::to_string(what.body.size());

@@ -24,12 +24,13 @@
 //
 //   before it was sent as a whole   it was not executed, and is sent again on the next connection
 //   behind that, before its answer  it is sent again, if that is safe: a look, a reserve, a put with a key that keeps
-//   or
-//                                   replaces, a cancel by an id. Everything else, a put without a key above all, is
+//                                   or replaces, a cancel by an id. Everything else, a put without a key above all, is
 //                                   not: the error is connection_lost with is_in_doubt
 //
 // An answer to an operation that was sent again may be about the first execution: a put with a key that keeps its job
-// is answered with `kept`, and a cancel with `gone`; is_repeated() tells.
+// is answered with `kept`, and a cancel with `gone`; is_repeated() tells. A put with a key that is sent again makes one
+// job, as long as a worker has not ended the first one meanwhile: then it makes a second one, and is answered with
+// `inserted`. One that replaces may replace what another client has put in between.
 //
 // Reservations belong to the connection over which they came. When it is lost, the server gives the jobs back; finish,
 // release, bury and touch with their tokens fail with reservation_lost, and nothing is sent. A touch tells whether a
