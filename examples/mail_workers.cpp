@@ -1,12 +1,13 @@
-// Workers of a job server, and a program that gives them work. The server may be killed and started again meanwhile: the
-// workers go on when it is there, and no mail is lost.
+// Workers of a job server, and a program that gives them work. The server may be killed and started again meanwhile:
+// the workers go on when it is there, and no mail is lost.
 //
 //   foliot serve --data jobs &
 //   mail_workers 127.0.0.1:11300 put 100       # puts 100 mails, which are due at once
 //   mail_workers 127.0.0.1:11300 work 100      # sends them, and ends
 //
 // Each mail has a key. So a put whose answer was lost with its connection is sent again, and there is one mail, as long
-// as a worker has not sent it meanwhile.
+// as a worker has not sent it meanwhile. Who would rather have no mail twice sets client_options::repeats_keyed_puts to
+// false, and looks at what is in doubt.
 #include <chrono>
 #include <cstddef>
 #include <cstdio>

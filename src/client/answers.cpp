@@ -23,7 +23,8 @@ std::unexpected<client_error> wrong_answer(const std::string& what, bool changes
 /// The error that the reply says, or that it is no reply to such a command.
 std::unexpected<client_error> error_of(const server_reply& reply, bool changes, bool is_foliot) {
   if (auto refusal = refusal_in(reply, changes, is_foliot)) return std::unexpected(*std::move(refusal));
-  return wrong_answer("it is " + reply.word, changes);
+  const bool is_refused = reply.word == "BAD_FORMAT";  // what a server does not understand it does not execute
+  return wrong_answer("it is " + reply.word, changes && !is_refused);
 }
 
 bool is_id(std::uint64_t number) { return number > 0 && number <= highest_id; }
@@ -228,10 +229,9 @@ result_of<reserve> answer_in(const reserve&, replies_to replies, bool is_foliot)
   if (reply.word != "RESERVED") return error_of(reply, false, is_foliot);
   if (!is_id(reply.number)) return no_id(reply, false);
   if (reply.body.size() < reply.size) {
-    return wrong_answer(
-        "job " + std::to_string(reply.number) + " has a body of " + std::to_string(reply.size) +
-            " bytes, over the limit of this client; its connection was closed, so the job is ready again",
-        false);
+    answer.what = reserve_answer::kind::too_large;
+    answer.unread = unread_job{jobs::reservation{.id = reply.number}, reply.size};
+    return answer;
   }
   answer.what = reserve_answer::kind::reserved;
   answer.job = reserved_job{jobs::reservation{.id = reply.number}, std::move(reply.body)};
@@ -287,11 +287,6 @@ result_of<jobs::peek> answer_in(const jobs::peek& what, replies_to replies, bool
     if (!is_body) {
       answer.job = parse_job(each.body);
       if (!answer.job) return wrong_answer("it does not describe a job", false);
-    } else if (each.body.size() < each.size) {
-      return wrong_answer("the body of job " + std::to_string(each.number) + " is over the limit of this client",
-                          false);
-    } else {
-      answer.body = std::move(each.body);
     }
     const jobs::job_id id = is_body ? each.number : answer.job->id;
     const auto* const wanted = std::get_if<jobs::job_id>(&what.name);
@@ -299,6 +294,15 @@ result_of<jobs::peek> answer_in(const jobs::peek& what, replies_to replies, bool
       return wrong_answer(
           "it shows job " + std::to_string(id) + " where job " + std::to_string(*wanted) + " was asked for", false);
     }
+    if (!is_body) continue;
+    if (each.body.size() < each.size) {
+      return std::unexpected(client_error{kind::too_large,
+                                          false,
+                                          {},
+                                          "the body of job " + std::to_string(id) + " has " +
+                                              std::to_string(each.size) + " bytes, over the limit of this client"});
+    }
+    answer.body = std::move(each.body);
   }
   return answer;
 }

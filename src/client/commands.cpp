@@ -120,9 +120,10 @@ encoded command_for(const jobs::put& what, const client_limits& limits) {
   command made;
   made.tube = what.tube;
   made.changes = true;
-  // A second put with `keep` or `replace` finds the job of the first one, as long as a worker has not ended it. With
-  // `refuse` its answer would be wrong.
-  made.is_repeatable = !what.key.empty() && what.existing != jobs::on_existing::refuse;
+  // A second put with `keep` finds the job of the first one, as long as a worker has not ended it. With `refuse` its
+  // answer would be wrong. With `replace` it could undo what another client has put in between, and while a worker has
+  // the first one its answer would be `reserved`.
+  made.is_repeatable = !what.key.empty() && what.existing == jobs::on_existing::keep;
   const std::string priority = std::to_string(what.priority);
   const std::string size = std::to_string(what.body.size());
   if (is_plain(what)) {

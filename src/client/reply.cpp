@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t longest_line = 300;
 constexpr std::uint64_t longest_body = std::uint64_t{1} << 30;
 constexpr std::string_view crlf = "\r\n";
+/// A buffer that is empty, and larger than this, is freed.
+constexpr std::size_t most_kept = std::size_t{1} << 16;
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t number = 0;
@@ -151,13 +153,18 @@ void each_line(std::string_view text, Use use) {
 
 void reply_reader::add(std::string_view bytes) {
   if (begin_ > 0) unread_.erase(0, std::exchange(begin_, 0));
+  if (begun_ && unread_.empty()) bytes.remove_prefix(take_body(bytes));
   unread_ += bytes;
 }
 
 std::optional<server_reply> reply_reader::next(const wanted_bytes& wanted) {
   if (!begun_) read_line(wanted);
-  if (!begun_ || !read_body()) return std::nullopt;
-  return std::exchange(begun_, std::nullopt);
+  const bool is_complete = begun_ && read_body();
+  if (begin_ == unread_.size() && unread_.capacity() > most_kept) {
+    std::string().swap(unread_);
+    begin_ = 0;
+  }
+  return is_complete ? std::exchange(begun_, std::nullopt) : std::nullopt;
 }
 
 void reply_reader::read_line(const wanted_bytes& wanted) {
@@ -177,26 +184,27 @@ void reply_reader::read_line(const wanted_bytes& wanted) {
   }
   keeps_body_ = is_list || reply->size <= wanted.of_job;
   body_left_ = reply->size;
+  if (keeps_body_) reply->body.reserve(static_cast<std::size_t>(reply->size));
   begin_ += end + crlf.size();
   begun_ = std::move(reply);
+}
+
+/// Takes what begins the bytes and belongs to the body; returns how much that is.
+std::size_t reply_reader::take_body(std::string_view bytes) {
+  const std::size_t taken = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, bytes.size()));
+  if (keeps_body_) begun_->body += bytes.substr(0, taken);
+  body_left_ -= taken;
+  return taken;
 }
 
 /// Whether the body and its end are there.
 bool reply_reader::read_body() {
   if (begun_->word != "OK" && begun_->word != "RESERVED" && begun_->word != "FOUND") return true;
-  std::string_view unread = std::string_view(unread_).substr(begin_);
-  if (!keeps_body_) {
-    const std::size_t dropped = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, unread.size()));
-    body_left_ -= dropped;
-    begin_ += dropped;
-    unread.remove_prefix(dropped);
-  }
-  const std::size_t kept = keeps_body_ ? static_cast<std::size_t>(begun_->size) : 0;
-  if ((!keeps_body_ && body_left_ > 0) || unread.size() < kept + crlf.size()) return false;
-  if (unread.substr(kept, crlf.size()) != crlf)
-    throw no_reply("the body behind " + begun_->word + " does not end where its line says");
-  begun_->body = unread.substr(0, kept);
-  begin_ += kept + crlf.size();
+  begin_ += take_body(std::string_view(unread_).substr(begin_));
+  const std::string_view end = std::string_view(unread_).substr(begin_, crlf.size());
+  if (body_left_ > 0 || end.size() < crlf.size()) return false;
+  if (end != crlf) throw no_reply("the body behind " + begun_->word + " does not end where its line says");
+  begin_ += crlf.size();
   return true;
 }
 

@@ -72,7 +72,7 @@ TEST(ClientAnswers, ToAPut) {
         row{"JOB_TOO_BIG", "too large", "too large", "too large", "too large"},
         row{"FORBIDDEN", "forbidden", "forbidden", "forbidden", "forbidden"},
         row{"BURIED 3", "no space in doubt", "no space in doubt", "no space in doubt", "no space in doubt"},
-        row{"DELETED", wrong, wrong, wrong, wrong}, row{"BAD_FORMAT", wrong, wrong, wrong, wrong},
+        row{"DELETED", wrong, wrong, wrong, wrong}, row{"BAD_FORMAT", "bad", "bad", "bad", "bad"},
         row{"USING t", wrong, wrong, wrong, wrong}}) {
     SCOPED_TRACE(each.reply);
     EXPECT_EQ(verdict(plain, each.reply + "\r\n"), each.to_plain);
@@ -98,7 +98,11 @@ TEST(ClientAnswers, ToAReserve) {
   EXPECT_EQ(got->job.value().token.id, 7u);
   EXPECT_EQ(got->job->body, "a\r\nb");
   EXPECT_EQ(verdict(what, "RESERVED 0 1\r\nx\r\n"), "bad");
-  EXPECT_EQ(verdict(what, "RESERVED 1 65537\r\n" + std::string(65'537, 'x') + "\r\n"), "bad");
+  const auto large = answer(what, {"RESERVED 1 65537\r\n" + std::string(65'537, 'x') + "\r\n"});
+  EXPECT_EQ(large.value().what, reserve_answer::kind::too_large);
+  EXPECT_FALSE(large->job);
+  EXPECT_EQ(large->unread.value().token.id, 1u);
+  EXPECT_EQ(large->unread->size, 65'537u);
   EXPECT_EQ(verdict(what, "FOUND 1 1\r\nx\r\n"), "bad");
   EXPECT_EQ(verdict(what, "OUT_OF_MEMORY\r\n"), "no space");
   EXPECT_EQ(verdict(what, "FORBIDDEN\r\n"), "forbidden");
@@ -200,6 +204,10 @@ TEST(ClientAnswers, ToAPeek) {
   EXPECT_FALSE(answer(what, {"NOT_FOUND\r\n", "NOT_FOUND\r\n"})->job);
   EXPECT_FALSE(answer(what, {statistics, "NOT_FOUND\r\n"})->job);
   EXPECT_FALSE(answer(what, {statistics, "FOUND 8 2\r\nhi\r\n"}));
+  const auto large = answer(what, {statistics, "FOUND 7 65537\r\n" + std::string(65'537, 'x') + "\r\n"});
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().what, kind::too_large);
+  EXPECT_TRUE(large.error().text.contains("job 7 has 65537 bytes")) << large.error().text;
   EXPECT_FALSE(answer(what, {"OK 4\r\n---\n\r\n", "FOUND 7 2\r\nhi\r\n"}));
   EXPECT_FALSE(answer(jobs::peek{jobs::job_id{8}, false}, {statistics}));
 }

@@ -65,12 +65,9 @@ TEST(JobClient, PutsReservesAndEndsJobs) {
     EXPECT_EQ(buried.value().what, holder_kind::done);
     auto asking_late = jobs.ask(jobs::finish{again->job->token});
     const auto late = co_await asking_late;
-    EXPECT_EQ(late.value().what, holder_kind::done) << "the command of the protocol ends a job that no worker has";
-    auto asking_gone = jobs.ask(jobs::finish{again->job->token});
-    const auto gone = co_await asking_gone;
-    EXPECT_EQ(gone.value().what, holder_kind::not_held);
+    EXPECT_EQ(late.value().what, holder_kind::not_held) << "the command of the protocol would end it: no worker has it";
+    EXPECT_EQ(in.count().buried, 1u);
     EXPECT_EQ(jobs.connections(), 1u);
-    EXPECT_EQ(in.count().all(), 0u);
   });
 }
 
@@ -236,7 +233,8 @@ std::pair<trial<Operation>, bool> run_trial(Operation what, Prepare prepare, way
     auto got = co_await asking;
     co_await runtime::sleep(1s);  // the server has noticed the ends of connections
     was_whole = got.has_value() && jobs.connections() == 1;
-    done.emplace(std::move(got), in.count(), jobs.is_repeated());
+    const bool is_repeated = got.is_repeated;
+    done.emplace(std::move(got), in.count(), is_repeated);
   });
   return {std::move(done.value()), was_whole};
 }
@@ -286,6 +284,72 @@ TEST(JobClientAtEachByte, APutWithAKeyIsThereOnce) {
     repeated += done.repeated;
   });
   EXPECT_GT(repeated, 5u);
+}
+
+/// A put whose first answer is lost, while another client does `between`. Until the first put is there it is asked for.
+template <class Between, class Check>
+void with_a_lost_answer(jobs::put what, bool repeats, Between between, Check check) {
+  with_server([&](server_world& in) -> task<> {
+    in.cuts.resize(2);
+    in.cuts[1].received = std::string_view("BAD_FORMAT\r\nUSING mail\r\n").size();
+    job_client other(in.options());
+    auto looking = other.ask(jobs::count_all{});
+    static_cast<void>(co_await looking);
+    client_options options = in.options();
+    options.first_pause = 10s;
+    options.longest_pause = 10s;
+    options.repeats_keyed_puts = repeats;
+    job_client jobs(options);
+    auto putting = runtime::spawn(jobs.ask(what), "puts");
+    co_await runtime::sleep(1s);
+    EXPECT_EQ(in.count().ready, 1u) << "the first put";
+    co_await between(other);
+    const auto put = co_await putting.join();
+    check(in, put);
+  });
+}
+
+const auto ended_by_a_worker = [](job_client& worker) -> task<> {
+  auto reserving = worker.ask(next_mail());
+  const auto got = co_await reserving;
+  auto finishing = worker.ask(jobs::finish{got.value().job.value().token});
+  const auto done = co_await finishing;
+  EXPECT_EQ(done.value().what, holder_kind::done);
+};
+
+TEST(JobClient, APutWithAKeyMayMakeASecondJobOnceAWorkerHasEndedTheFirst) {
+  with_a_lost_answer(mail("x", "k"), true, ended_by_a_worker, [](server_world& in, const result_of<jobs::put>& put) {
+    EXPECT_EQ(put.value().what, put_kind::inserted);
+    EXPECT_TRUE(put.is_repeated) << "which tells that it may be the second one";
+    EXPECT_EQ(in.count().ready, 1u);
+  });
+}
+
+TEST(JobClient, APutWithAKeyIsNotRepeatedWhereTheCallerDoesNotWantThat) {
+  with_a_lost_answer(mail("x", "k"), false, ended_by_a_worker, [](server_world& in, const result_of<jobs::put>& put) {
+    EXPECT_EQ(put.error().what, kind::connection_lost);
+    EXPECT_TRUE(put.error().is_in_doubt);
+    EXPECT_FALSE(put.is_repeated);
+    EXPECT_EQ(in.count().all(), 0u) << "it is not put a second time";
+  });
+}
+
+TEST(JobClient, APutThatReplacesIsNotRepeated) {
+  jobs::put replacing = mail("x", "k");
+  replacing.existing = jobs::on_existing::replace;
+  const auto put_by_another = [](job_client& other) -> task<> {
+    jobs::put newer = mail("newer", "k");
+    newer.existing = jobs::on_existing::replace;
+    auto asking = other.ask(newer);
+    const auto replaced = co_await asking;
+    EXPECT_EQ(replaced.value().what, put_kind::replaced);
+  };
+  with_a_lost_answer(replacing, true, put_by_another, [](server_world& in, const result_of<jobs::put>& put) {
+    EXPECT_EQ(put.error().what, kind::connection_lost);
+    EXPECT_TRUE(put.error().is_in_doubt);
+    const auto seen = foliot::jobs::execute_one(in.memory, foliot::jobs::peek{foliot::jobs::job_key{"mail", "k"}});
+    EXPECT_EQ(seen.job.value().body, "newer");
+  });
 }
 
 TEST(JobClientAtEachByte, AReserveGetsTheJobAndHoldsItOnce) {
@@ -425,6 +489,112 @@ TEST(JobClient, AContextEndsAWaitAndTheConnectionWithIt) {
     EXPECT_EQ(late.error().what, kind::reservation_lost) << "of the first connection";
     EXPECT_EQ(in.count().reserved, 1u);
     EXPECT_EQ(jobs.connections(), 2u);
+  });
+}
+
+TEST(JobClient, ATokenOfAnOlderReservationDoesNothingToANewerOne) {
+  with_server([](server_world& in) -> task<> {
+    job_client jobs(in.options());
+    jobs::put brief = mail("x");
+    brief.ttr = 1s;
+    auto putting = jobs.ask(brief);
+    static_cast<void>(co_await putting);
+    auto asking_first = jobs.ask(next_mail());
+    const auto first = co_await asking_first;
+    const jobs::reservation older = first.value().job.value().token;
+    co_await runtime::sleep(2s);  // the TTR has ended
+    auto asking_second = jobs.ask(next_mail());
+    const auto second = co_await asking_second;
+    const jobs::reservation newer = second.value().job.value().token;
+    EXPECT_EQ(older.id, newer.id);
+    EXPECT_FALSE(jobs.holds(older));
+    EXPECT_TRUE(jobs.holds(newer));
+    const auto is_not_held = [](const auto& got) { return got && got->what == holder_kind::not_held; };
+    auto asking_touched = jobs.ask(jobs::touch{older});
+    const auto touched = co_await asking_touched;
+    EXPECT_TRUE(is_not_held(touched));
+    auto asking_released = jobs.ask(jobs::release{older, 1});
+    const auto released = co_await asking_released;
+    EXPECT_TRUE(is_not_held(released));
+    auto asking_buried = jobs.ask(jobs::bury{older, 1});
+    const auto buried = co_await asking_buried;
+    EXPECT_TRUE(is_not_held(buried));
+    auto asking_finished = jobs.ask(jobs::finish{older});
+    const auto finished = co_await asking_finished;
+    EXPECT_TRUE(is_not_held(finished));
+    EXPECT_EQ(in.count().reserved, 1u) << "by the newer one";
+    auto asking_done = jobs.ask(jobs::finish{newer});
+    const auto done = co_await asking_done;
+    EXPECT_EQ(done.value().what, holder_kind::done);
+    EXPECT_FALSE(jobs.holds(newer)) << "it was ended";
+  });
+}
+
+TEST(JobClient, AReserveWithLittlePatienceWaitsForTheSecondsOfTheServer) {
+  with_server([](server_world& in) -> task<> {
+    job_client jobs(in.options());
+    auto putting = jobs.ask(mail("x"));
+    static_cast<void>(co_await putting);
+    auto asking_held = jobs.ask(next_mail());
+    const auto held = co_await asking_held;
+    auto asking_none = jobs.ask(next_mail(1001ms), 100ms);  // the server waits for 2 s
+    const auto none = co_await asking_none;
+    EXPECT_EQ(none.value().what, reserve_answer::kind::timed_out);
+    EXPECT_TRUE(jobs.holds(held.value().job.value().token));
+    EXPECT_EQ(jobs.connections(), 1u);
+  });
+}
+
+TEST(JobClient, WaitsForItsTurnNoLongerThanItsPatience) {
+  with_server([](server_world& in) -> task<> {
+    job_client jobs(in.options());
+    auto waiting = runtime::spawn(jobs.ask(next_mail(20s)), "waits");
+    co_await runtime::sleep(1ms);
+    const instant begin = runtime::now();
+    auto asking = jobs.ask(mail("x"), 5s);
+    const auto put = co_await asking;
+    EXPECT_EQ(put.error().what, kind::unreachable);
+    EXPECT_FALSE(put.error().is_in_doubt);
+    EXPECT_EQ(runtime::now() - begin, duration(5s));
+    const auto none = co_await waiting.join();
+    EXPECT_EQ(none.value().what, reserve_answer::kind::timed_out);
+    EXPECT_EQ(in.count().all(), 0u) << "it was not put";
+    auto asking_again = jobs.ask(mail("x"), 5s);
+    const auto again = co_await asking_again;
+    EXPECT_TRUE(again) << "the turn is free";
+  });
+}
+
+TEST(JobClient, AJobThatIsTooLargeForItEndsNoReservation) {
+  with_server([](server_world& in) -> task<> {
+    client_options options = in.options();
+    options.limits.most_received = 1000;
+    job_client jobs(options);
+    for (const std::size_t size : {1000u, 1001u}) {
+      auto putting = jobs.ask(mail(std::string(size, 'x')));
+      static_cast<void>(co_await putting);
+    }
+    auto asking_held = jobs.ask(next_mail());
+    const auto held = co_await asking_held;
+    const jobs::reservation token = held.value().job.value().token;
+    auto asking_large = jobs.ask(next_mail());
+    const auto large = co_await asking_large;
+    EXPECT_EQ(large.value().what, reserve_answer::kind::too_large);
+    EXPECT_FALSE(large->job) << "nobody takes it for a job with an empty body";
+    EXPECT_EQ(large->unread.value().size, 1001u);
+    EXPECT_TRUE(jobs.holds(large->unread->token));
+    auto asking_none = jobs.ask(next_mail());
+    const auto none = co_await asking_none;
+    EXPECT_EQ(none.value().what, reserve_answer::kind::timed_out) << "it does not come again at once";
+    auto asking_seen = jobs.ask(jobs::peek{large->unread->token.id});
+    const auto seen = co_await asking_seen;
+    EXPECT_EQ(seen.error().what, kind::too_large);
+    EXPECT_FALSE(seen.error().is_in_doubt);
+    auto asking_buried = jobs.ask(jobs::bury{large->unread->token, 1});
+    const auto buried = co_await asking_buried;
+    EXPECT_EQ(buried.value().what, holder_kind::done);
+    EXPECT_TRUE(jobs.holds(token));
+    EXPECT_EQ(jobs.connections(), 1u);
   });
 }
 

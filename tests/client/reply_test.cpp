@@ -1,11 +1,16 @@
 #include <foliot/client/reply.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "support/allocations.hpp"
 
 namespace foliot::client {
 namespace {
@@ -41,6 +46,31 @@ TEST(BeanstalkReply, BodiesThatAreNotWantedAreDropped) {
   const std::vector<server_reply> expected{
       {"FOUND", 1, "", 5, ""}, {"RESERVED", 2, "", 9, ""}, {"FOUND", 3, "abcd", 4, ""}, {"NOT_FOUND", 0, "", 0, ""}};
   for (std::size_t piece = 1; piece <= bytes.size(); ++piece) EXPECT_EQ(all_of(bytes, piece), expected) << piece;
+}
+
+TEST(BeanstalkReply, ABodyTakesItsMemoryOnce) {
+  constexpr std::size_t size = std::size_t{8} << 20;
+  constexpr std::size_t piece = std::size_t{1} << 16;
+  const std::string bytes = "FOUND 1 " + std::to_string(size) + "\r\n" + std::string(size, 'x') + "\r\n";
+  reply_reader reader;
+  const std::size_t before = foliot::test::live_bytes();
+  std::size_t most = 0;
+  std::optional<server_reply> whole;
+  for (std::size_t i = 0; i < bytes.size(); i += piece) {
+    reader.add(std::string_view(bytes).substr(i, piece));
+    whole = reader.next({.of_job = size});
+    most = std::max(most, foliot::test::live_bytes() - before);
+  }
+  EXPECT_EQ(whole.value().body.size(), size);
+  EXPECT_LE(most, size + 2 * piece);
+  whole.reset();
+  EXPECT_LE(foliot::test::live_bytes() - before, 2 * piece) << "of the reader";
+
+  reader.add("FOUND 2 1\r\ny\r\n" + bytes);  // at once
+  EXPECT_EQ(reader.next({.of_job = size}).value().body, "y");
+  EXPECT_EQ(reader.next({.of_job = size}).value().body.size(), size);
+  EXPECT_TRUE(reader.is_empty());
+  EXPECT_LE(foliot::test::live_bytes() - before, 2 * piece);
 }
 
 TEST(BeanstalkReply, WhatIsNone) {

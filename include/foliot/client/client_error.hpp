@@ -25,13 +25,13 @@ struct client_error {
   /// The reason.
   enum class kind : std::uint8_t {
     bad_request,       ///< the protocol or a limit does not allow this operation: nothing was sent
-    unreachable,       ///< no connection could be made before the deadline: `cause` says why
+    unreachable,       ///< no connection could be had before the deadline that lived until the operation was sent
     connection_lost,   ///< the connection ended, or was silent for too long, behind the operation and before its answer
-    reservation_lost,  ///< the connection of the reservation has ended, and the job has gone back to its tube
+    reservation_lost,  ///< the connection of the reservation has ended, and the job goes back to its tube
     not_signed_in,     ///< the server does not accept the access token, or wants one
     forbidden,         ///< the access token does not allow the operation, or not in this tube
     no_space,          ///< the server has no memory or no disk space for it, where its answer does not say so itself
-    too_large,         ///< the body is over the server's limit
+    too_large,         ///< the body is over the server's limit, or over client_limits::most_received
     draining,          ///< the server takes no more jobs until it is started again
     unavailable,       ///< the server's store does not answer
     unknown_command,   ///< the server is not foliot, and has no such command

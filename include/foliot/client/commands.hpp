@@ -68,6 +68,12 @@ struct reserved_job {
   std::string body;
 };
 
+/// A job that this client has got, with a body that is over client_limits::most_received.
+struct unread_job {
+  jobs::reservation token;
+  std::uint64_t size = 0;  ///< of its body, in bytes
+};
+
 /// The answer to reserve.
 struct reserve_answer {
   /// How the reserve has ended.
@@ -75,9 +81,11 @@ struct reserve_answer {
     reserved,       ///< `job` is there
     timed_out,      ///< no job was ready in time
     deadline_soon,  ///< a reservation of this client ends within a second, and no job was ready
+    too_large,      ///< `unread` is there, and reserved: bury it, or it comes again when its TTR has ended
   };
   kind what = kind::timed_out;
   std::optional<reserved_job> job = std::nullopt;
+  std::optional<unread_job> unread = std::nullopt;
 };
 
 /// The answer to jobs::peek.
@@ -107,9 +115,18 @@ struct answer_to<jobs::peek> {
 template <class Operation>
 using answer_of = detail::answer_to<Operation>::type;
 
-/// The answer to an operation, or why there is none.
+/// An answer, or why there is none: an std::expected.
+template <class Answer>
+struct result : std::expected<Answer, client_error> {
+  using std::expected<Answer, client_error>::expected;
+  /// Whether the operation was sent more than once. Then the answer is that to the latest sending, and may be about
+  /// what an earlier one has done.
+  bool is_repeated = false;
+};
+
+/// What an operation comes to: its answer, or why there is none.
 template <class Operation>
-using result_of = std::expected<answer_of<Operation>, client_error>;
+using result_of = result<answer_of<Operation>>;
 
 /// A command, and what a connection must know and do before it sends it.
 struct command {
@@ -123,7 +140,8 @@ struct command {
   std::uint64_t connection = 0;      ///< and be the one with this number; 0: any
   bool changes = false;              ///< whether a command that was executed has changed something that stays
   /// Whether the command may be sent again when it is not known whether it was executed: it changes nothing that stays,
-  /// or a second execution finds what the first one has done.
+  /// or a second execution finds what the first one has done. A put with a key that keeps finds the job of the first
+  /// one as long as a worker has not ended it.
   bool is_repeatable = false;
   std::optional<jobs::milliseconds> wait;  ///< of a reserve
 };

@@ -24,17 +24,23 @@
 //
 //   before it was sent as a whole   it was not executed, and is sent again on the next connection
 //   behind that, before its answer  it is sent again, if that is safe: a look, a reserve, a put with a key that keeps
-//                                   or replaces, a cancel by an id. Everything else, a put without a key above all, is
-//                                   not: the error is connection_lost with is_in_doubt
+//                                   an existing job, a cancel by an id. Everything else, a put without a key above
+//                                   all, is not: the error is connection_lost with is_in_doubt
 //
 // An answer to an operation that was sent again may be about the first execution: a put with a key that keeps its job
-// is answered with `kept`, and a cancel with `gone`; is_repeated() tells. A put with a key that is sent again makes one
-// job, as long as a worker has not ended the first one meanwhile: then it makes a second one, and is answered with
-// `inserted`. One that replaces may replace what another client has put in between.
+// is answered with `kept`, and a cancel with `gone`; `is_repeated` of the result tells. A put with a key that is sent
+// again makes one job, as long as a worker has not ended the first one meanwhile: then it makes a second one, and is
+// answered with `inserted`. Who cannot bear that sets client_options::repeats_keyed_puts to false, and gets the error
+// in doubt instead.
 //
-// Reservations belong to the connection over which they came. When it is lost, the server gives the jobs back; finish,
-// release, bury and touch with their tokens fail with reservation_lost, and nothing is sent. A touch tells whether a
-// reservation is still held, and so does holds(), without asking.
+// Reservations belong to the connection over which they came. When it is lost, the server gives the jobs back as soon
+// as it notices, at the latest when their TTRs end; finish, release, bury and touch with their tokens fail with
+// reservation_lost, and nothing is sent. A touch tells whether a reservation is still held, and so does holds(),
+// without asking. A token that is not that of the latest reservation of its job, or whose reservation was ended by this
+// client, is answered with `not_held`, and nothing is sent.
+//
+// A job whose body is over client_limits::most_received is reserved without its body (reserve_answer::unread), and
+// other reservations stay. Bury it; a worker that does not look at `unread` gets it again when its TTR has ended.
 //
 // An operation that ends early, because its task is asked to stop, its context is done or its patience has ended,
 // closes the connection if it was sent: its answer would be taken for that of the next operation. So a worker that has
@@ -42,7 +48,8 @@
 //
 // Thread safety: any task of one runtime; the client must be made and destroyed there, and outlive its operations.
 // A client for threads is in blocking_client.hpp.
-// Memory: one answer, at most client_limits::most_received and 64 KiB.
+// Memory: one answer, at most client_limits::most_received and 256 KiB; a list of tubes once more as its entries. And
+// some 50 bytes for each reservation of the connection that it has not ended.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -56,6 +63,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,16 +85,20 @@ struct client_options {
   endpoint server;
   /// What lets the client in (`x-auth`); empty: nothing is shown. A server that knows no tokens lets everybody in.
   std::string token{};
-  /// For how long an operation goes on, with all its connections; a reserve adds its wait.
+  /// For how long an operation goes on, with its wait for other operations of the client and all its connections; a
+  /// reserve adds its wait, and a second, to which the server rounds that up.
   duration patience = std::chrono::seconds(60);
   /// For how long one connection may take to come about, with the sign-in.
   duration connect_timeout = std::chrono::seconds(10);
-  /// After how long without an answer a connection counts as lost; a reserve adds its wait.
+  /// After how long without a byte sent or received a connection counts as lost; a reserve adds its wait.
   duration answer_timeout = std::chrono::seconds(30);
   /// Before the second connection; each further pause is twice as long, and up to a half is taken off at random.
   duration first_pause = std::chrono::milliseconds(50);
   duration longest_pause = std::chrono::seconds(5);
   client_limits limits{};
+  /// Whether a put with a key that keeps an existing job is sent again when its answer was lost. There is one job then,
+  /// as long as a worker has not ended the first one meanwhile. False: the error is in doubt.
+  bool repeats_keyed_puts = true;
 };
 
 /// See the head of this file. Neither copied nor moved.
@@ -110,11 +122,10 @@ class FOLIOT_EXPORT job_client {
   template <operation Operation>
   [[nodiscard]] runtime::task<result_of<Operation>> ask(Operation what, duration patience);
 
-  /// Whether the reservation is still held as far as this client knows: its connection lives. Its TTR may have ended.
-  /// Not while another task has an operation executed, like the functions below.
+  /// Whether the reservation is still held as far as this client knows: its connection lives, and it is the latest one
+  /// of its job there, and was not ended. Its TTR may have ended. Not while another task has an operation executed,
+  /// like the functions below.
   [[nodiscard]] bool holds(const jobs::reservation& token) const noexcept;
-  /// Whether the latest operation was sent more than once.
-  [[nodiscard]] bool is_repeated() const noexcept { return sent_ > 1; }
   /// How many connections the client has made.
   [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
   /// Closes the connection, if there is one: the server gives its reservations back. The next operation makes another.
@@ -126,16 +137,39 @@ class FOLIOT_EXPORT job_client {
   using exchanged = std::expected<replies, client_error>;
   /// Nothing, or why an attempt has failed.
   using attempt = std::expected<void, client_error>;
+  /// Whether a tube is to be watched or ignored, and its name.
+  using watch_change = std::pair<bool, std::string>;
+  /// Until when the server waits, if the operation is a reserve, and when the patience ends.
+  struct time_limits {
+    instant until;
+    instant deadline;
+  };
+  /// How long an exchange may take: as a whole, and without a byte that is sent or received.
+  struct allowance {
+    instant deadline;
+    duration silence;
+  };
 
-  [[nodiscard]] runtime::task<exchanged> execute(const command& what, duration patience);
-  [[nodiscard]] runtime::task<exchanged> attempt_once(const command& what, instant until, instant deadline);
+  [[nodiscard]] static time_limits limits_of(const command& what, duration patience);
+  /// Holds nothing if other operations have had the connection until the deadline.
+  [[nodiscard]] runtime::task<runtime::task_lock> turn_before(instant deadline);
+  [[nodiscard]] client_error is_held_up() const;
+  [[nodiscard]] bool is_latest(const jobs::reservation& token) const noexcept;
+  /// Whether it is known that the reservation is none of this connection any more.
+  [[nodiscard]] bool is_outdated(const jobs::reservation& token) const noexcept;
+  /// Makes the token of a reservation that has come.
+  void remember(jobs::reservation& token);
+  void forget(const jobs::reservation& token) noexcept { held_.erase(token.id); }
+  [[nodiscard]] runtime::task<exchanged> execute(const command& what, time_limits limits);
+  [[nodiscard]] runtime::task<exchanged> attempt_once(const command& what, time_limits limits);
   [[nodiscard]] runtime::task<attempt> connect(instant deadline);
   [[nodiscard]] runtime::task<attempt> sign_in(instant deadline);
   [[nodiscard]] runtime::task<attempt> use(const std::string& tube, instant deadline);
   [[nodiscard]] runtime::task<attempt> watch(const std::vector<std::string>& tubes, instant deadline);
+  [[nodiscard]] attempt apply(std::span<const watch_change> changes, const replies& said);
   /// `bytes` must live until the exchange has ended.
   [[nodiscard]] runtime::task<exchanged> exchange(std::string_view bytes, std::size_t count, wanted_bytes wanted,
-                                                  instant deadline);
+                                                  allowance time);
   [[nodiscard]] client_error lost(std::error_code cause) const;
   [[nodiscard]] duration next_pause() noexcept;
   void drop() noexcept;
@@ -151,9 +185,10 @@ class FOLIOT_EXPORT job_client {
   std::uint64_t number_ = 0;          // of the connection, unique in the process
   std::uint64_t connections_ = 0;
   std::uint64_t reservations_ = 0;
-  std::size_t sent_ = 0;   // how often the latest operation was sent as a whole
-  bool was_sent_ = false;  // whether the bytes of the latest exchange were
-  duration pause_;         // before the next attempt
+  std::unordered_map<jobs::job_id, std::uint64_t> held_;  // the latest reservations of this connection
+  std::size_t sent_ = 0;                                  // how often the latest operation was sent as a whole
+  bool was_sent_ = false;                                 // whether the bytes of the latest exchange were
+  duration pause_;                                        // before the next attempt
   random_stream random_;
 };
 
@@ -161,21 +196,36 @@ template <operation Operation>
 runtime::task<result_of<Operation>> job_client::ask(Operation what, duration patience) {
   auto wanted = command_for(what, options_.limits);
   if (!wanted) co_return std::unexpected(std::move(wanted.error()));
-  const runtime::task_lock held = co_await turn_.lock();
-  auto executing = execute(*wanted, patience);
+  if constexpr (std::is_same_v<Operation, jobs::put>) {
+    if (!options_.repeats_keyed_puts) wanted->is_repeatable = false;
+  }
+  constexpr bool is_of_holder = requires { what.token; };
+  const time_limits limits = limits_of(*wanted, patience);
+  auto waiting = turn_before(limits.deadline);
+  const runtime::task_lock turn = co_await waiting;
+  if (!turn) co_return std::unexpected(is_held_up());
+  if constexpr (is_of_holder) {
+    if (is_outdated(what.token)) co_return jobs::holder_answer{.what = jobs::holder_answer::kind::not_held};
+  }
+  auto executing = execute(*wanted, limits);
   auto got = co_await executing;
-  if (!got) co_return std::unexpected(std::move(got.error()));
-  auto answer = answer_in(what, *got, is_foliot_);
+  auto answer = got ? answer_in(what, *got, is_foliot_) : result_of<Operation>(std::unexpected(std::move(got.error())));
+  answer.is_repeated = sent_ > 1;
   if (!answer) {
     if (answer.error().what == client_error::kind::bad_answer) drop();
     // What an earlier sending of it has done is not known.
-    answer.error().is_in_doubt = answer.error().is_in_doubt || (wanted->changes && is_repeated());
+    answer.error().is_in_doubt = answer.error().is_in_doubt || (wanted->changes && answer.is_repeated);
+  }
+  if constexpr (is_of_holder) {
+    using enum jobs::holder_answer::kind;
+    constexpr bool is_touch = std::is_same_v<Operation, jobs::touch>;
+    const bool stays =
+        answer ? answer->what == no_space || (is_touch && answer->what == done) : !answer.error().is_in_doubt;
+    if (!stays && what.token.opening == number_) forget(what.token);
   }
   if constexpr (std::is_same_v<Operation, reserve>) {
-    if (answer && answer->job) {
-      answer->job->token.opening = number_;
-      answer->job->token.attempt = ++reservations_;
-    }
+    if (answer && answer->job) remember(answer->job->token);
+    if (answer && answer->unread) remember(answer->unread->token);
   }
   co_return answer;
 }

@@ -9,7 +9,8 @@
 //   while (auto reply = replies.next()) …      // reply->word == "RESERVED", reply->number, reply->body
 //
 // The reader takes the bytes in any pieces and knows no connection. O(bytes) in time; it holds the bytes of one
-// incomplete reply, no more of its body than the caller wants, and the bytes that were added after it.
+// incomplete reply, no more of its body than the caller wants, and the bytes that were added after it. A body that is
+// wanted gets its memory as a whole when its line is read; the reader keeps at most 64 KiB once all bytes are read.
 //
 // Thread safety: none, one thread.
 #pragma once
@@ -64,13 +65,14 @@ class FOLIOT_EXPORT reply_reader {
 
  private:
   void read_line(const wanted_bytes& wanted);
+  std::size_t take_body(std::string_view bytes);
   bool read_body();
 
   std::string unread_;
   std::size_t begin_ = 0;              // of what is unread, in unread_
   std::optional<server_reply> begun_;  // its line is read, its body is not complete
   bool keeps_body_ = true;
-  std::uint64_t body_left_ = 0;  // of a body that is dropped
+  std::uint64_t body_left_ = 0;  // of the body, still to come
 };
 
 /// The value behind `key` in a dictionary, without the quotes of 1.13 and foliot and the backslashes in them; nothing
