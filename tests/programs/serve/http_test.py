@@ -555,7 +555,8 @@ class Description(HttpCase):
 
 
 class Examples(HttpCase):
-    """Each request of the description is made, with its example where it has a body, and is answered as described."""
+    """Each request of the description is made, with its example where it has a body, and is answered as described. An
+    example of an answer is as described, too."""
     held = []
 
     def jobs_of_the_examples(self):
@@ -595,7 +596,17 @@ class Examples(HttpCase):
         self.assertIn(str(status), operation["responses"], done)
         if operation["operationId"] == "reserveJobs":
             self.held = [each["reservation"] for each in done["jobs"]]
-        return int(example is not None)
+        return int(example is not None) + self.compare_answers(path, method, operation)
+
+    def compare_answers(self, path, method, operation):
+        """Compares the examples of answers with what the description allows; how many there are."""
+        compared = 0
+        for status, answer in operation["responses"].items():
+            for content_type, content in answer.get("content", {}).items():
+                if "example" in content:
+                    self.assertIsNone(self.interface.wrong_with(method.upper(), path, int(status), content_type, content["example"]))
+                    compared += 1
+        return compared
 
     def leave_nothing(self):
         for each in self.held:
