@@ -413,11 +413,18 @@ class PageLooks(PageCase):
     def test_how_late_jobs_are(self):
         self.begin_with(("mail", {}), ("mail", {}))
         self.open()
-        self.wait(lambda: self.chart("Work")[0] == "no jobs", "the end of a first stretch of time")
+        self.wait(lambda: (self.chart("Work") or [""])[0] == "no jobs", "the end of a first stretch of time")
         self.assertIn("Since the start 0 jobs.", self.chart("Work")[2])
+        # However long all of this takes, what happens now is in the last minute.
+        self.script("let now = performance.now(); performance.now = () => ++now")
         held = self.must("POST", "/v1/reserve", {"tube": "mail", "count": 2})["jobs"]
         self.must("POST", f"/v1/reservations/{held[0]['reservation']}/finish")
-        self.wait(lambda: "1 job" in self.chart("Work")[2], "a job that is done")
+
+        def look_again():
+            self.press("Refresh")
+            return "Since the start 1 job:" in self.chart("Work")[2]
+
+        self.wait(look_again, "a job that is done")
         head, read, below = self.chart("Lateness")
         self.assertRegex(head, r"^99 % ≤ \d")
         self.assertRegex(read, r"^Lateness, from when .*: in the last .* 2 jobs: half ≤ .*, 90 % ≤ .*, 99 % ≤ .*, all ≤ ")
@@ -437,7 +444,7 @@ class PageLooks(PageCase):
         head, read, below = self.chart("Lateness")
         self.assertEqual(head, "99 % ≤ 1d")
         self.assertRegex(read, r"in the last .*00 jobs: half ≤ 5ms, 90 % ≤ 5ms, 99 % ≤ 1d, all > 1d$")
-        self.assertRegex(below, r"Since the start 1,.* jobs: half ≤ 5ms, 90 % ≤ 1d, 99 % ≤ 1d, all > 1d\.$")
+        self.assertRegex(below, r"Since the start [\d,]+ jobs: half ≤ 5ms, 90 % ≤ 1d, 99 % ≤ 1d, all > 1d\.$")
         self.assertRegex(self.tile("Put"), r"^[0-9,]{7,}/s$")
         self.assertEqual(self.tile("Finished"), "0/s")
 
@@ -594,10 +601,11 @@ class PageLooks(PageCase):
         self.open()
         self.change_fetch("if (url.includes('v1/events')) window.streams = (window.streams ?? 0) + 1; return ask(url, how);")
         self.go("#/events?tube=news")
-        self.wait(lambda: self.script("return window.streams === 1"), "the stream")
+        self.wait(lambda: self.script("return window.streams > 0"), "the stream")
         self.wait(lambda: self.must("PUT", "/v1/tubes/news/jobs/first", {"text": "x"}) and self.all("tbody tr"), "an event")
-        self.script("const now = Date.now; let more = 60000; Date.now = () => now() + more")
-        self.wait(lambda: self.script("return window.streams > 1"), "another stream")
+        self.script("const now = Date.now; window.more = 0; Date.now = () => now() + more; window.before = streams")
+        # The clock is set again and again: events of the puts may still come, after which the stream was not silent.
+        self.wait(lambda: self.script("more += 60000; return streams > before"), "another stream")
 
     def test_the_server_is_asked_and_nobody_else(self):
         self.begin_with(("mail", {"text": "x"}))
