@@ -150,15 +150,15 @@ std::vector<std::string> tube_survey::choose_heads(const weights& among, std::si
   for (const auto& [name, counts] : among) {
     if (counts.ready > 0) ready.push_back(name);
   }
-  if (ready.size() <= most) return ready;
-  // The pages of the looks come round as well, so equal steps could meet the same tubes of a page for ever. The
-  // multiples of the golden ratio are spread evenly, also those of every n-th look.
+  // Also where all of them are chosen: a slow store is asked for the first ones alone. The pages of the looks come
+  // round as well, so equal steps could meet the same tubes of a page for ever. The multiples of the golden ratio are
+  // spread evenly, also those of every n-th look.
   constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;  // of 2^64
   const lock held(lock_);
   const std::uint64_t place = (heads_chosen_++ * golden) >> 32;  // of 2^32
   const auto begin = static_cast<std::ptrdiff_t>((place * ready.size()) >> 32);
   std::ranges::rotate(ready, ready.begin() + begin);
-  ready.resize(most);
+  if (ready.size() > most) ready.resize(most);
   return ready;
 }
 
@@ -257,13 +257,15 @@ task<surveyed> tube_survey::read(authorized_client& by, plan& made, effort most)
   if (seen.is_cut_short) seen.rest.reset();
   due_times found;
   const instant began = runtime::now();
-  std::vector<std::string> tubes(made.heads.begin(), made.heads.end());
-  tubes.insert(tubes.end(), std::make_move_iterator(made.others.begin()), std::make_move_iterator(made.others.end()));
-  std::size_t count = made.heads.empty() ? most.heads_at_once : made.heads.size();
-  for (std::size_t first = 0; first < tubes.size(); first += count, count = most.heads_at_once) {
+  const std::vector<std::string> known(made.heads.begin(), made.heads.end());
+  auto reading_known = read_heads(to_store, known, seen, found);
+  co_await reading_known;
+  const std::span<const std::string> others = made.others;
+  for (std::size_t first = 0; first < others.size(); first += most.heads_at_once) {
+    // Without some of them in each look, however slow the store is, an old job might never be found.
     if (first > 0 && runtime::now() - began >= most.time_for_heads) break;
-    auto reading =
-        read_heads(to_store, std::span(tubes).subspan(first).first(std::min(count, tubes.size() - first)), seen, found);
+    const std::size_t count = std::min(most.heads_at_once, others.size() - first);
+    auto reading = read_heads(to_store, others.subspan(first, count), seen, found);
     co_await reading;
   }
   remember(made, std::move(found));

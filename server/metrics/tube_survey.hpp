@@ -69,7 +69,7 @@ class tube_survey {
     std::size_t pages;
     std::size_t heads;  ///< first ready jobs, but for those of the tubes that are shown or known to have old ones
     std::size_t heads_at_once;
-    duration time_for_heads;  ///< once they have taken so long, no more of them are read
+    duration time_for_heads;  ///< after so long no more of them are read than heads_at_once
   };
   static constexpr effort alone{1000, 5, 500, 25, duration::nanoseconds(10'000'000)};
   static constexpr effort with_nodes{200, 1, 50, 50, duration::nanoseconds(100'000'000)};
@@ -97,7 +97,7 @@ class tube_survey {
     std::vector<std::string> largest = {};   // as largest_
     std::vector<std::string> shown = {};     // by name
     std::set<std::string> heads = {};        // the tubes whose first ready jobs are read in any case
-    std::vector<std::string> others = {};    // and those of which they are read while there is time
+    std::vector<std::string> others = {};    // and those of which some are read, and more while there is time
     std::optional<jobs::job_counts> of_all;  // of all tubes of limited rights, if they were read
   };
 
@@ -113,7 +113,7 @@ class tube_survey {
                            due_times& found);
   void remember(plan& made, due_times found);
   [[nodiscard]] bool is_chosen(std::string_view tube) const noexcept;
-  /// The tubes whose first ready jobs this look reads.
+  /// The tubes whose first ready jobs this look reads while there is time; each time others are the first ones.
   [[nodiscard]] std::vector<std::string> choose_heads(const weights& among, std::size_t most) FOLIOT_EXCLUDES(lock_);
 
   tube_choice which_;
@@ -122,7 +122,7 @@ class tube_survey {
   std::string next_ FOLIOT_GUARDED_BY(lock_);                  // the next page begins behind this name
   std::vector<std::string> largest_ FOLIOT_GUARDED_BY(lock_);  // twice as many as are shown
   std::vector<std::string> oldest_ FOLIOT_GUARDED_BY(lock_);   // those with the oldest first ready jobs
-  std::uint64_t heads_chosen_ FOLIOT_GUARDED_BY(lock_) = 0;    // how often some of many were chosen
+  std::uint64_t heads_chosen_ FOLIOT_GUARDED_BY(lock_) = 0;    // how often they were chosen
 };
 
 }  // namespace foliot::program
