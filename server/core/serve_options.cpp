@@ -10,6 +10,7 @@
 
 #include <foliot/jobs/limits.hpp>
 
+#include "session_name.hpp"
 #include "text/address_text.hpp"
 #include "text/duration_text.hpp"
 #include "text/failure.hpp"
@@ -127,6 +128,10 @@ std::string host_name(const std::string& text) {
 std::string node_name(const std::string& asked, const std::optional<runtime::address>& listener) {
   if (asked.size() > longest_node) {
     throw failure(fmt::format("--node has {} bytes: a name has 1 to {}", asked.size(), longest_node));
+  }
+  if (node_of_session(asked) != asked) {
+    throw failure(fmt::format("--node '{}' ends as the name of a session does, ' (session NUMBER)': choose another one",
+                              printable(asked)));
   }
   if (!asked.empty()) return asked;
   if (!listener || (!listener->is_local() && listener->port() == 0)) {

@@ -239,6 +239,7 @@ void add_nodes(ordered_json& all, const jobs::nodes_answer& seen) {
     one["heard"] = time_text(its.heard);
     list.push_back(std::move(one));
   }
+  if (seen.nodes.size() >= jobs::most_listed_nodes) shown["at_least"] = true;
 }
 
 /// What the store says for statistics.

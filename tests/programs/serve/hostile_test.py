@@ -638,6 +638,8 @@ class Wrong(ServeCase):
                 ("/nowhere", "--store", nowhere, "--node", "n"),
                 ("--node", "--store", nowhere, "--node", ""),
                 ("--node", "--store", nowhere, "--node", 181 * "n"),
+                ("--node 'n (session 12)' ends as the name of a session does", "--store", nowhere, "--node", "n (session 12)"),
+                ("/nowhere", "--store", nowhere, "--node", "n (session two)"),
                 ("--sessions", "--store", nowhere, "--sessions", "0"),
                 ("--sessions", "--store", nowhere, "--sessions", "33"),
                 ("--store", "--sessions", "2"),

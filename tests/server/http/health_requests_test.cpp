@@ -20,6 +20,7 @@
 #include "server/access/access_token.hpp"
 #include "server/access/token_file.hpp"
 #include "server/core/rate_limits.hpp"
+#include "server/core/session_name.hpp"
 #include "server/http/api_client.hpp"
 #include "server/http/openapi.hpp"
 
@@ -166,6 +167,34 @@ TEST(HealthRequests, StatisticsTellOfTheNodesOfADatabase) {
           {"name": "x (session )", "sessions": 1, "since": "1970-01-01T00:00:00.000Z",
            "heard": "1970-01-01T00:00:00.001Z"}])json");
         EXPECT_EQ(now["database"]["nodes"], expected);
+        EXPECT_FALSE(now["database"].contains("at_least"));
+        co_await client.leave();
+      },
+      nullptr, nullptr, {}, foliot::test::shared::yes);
+}
+
+TEST(HealthRequests, StatisticsSayThatThereMayBeMoreNodes) {
+  with_server(
+      [](http_server& in) -> task<> {
+        http_client client(in);
+        std::size_t sessions = 0;
+        in.store.after = [&sessions](jobs::execution& done) {
+          for (jobs::answer& each : done.answers) {
+            auto* const all = std::get_if<jobs::nodes_answer>(&each);
+            if (all == nullptr) continue;
+            all->nodes.clear();
+            for (std::size_t i = 0; i < sessions; ++i) all->nodes.push_back({session_name("one", i), {}, {}});
+          }
+        };
+        for (const auto& [listed, is_cut] : {std::pair(999U, false), std::pair(1000U, true)}) {
+          sessions = listed;
+          const received shown = co_await client.ask("GET", "/v1/statistics");
+          const nlohmann::json database = shown.value()["database"];
+          EXPECT_EQ(database["nodes"].size(), 1U);
+          EXPECT_EQ(database["nodes"][0]["sessions"], listed);
+          EXPECT_EQ(database.contains("at_least"), is_cut) << listed;
+        }
+        in.store.after = nullptr;
         co_await client.leave();
       },
       nullptr, nullptr, {}, foliot::test::shared::yes);
