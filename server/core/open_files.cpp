@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -58,10 +59,11 @@ std::size_t connections_that_fit(std::size_t connections, std::size_t others, co
   const std::size_t wanted = connections + besides;
   const std::size_t available = now.rlim_cur - std::min<rlim_t>(now.rlim_cur, open_descriptors());
   if (available <= besides) {
+    const std::string places = others == 0 ? "" : fmt::format(" beside the {} places of --metrics", others);
     throw failure(
-        fmt::format("the system allows {} open files, too few to serve clients: raise its limit (ulimit -n, "
-                    "LimitNOFILE)",
-                    now.rlim_cur));
+        fmt::format("the system allows {} open files, too few to serve clients{}: raise its limit (ulimit -n, "
+                    "LimitNOFILE){}",
+                    now.rlim_cur, places, others == 0 ? "" : " or leave out --metrics"));
   }
   if (available >= wanted) return connections;
   const std::size_t left = available - besides;

@@ -691,6 +691,14 @@ class SystemLimits(ServeCase):
             self.assertTrue(serves[64])
             self.assertEqual(list(serves.values()), sorted(serves.values()), serves)
 
+    @unittest.skipIf(SANITIZED, "the sanitizers' own checks need descriptors")
+    def test_few_open_files_for_monitoring(self):
+        for most, more in [(8, ""), (64, " beside the 64 places of --metrics")]:
+            code, _, told = self.run_foliot("serve", "--memory", "--beanstalk", "unix:a.sock", *(["--metrics", "unix:m.sock"] if more else []),
+                                            preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+            self.assertEqual(code, 2, told)
+            self.assertIn(f"too few to serve clients{more}: raise its limit", told)
+
     def connections_that_fit(self, *more):
         """How many connections a server accepts that may have 1500 open files, of which it leaves 1200 for other things."""
         process = self.start("serve", "--quiet", "--memory", "--beanstalk", "unix:a.sock", "--http", f"unix:{self.here / 'http'}",
