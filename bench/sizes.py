@@ -3,8 +3,8 @@
 
     bench/sizes.py --jobs 200000 --connections 1000
 
-Prints a line for each figure. Memory is what the process has for itself (Private of smaps_rollup), disk what the folder
-holds after an orderly end."""
+Prints a line for each figure. Memory is what the process has written (Private_Dirty of smaps_rollup): whether a page of
+the program is its own depends on who else uses it. Disk is what the folder holds after an orderly end."""
 import contextlib
 import random
 import resource
@@ -65,7 +65,7 @@ class Server:
         before = None
         while True:
             text = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text(encoding="ascii")
-            now = sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_")) * 1024
+            now = sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_Dirty")) * 1024
             if now == before:
                 return now
             before = now

@@ -16,7 +16,7 @@ class Sizes(unittest.TestCase):
         done = subprocess.run([sys.executable, "-B", ROOT / "bench" / "sizes.py", "--program", FOLIOT, "--jobs", "2000",
                                "--connections", "20"], capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        figures = re.findall(r"^ *[\d,]+ bytes  (.+)$", done.stdout, re.M)
+        figures = re.findall(r"^ *-?[\d,]+ bytes  (.+)$", done.stdout, re.M)
         self.assertEqual(len(figures), 7, done.stdout)
         page = (ROOT / "docs" / "serve" / "sizing.md").read_text(encoding="utf-8")
         for each in figures:
