@@ -100,7 +100,7 @@ class BenchMicro(LoadsCase):
         self.assertNotRegex(out, r"(?m): *$")  # a contestant without a version has no line
 
     def measured(self, only):
-        code, _, err = self.run_foliot("bench", "micro", "--only", only, "--seconds", "0.001", "--repetitions", "1", "--json",
+        code, _, err = self.run_foliot("bench", "micro", "--only", only, "--seconds", "0.01", "--repetitions", "1", "--json",
                                        "figures.json")
         self.assertEqual(code, 0, err)
         figures = json.loads((self.here / "figures.json").read_text())
@@ -112,7 +112,7 @@ class BenchMicro(LoadsCase):
         self.assertEqual(self.measured("channels/stream_buffered/2"), {("channels", "stream_buffered", "2")})
 
     def test_the_page_is_that_of_micro(self):
-        self.expect_own_page("micro", "--only", "channels/lock_and_unlock", "--seconds", "0.001", "--repetitions", "1")
+        self.expect_own_page("micro", "--only", "channels/lock_and_unlock", "--seconds", "0.01", "--repetitions", "1")
 
     def test_help(self):
         self.expect_own_help("micro")
@@ -196,7 +196,7 @@ class BenchQueue(ProgramCase):
 
     def test_help_shows_numbers_alike(self):
         text = self.expect_done("bench", "queue", "--help")
-        self.assertRegex(text, r"(?m)^ +--seconds NUMBER=6$")
+        self.assertRegex(text, r"(?m)^ +--seconds NUMBER=6 +")
         self.assertNotIn("FLOAT", text)
 
     def test_wrong_arguments(self):
