@@ -49,7 +49,8 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
   /// if there is no file descriptor left or the loop refuses the descriptor, and std::bad_alloc.
   explicit uv_timers(uv_loop_t* loop, budget turn = 256) : turn_(turn), loop_(loop) {
     auto handle = std::make_unique<uv_poll_t>();
-    throw_if_error(uv_poll_init(loop, handle.get(), alarm_.descriptor()), "foliot: cannot watch the alarm in the loop of libuv");
+    throw_if_error(uv_poll_init(loop, handle.get(), alarm_.descriptor()),
+                   "foliot: cannot watch the alarm in the loop of libuv");
     handle_ = handle.release();
     handle_->data = this;
     uv_poll_start(handle_, UV_READABLE, &on_readable);  // fails only for handles that are closing

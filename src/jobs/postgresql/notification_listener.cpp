@@ -69,7 +69,8 @@ std::optional<std::string> from_hex(std::string_view text) {
 class polled_socket {
  public:
   polled_socket(seam::poller& by, int socket) : by_(by), mine_(::fcntl(socket, F_DUPFD_CLOEXEC, 0)) {
-    if (mine_ < 0) throw std::system_error(errno, std::generic_category(), "foliot: cannot duplicate a socket's descriptor");
+    if (mine_ < 0)
+      throw std::system_error(errno, std::generic_category(), "foliot: cannot duplicate a socket's descriptor");
     try {
       by_.add(mine_, readiness::readable, 0);
     } catch (...) {
