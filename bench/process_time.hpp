@@ -7,7 +7,8 @@
 
 namespace foliot::program::bench {
 
-/// In seconds, user and system. `whose` is RUSAGE_SELF, the process, or RUSAGE_THREAD, the calling thread.
+/// User and system time together, in seconds: of the process with RUSAGE_SELF, of the calling thread with
+/// RUSAGE_THREAD.
 [[nodiscard]] inline double cpu_seconds(int whose) noexcept {
   rusage used{};
   ::getrusage(whose, &used);

@@ -6,8 +6,8 @@
 //   mail_workers 127.0.0.1:11300 work 100      # sends them, and ends
 //
 // Each mail has a key. So a put whose answer was lost with its connection is sent again, and there is one mail, as long
-// as a worker has not sent it meanwhile. Who would rather have no mail twice sets client_options::repeats_keyed_puts to
-// false, and looks at what is in doubt.
+// as a worker has not sent it meanwhile. A program that must not send a mail twice sets
+// client_options::repeats_keyed_puts to false, and looks for the job when the error says that the put is in doubt.
 #include <chrono>
 #include <cstddef>
 #include <cstdio>

@@ -144,7 +144,8 @@ bool is_part_of(std::string_view name, std::string_view parts) {
   return name.starts_with(parts) && (name.size() == parts.size() || name[parts.size()] == '/');
 }
 
-/// A regular expression for the loops whose names begin with one of these. Throws failure for one that there is not.
+/// A regular expression for the loops with one of these names, or with a name that begins with one. Throws failure for
+/// a name that no loop has.
 std::string filter_of(const std::vector<std::string>& only) {
   if (only.empty()) return ".";
   const std::vector<std::string> added = added_names();

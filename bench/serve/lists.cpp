@@ -1,4 +1,4 @@
-// How long a page of each list over HTTP takes, and what it costs, of a server that stores many tubes and jobs.
+// The time and the cost of a page of each list over HTTP, at a server that stores many tubes and jobs.
 #include <algorithm>
 #include <array>
 #include <cstdint>

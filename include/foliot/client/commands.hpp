@@ -22,8 +22,8 @@
 // and reserve, below. What the protocol cannot say is refused by command_for(): an expected version, a `once`, the
 // names and bodies that a server would not take. So no text of a caller can become a command of its own.
 //
-// After a finish with a token whose TTR has ended the job is gone as well, if it is ready again: the command of the
-// protocol, `delete`, ends such a job for any client.
+// A finish also ends a job whose TTR has ended and that is ready again: the protocol's command `delete` ends a ready
+// job for any client.
 //
 // A program that uses a client (job_client.hpp) needs reserve and its answer from here, and nothing else.
 //
@@ -146,7 +146,7 @@ struct command {
   std::optional<jobs::milliseconds> wait;  ///< of a reserve
 };
 
-/// The limits of what is sent and received.
+/// The most that a client sends and receives.
 struct client_limits {
   jobs::job_limits job{};                                 ///< of a put: what the server takes (`max-job-size`)
   std::uint64_t most_received = std::uint64_t{64} << 20;  ///< of a body, and of a list

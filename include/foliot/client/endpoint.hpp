@@ -1,5 +1,5 @@
 // Where a server is, and how a client comes there: the transport below the protocol. The functions here make endpoints
-// in plain; tls_endpoint.hpp has those by TLS. A test makes one of its own, with what it likes at the other end.
+// without TLS, and those of tls_endpoint.hpp with it. A test makes an endpoint of its own, with a server of its choice.
 //
 //   client_options options;
 //   options.server = endpoint_at(runtime::address::parse("unix:/run/jobs.sock").value());
@@ -78,7 +78,7 @@ struct endpoint {
   std::string name{};
   /// How it is connected to, if not in plain, as a part of a sentence: " by TLS as 'jobs.example.com'".
   std::string way{};
-  /// Connects, before the deadline; also does what is needed below the protocol. Called anew for each connection.
+  /// Connects by the deadline, and shakes hands if the endpoint has TLS. Called for each connection.
   std::function<runtime::task<connected>(instant deadline)> connect{};
 };
 

@@ -20,7 +20,7 @@
 // many tasks share a client, or have several.
 //
 // Lost connections. An operation connects when there is no connection, as often as it must, with pauses that grow,
-// until its patience ends. What becomes of an operation whose connection is lost:
+// until its patience ends. If the connection is lost during an operation:
 //
 //   before it was sent as a whole   it was not executed, and is sent again on the next connection
 //   behind that, before its answer  it is sent again, if that is safe: a look, a reserve, a put with a key that keeps
