@@ -82,7 +82,7 @@ class TheSite(unittest.TestCase):
         for path in [*ROOT.glob("docs/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
             page = path.relative_to(ROOT).with_suffix(".html")
             self.assertTrue((self.html / page).is_file(), page)
-        self.assertIn("Read this before your first timer", self.text_of("index.html"))
+        self.assertIn("Before you write your first timer", self.text_of("index.html"))
 
     def test_reference_has_declarations_with_their_contracts(self):
         for page, words in [("core", "The upper end: a deadline that far away never comes."),
