@@ -105,14 +105,9 @@ action_turn::action_turn(const surroundings& on, jobs::claimed_job record, jobs:
       action_(action::in(record_.job)) {}
 
 task<> action_turn::take() {
-  if (!action_) {  // of a later version of this program, whose nodes go on with it
-    auto releasing = on_.by.execute(jobs::release{.token = record_.token, .due = record_of_others_waits});
-    static_cast<void>(co_await releasing);
-    co_return;
-  }
-  if (!action_->progress.is_at_work()) {
-    auto keeping = keep();
-    co_await keeping;
+  if (!action_ || !action_->progress.is_at_work()) {
+    auto leaving = leave_unchanged();
+    co_await leaving;
     co_return;
   }
   const rights_holder holder(on_.who, action_->plan.needs(), [] {});
@@ -223,6 +218,18 @@ task<> action_turn::run(const rights_holder& holder) {
   progress.doing_versions.clear();
   progress.place = page_end_;
   if (is_last_page_) end(action_state::done);
+}
+
+task<> action_turn::leave_unchanged() {
+  if (action_ && !action_->progress.is_at_work()) {
+    auto keeping = keep();
+    co_await keeping;
+    co_return;
+  }
+  jobs::release as_it_is{.token = record_.token, .due = record_of_others_waits};
+  if (action_) as_it_is.due = jobs::milliseconds(0);
+  auto releasing = on_.by.execute(std::move(as_it_is));
+  static_cast<void>(co_await releasing);
 }
 
 task<> action_turn::keep() {
@@ -460,9 +467,13 @@ task<bool> action_turn::save_and_hold() {
     auto claiming = on_.by.execute(jobs::claim_job{record_.token.id});
     jobs::claim_answer got = co_await claiming;
     if (!got.jobs.empty()) {
-      record_.token = got.jobs.front().token;
-      held_until_ = got.jobs.front().job.expires;
-      co_return true;
+      record_ = std::move(got.jobs.front());
+      held_until_ = record_.job.expires;
+      if (record_.job.history == action_->progress.history()) co_return true;
+      // In between a client has stopped the action, or another node has taken a turn: what they wrote is not undone.
+      action_ = action::in(record_.job);
+      auto leaving = leave_unchanged();
+      co_await leaving;
     }
   } catch (const jobs::store_unavailable&) {
     // As if another node had it.

@@ -84,7 +84,10 @@ class action_turn {
   task<> take_by_rights(const rights_holder& holder);
   task<> count();
   task<> run(const rights_holder& holder);
-  /// Gives the record back as it was, for the time that is left to it, or ends it when that is over.
+  /// Gives the record back as it was claimed: one of a later version of this program to the nodes that go on with it,
+  /// one that is at work for its next turn.
+  task<> leave_unchanged();
+  /// The same of an action that is not at work, for the time that is left to it; ends its record when that is over.
   task<> keep();
 
   /// Reads the next page, and which jobs of it the filter fits. False: the store did not answer, and the turn is over.
@@ -108,7 +111,8 @@ class action_turn {
   /// Holds the record for its TTR from now on, or learns that it is lost, if the store answers.
   task<> touch_record();
 
-  /// Stores the progress in the record, and has it still. False: it is lost.
+  /// Stores the progress in the record, and has it still. Between the two others may have it: false if they did, or if
+  /// it is lost.
   task<bool> save_and_hold();
   /// Stores the progress in the record, and gives it back.
   task<> save_and_leave();

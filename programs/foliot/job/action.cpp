@@ -242,7 +242,7 @@ void action_run::show() {
   add("reserved", "not changed: workers have them");
   add("refused", "not changed: their state does not allow it");
   add("changed", "not changed: the filter does not fit them any more");
-  add("unknown", "may have been changed: the server ended meanwhile");
+  add("unknown", "may have been changed: their piece was cut off");
   if (is_in("stopped")) {
     const std::string reason = text_in(action_, "reason");
     text += fmt::format("the action was stopped{}: what is done stays done\n",

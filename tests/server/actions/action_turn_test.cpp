@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -240,6 +241,45 @@ TEST(ActionTurn, ANodeThatStoodStillChangesNothingMore) {
     co_await acting_here.join();
   };
   foliot::test::on_virtual_time(clock, foliot::test::with_running_nodes(world, act));
+}
+
+/// A turn stores what it will do by a release and a claim. A client that stops the action between the two is told how
+/// much was done, and no more is done behind that.
+TEST(ActionTurn, AStopBeforeAPieceIsNotUndone) {
+  virtual_clock clock;
+  const jobs::virtual_wall_clock wall(clock);
+  jobs::memory_store store(jobs::store_clocks{&wall, &clock});
+  put_jobs(store, 300);
+  live(store, clock, [&](jobs::broker& by, foliot::test::spy_store& spy) -> task<> {
+    acting_client client(by);
+    auto going = set_going(client, plan_of(action_kind::cancel));
+    const jobs::job_id id = co_await going;
+    std::optional<action_progress> stopped;
+    spy.before = [&](std::span<jobs::operation> batch) {
+      const auto is_claim = [&](const jobs::operation& each) {
+        const auto* const one = std::get_if<jobs::claim_job>(&each);
+        return one != nullptr && one->id == id;
+      };
+      if (stopped || std::ranges::none_of(batch, is_claim)) return;
+      const jobs::claim_answer got = jobs::execute_one(store, jobs::claim_job{id});
+      stopped = action::in(got.jobs.at(0).job)->progress;
+      EXPECT_EQ(stopped->doing, action_turn::most_of_run_turn);
+      stopped->doing = 0;  // as nothing was done yet
+      stopped->end(action_state::stopped, "it is enough", got.jobs.at(0).job.due);
+      jobs::execute_one(
+          store, jobs::release{
+                     .token = got.jobs.at(0).token, .due = stopped->kept_until.value(), .history = stopped->history()});
+    };
+    auto leaving = leaves(client, id, action_state::running);
+    const action seen = co_await leaving;
+    EXPECT_TRUE(stopped);
+    EXPECT_EQ(seen.progress.state, action_state::stopped);
+    co_await runtime::sleep(1min);
+    auto finding = client.records.find(id);
+    const action_records::answer later = co_await finding;
+    EXPECT_EQ(later.seen->progress.history(), stopped->history());
+    EXPECT_EQ(jobs_in(store), 300u);
+  });
 }
 
 task<action_records::result> make_one(jobs::broker& by) {
