@@ -50,7 +50,7 @@ function nodeTable({server, database}) {
       {title: "Last heartbeat", cell: (row) => shortTime(row.heard, now)},
       {title: "Here since", cell: (row) => time(row.since, now)},
       {title: "Sessions", number: true, cell: (row) => count(row.sessions)}], nodes.slice(0, NODES_ON_A_PAGE), "The database knows no node."),
-    nodes.length > NODES_ON_A_PAGE && element("p", {class: "quiet"}, `and ${count(nodes.length - NODES_ON_A_PAGE)} others`)];
+    nodes.length > NODES_ON_A_PAGE && element("p", {class: "quiet"}, `and ${number(nodes.length - NODES_ON_A_PAGE, database.at_least)} others`)];
 }
 
 const tubeLink = (tube) => link(address("tube", {tube}), name(tube));
