@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "file_identity.hpp"
+#include "output_file.hpp"
 #include "report/report.hpp"
 #include "text/failure.hpp"
 

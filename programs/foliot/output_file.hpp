@@ -16,6 +16,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <sys/stat.h>
 
 #include "temporary_file.hpp"
 
@@ -51,5 +54,49 @@ class output_file {
 
 /// Writes a whole text to standard output. Throws failure.
 void print(std::string_view text);
+
+// The file that a name on the command line leads to, so that no output replaces another one, or an input: `a`, `./a`, a
+// link to `a` and a standard output that the shell has sent to `a` are one file.
+//
+//   if (same_file(file_identity::of_output("a.json"), file_identity::of_output("./a.json"))) …
+//
+// A file that exists is identified by its device and inode; one that does not by the path that it would have, with all
+// links resolved.
+//
+// Thread safety: immutable. The answer is valid for the moment when the identities were made.
+
+class file_identity {
+ public:
+  /// `name` is a path, or a name of standard output as in output_file.
+  [[nodiscard]] static file_identity of_output(const std::string& name);
+  /// `name` is a path, or "-" for standard input.
+  [[nodiscard]] static file_identity of_input(const std::string& name);
+
+  /// Whether what is written to one of them would be in the other one, or be lost. Two outputs to standard output are
+  /// the same; other than that, a terminal, a pipe or a device that is a standard stream is no file.
+  [[nodiscard]] friend bool same_file(const file_identity& a, const file_identity& b) noexcept {
+    if (a.stream_ != no_stream && a.stream_ == b.stream_) return true;
+    const bool named = a.stream_ == no_stream && b.stream_ == no_stream;
+    if (a.inode_ && b.inode_) return *a.inode_ == *b.inode_ && (named || a.regular_);
+    return named && !a.path_.empty() && a.path_ == b.path_;
+  }
+
+ private:
+  static constexpr int no_stream = -1;
+
+  /// A standard stream, by its descriptor.
+  explicit file_identity(int stream) noexcept;
+  explicit file_identity(const std::string& path);
+  void note(const struct ::stat& found) noexcept;
+
+  int stream_ = no_stream;
+  std::optional<std::pair<::dev_t, ::ino_t>> inode_;  // of a file that exists
+  bool regular_ = false;
+  std::string path_;  // of a file that does not exist; empty where that is unknown
+};
+
+/// Where a chain of symbolic links leads, whether there is a file or not; `name` itself if it is no link, or if the
+/// chain has no end.
+[[nodiscard]] std::string end_of_links(const std::string& name);
 
 }  // namespace foliot::program

@@ -1,4 +1,4 @@
-#include "file_identity.hpp"
+#include "output_file.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,4 +1,4 @@
-#include "keyed_hash.hpp"
+#include "text_hash.hpp"
 
 #include <bit>
 #include <set>

@@ -1,5 +1,10 @@
-#include "job/action.hpp"
-
+// Changes of many jobs at once, by a filter: an action of the server (docs/serve/actions.md), which counts first. The
+// user sees the exact number and is asked, unless the line says that it is sure.
+//
+// Ctrl-C while the server counts, or at the question, changes nothing. While the action runs it is stopped: what is
+// done stays done, and the numbers are shown.
+//
+// Thread safety: none, one thread.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -16,6 +21,8 @@
 
 #include "grouped.hpp"
 #include "interruption.hpp"
+#include "job/api_client.hpp"
+#include "job/job_line.hpp"
 #include "job/job_text.hpp"
 #include "job/problems.hpp"
 #include "job/requests.hpp"

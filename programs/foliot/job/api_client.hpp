@@ -22,7 +22,6 @@
 
 #include <foliot/jobs/job.hpp>
 
-#include "job/access_options.hpp"
 #include "job/server_address.hpp"
 #include "text/failure.hpp"
 

@@ -1,5 +1,7 @@
-#include "job/folder_look.hpp"
-
+// `foliot job` with --data: looks into the folder of a stopped server, which stays as it is.
+//
+// Thread safety: none, one thread.
+#include "job/job_line.hpp"
 #include "text/failure.hpp"
 
 #if defined(FOLIOT_HAS_EMBEDDED_STORE)
@@ -23,7 +25,6 @@
 #include <foliot/jobs/job_store.hpp>
 #include <foliot/jobs/stopped_folder.hpp>
 
-#include "job/job_output.hpp"
 #include "job/job_text.hpp"
 #include "job/requests.hpp"
 #include "job/time_words.hpp"

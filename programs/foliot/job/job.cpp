@@ -9,16 +9,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "job/action.hpp"
 #include "job/api_client.hpp"
-#include "job/folder_look.hpp"
 #include "job/job_line.hpp"
-#include "job/job_output.hpp"
 #include "job/job_text.hpp"
 #include "job/problems.hpp"
 #include "job/requests.hpp"
 #include "job/time_words.hpp"
-#include "job/watch.hpp"
 #include "nearest.hpp"
 #include "output_file.hpp"
 #include "report.hpp"

@@ -1,6 +1,6 @@
-// What a command line of `foliot job` asks for.
+// What a command line of `foliot job` asks for, and the functions that do it.
 //
-// Thread safety: a value.
+// Thread safety: a value. The functions: none, one thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "job/access_options.hpp"
+#include "job/server_address.hpp"
 
 namespace foliot::program::terminal {
 
@@ -74,5 +74,19 @@ struct job_line {
 /// Does what the line asks for, and writes the result to standard output. Throws failure, with the exit code 1 where
 /// the server has refused the request, or has no such job.
 void run_job(const job_line& line);
+
+class api_client;
+
+// What run_job() leaves to others, each of which has its own source.
+
+/// Changes many jobs at once (action.cpp). Throws failure: also if no job fits, if the user says no, and if some jobs
+/// could not be changed.
+void change_many(const job_line& line, api_client& server);
+/// Writes events until the line's count of them has come, or without end (watch.cpp). Throws failure if there is no
+/// server at the begin, or if the server refuses.
+void watch_events(const job_line& line, api_client& server);
+/// Looks into the folder of a stopped server, for get, list, tubes or why (folder_look.cpp). Throws failure: also where
+/// a server runs on the folder.
+void look_into_folder(const job_line& line);
 
 }  // namespace foliot::program::terminal

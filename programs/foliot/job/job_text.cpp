@@ -8,10 +8,12 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "grouped.hpp"
 #include "job/problems.hpp"
 #include "job/time_words.hpp"
+#include "output_file.hpp"
 #include "server/http/json.hpp"
 #include "server/http/times.hpp"
 #include "text/failure.hpp"
@@ -63,6 +65,36 @@ std::string counters_of(const ordered_json& job) {
   return fmt::format("reserved {}, timeouts {}, released {}, buried {}, kicked {}", number_in(job, "reserves"),
                      number_in(job, "timeouts"), number_in(job, "releases"), number_in(job, "buries"),
                      number_in(job, "kicks"));
+}
+
+std::string left_out(const ordered_json& data) {
+  if (data.contains("count")) {
+    const std::uint64_t count = number_in(data, "count");
+    return fmt::format("{} {} left out", grouped(count), count == 1 ? "event was" : "events were");
+  }
+  if (data.contains("at_most"))
+    return fmt::format("at most {} events were left out", grouped(number_in(data, "at_most")));
+  return "events may have been left out";
+}
+
+std::string line_of(std::string_view name, const ordered_json& data) {
+  constexpr std::size_t most = 48;
+  std::string more;
+  if (name == "missed") {
+    more = left_out(data);
+  } else {
+    const std::string id = text_in(data, "id");
+    const std::string key = text_in(data, "key");
+    const std::string reason = text_in(data, "reason");
+    if (!id.empty()) more += "job " + shortened(id, most);
+    if (!key.empty()) more += (more.empty() ? "key '" : " '") + shortened(key, most) + "'";
+    if (!reason.empty()) more += (more.empty() ? "" : ": ") + shortened(reason, most);
+    if (data.contains("count")) more += fmt::format(", {} jobs", grouped(number_in(data, "count")));
+  }
+  std::string line = fmt::format("{:<24}  {:<8}  {:<20}  {}", shortened(text_in(data, "at"), most),
+                                 shortened(name, most), shortened(text_in(data, "tube"), 200), more);
+  line.resize(line.find_last_not_of(' ') + 1);
+  return line + "\n";
 }
 
 }  // namespace
@@ -184,6 +216,26 @@ void add_tube(text_table& to, const ordered_json& tube, const time_style& style)
   to.add({text_in(tube, "tube"), grouped(number_in(tube, "ready")), grouped(number_in(tube, "delayed")),
           grouped(number_in(tube, "reserved")), grouped(number_in(tube, "buried")),
           time_in(tube, "paused_until", style), tube.contains("at_least") ? "at least" : ""});
+}
+
+std::string event_text(std::string_view name, std::string_view id, const std::string& data, bool as_json) {
+  ordered_json value = parsed(data).value_or(ordered_json::object());
+  if (!as_json) return line_of(name, value);
+  ordered_json all = ordered_json::object();
+  all["event"] = std::string(name);
+  all["id"] = std::string(id);
+  all["data"] = std::move(value);
+  return json_line(all);
+}
+
+void show_job(const job_line& line, const nlohmann::ordered_json& job, jobs::utc_time now) {
+  if (!line.is_body_alone) return print(line.as_json ? json_line(job) : job_text(job, {now, line.is_exact}));
+  if (::isatty(STDOUT_FILENO) != 0 && !line.is_terminal_allowed) {
+    throw failure(
+        "the body would go to a terminal, which obeys control characters in it: write it to a file, or add "
+        "--to-terminal");
+  }
+  print(body_of(job));
 }
 
 }  // namespace foliot::program::terminal

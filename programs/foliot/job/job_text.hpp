@@ -1,15 +1,17 @@
-// Jobs, tubes and reasons to wait as text for people, from what the interface answers in JSON. Nothing of it is
+// Jobs, tubes, events and reasons to wait as text for people, from what the interface answers in JSON. Nothing of it is
 // believed: a member that is missing, or is of another kind, is shown as missing, and no text reaches the terminal as
 // it is.
 //
-// Thread safety: pure functions.
+// Thread safety: pure functions, but for the one that writes.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <foliot/jobs/job.hpp>
 #include <nlohmann/json.hpp>
 
+#include "job/job_line.hpp"
 #include "job/text_table.hpp"
 
 namespace foliot::program::terminal {
@@ -41,5 +43,12 @@ void add_tube(text_table& to, const nlohmann::ordered_json& tube, const time_sty
 /// The bytes of the body of a job in JSON: its text, the bytes that its base64 means, or its JSON on one line. Throws
 /// failure if it has none of them.
 [[nodiscard]] std::string body_of(const nlohmann::ordered_json& job);
+
+/// An event as a line for people, or as JSON.
+[[nodiscard]] std::string event_text(std::string_view name, std::string_view id, const std::string& data, bool as_json);
+
+/// Writes a job to standard output, as the line wants it: for people, as JSON, or its body alone, which goes to a
+/// terminal only if the line allows that. Throws failure.
+void show_job(const job_line& line, const nlohmann::ordered_json& job, jobs::utc_time now);
 
 }  // namespace foliot::program::terminal

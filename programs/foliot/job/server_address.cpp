@@ -7,7 +7,6 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
-#include "job/access_options.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::terminal {

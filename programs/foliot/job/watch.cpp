@@ -1,5 +1,7 @@
-#include "job/watch.hpp"
-
+// `foliot job watch`: what happens to jobs, from the stream of events of a server (docs/serve/events.md). When the
+// stream ends, it is opened again, behind the last event that was seen; what was left out is told.
+//
+// Thread safety: none, one thread.
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -12,7 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include "grouped.hpp"
+#include "job/api_client.hpp"
 #include "job/event_lines.hpp"
+#include "job/job_line.hpp"
 #include "job/job_text.hpp"
 #include "job/problems.hpp"
 #include "job/requests.hpp"
@@ -31,36 +35,6 @@ using nlohmann::ordered_json;
 constexpr std::uint32_t usual_pause = 2000;  // ms
 constexpr std::uint32_t least_pause = 100;
 constexpr std::uint32_t most_pause = 60'000;
-
-std::string left_out(const ordered_json& data) {
-  if (data.contains("count")) {
-    const std::uint64_t count = number_in(data, "count");
-    return fmt::format("{} {} left out", grouped(count), count == 1 ? "event was" : "events were");
-  }
-  if (data.contains("at_most"))
-    return fmt::format("at most {} events were left out", grouped(number_in(data, "at_most")));
-  return "events may have been left out";
-}
-
-std::string line_of(std::string_view name, const ordered_json& data) {
-  constexpr std::size_t most = 48;
-  std::string more;
-  if (name == "missed") {
-    more = left_out(data);
-  } else {
-    const std::string id = text_in(data, "id");
-    const std::string key = text_in(data, "key");
-    const std::string reason = text_in(data, "reason");
-    if (!id.empty()) more += "job " + shortened(id, most);
-    if (!key.empty()) more += (more.empty() ? "key '" : " '") + shortened(key, most) + "'";
-    if (!reason.empty()) more += (more.empty() ? "" : ": ") + shortened(reason, most);
-    if (data.contains("count")) more += fmt::format(", {} jobs", grouped(number_in(data, "count")));
-  }
-  std::string line = fmt::format("{:<24}  {:<8}  {:<20}  {}", shortened(text_in(data, "at"), most),
-                                 shortened(name, most), shortened(text_in(data, "tube"), 200), more);
-  line.resize(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
 
 class event_watch {
  public:
@@ -153,16 +127,6 @@ void event_watch::run() {
 }
 
 }  // namespace
-
-std::string event_text(std::string_view name, std::string_view id, const std::string& data, bool as_json) {
-  ordered_json value = parsed(data).value_or(ordered_json::object());
-  if (!as_json) return line_of(name, value);
-  ordered_json all = ordered_json::object();
-  all["event"] = std::string(name);
-  all["id"] = std::string(id);
-  all["data"] = std::move(value);
-  return json_line(all);
-}
 
 void watch_events(const job_line& line, api_client& server) { event_watch(line, server).run(); }
 

@@ -31,8 +31,8 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/instant.hpp>
 
-#include "keyed_hash.hpp"
 #include "session_tracker.hpp"
+#include "text_hash.hpp"
 
 namespace foliot::program {
 

@@ -8,7 +8,7 @@
 
 #include <arpa/inet.h>
 
-#include "load_word.hpp"
+#include "text_hash.hpp"
 
 namespace foliot::program {
 

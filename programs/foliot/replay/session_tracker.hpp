@@ -34,8 +34,8 @@
 #include <foliot/service/statistics.hpp>
 
 #include "distinct_counter.hpp"
-#include "keyed_hash.hpp"
 #include "session_table.hpp"
+#include "text_hash.hpp"
 
 namespace foliot::program {
 

@@ -12,7 +12,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/service/statistics.hpp>
 
-#include "engine_result.hpp"
+#include "comparison.hpp"
 
 namespace foliot::program {
 

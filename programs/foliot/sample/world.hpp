@@ -6,18 +6,39 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
 #include <foliot/core/seam/random.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/timer_service.hpp>
 
-#include "access_line.hpp"
 #include "identity.hpp"
+#include "sample.hpp"
 #include "site.hpp"
-#include "traffic.hpp"
 
 namespace foliot::program {
+
+/// A request with its answer.
+struct served_request {
+  std::string_view method = "GET";
+  std::string_view path;
+  int status = 200;
+  std::uint64_t size = 0;  ///< 0 for no body, which is logged as `-`
+  std::string_view referer = "-";
+};
+
+/// Writes a request as a server logs it, in Combined Log Format. It keeps the text of the latest second.
+class access_line_writer {
+ public:
+  /// Appends the line of a request by `who`, received at `time`.
+  void append(std::string& to, const identity& who, instant time, const served_request& request);
+
+ private:
+  std::int64_t second_ = 0;
+  std::string second_text_;  // empty until a second has been written
+};
 
 class world {
  public:

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "job/watch.hpp"
+#include "job/job_text.hpp"
 
 namespace foliot::program::terminal {
 namespace {

@@ -8,8 +8,8 @@
 #include <foliot/core/seam/random.hpp>
 #include <gtest/gtest.h>
 
-#include "keyed_hash.hpp"
 #include "programs/colliding_names.hpp"
+#include "text_hash.hpp"
 
 namespace foliot::program {
 namespace {
