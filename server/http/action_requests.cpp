@@ -1,4 +1,4 @@
-#include "action_requests.hpp"
+#include "requests.hpp"
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "batch_requests.hpp"
+#include "requests.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +17,6 @@
 #include <fmt/format.h>
 #include <foliot/jobs/operations.hpp>
 
-#include "done_words.hpp"
-#include "failures.hpp"
 #include "idempotency.hpp"
 #include "job_headers.hpp"
 #include "job_requests.hpp"

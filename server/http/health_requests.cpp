@@ -1,4 +1,4 @@
-#include "health_requests.hpp"
+#include "requests.hpp"
 
 #include <string>
 #include <string_view>

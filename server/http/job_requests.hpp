@@ -17,11 +17,31 @@
 #include <foliot/runtime/task.hpp>
 
 #include "call.hpp"
-#include "done_words.hpp"
 #include "message.hpp"
 #include "problem.hpp"
 
 namespace foliot::program::http {
+
+/// What clients are told of an operation on a job that was done: the `outcome` of its answer, alone or in a batch.
+template <class Operation>
+inline constexpr std::string_view word_when_done = {};  // of an operation that has another answer
+
+template <>
+inline constexpr std::string_view word_when_done<jobs::cancel> = "cancelled";
+template <>
+inline constexpr std::string_view word_when_done<jobs::reschedule> = "rescheduled";
+template <>
+inline constexpr std::string_view word_when_done<jobs::fire_now> = "ready";
+template <>
+inline constexpr std::string_view word_when_done<jobs::kick_job> = "ready";
+template <>
+inline constexpr std::string_view word_when_done<jobs::finish> = "finished";
+template <>
+inline constexpr std::string_view word_when_done<jobs::release> = "released";
+template <>
+inline constexpr std::string_view word_when_done<jobs::touch> = "touched";
+template <>
+inline constexpr std::string_view word_when_done<jobs::bury> = "buried";
 
 /// Puts a job. One with the key of another job changes nothing, unless the request says what shall happen.
 [[nodiscard]] task<response> put_job(call& by);

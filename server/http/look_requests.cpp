@@ -1,14 +1,18 @@
-#include "look_requests.hpp"
+#include "requests.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,8 +25,8 @@
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/wall_time.hpp>
 
+#include "inputs.hpp"
 #include "job_requests.hpp"
-#include "pages.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/access/rights.hpp"
@@ -33,6 +37,42 @@
 namespace foliot::program::http {
 
 namespace {
+
+// The pages of lists: how many entries a request wants, and behind which place. A place is a rank in the order of the
+// list, such as a due time, and the id of the last job that was read there. Any place will do, whether or not a job has
+// it, so that a page goes on where the jobs of the one before have gone.
+
+constexpr std::uint32_t usual_page = 100;
+static_assert(jobs::most_listed == 1000 && jobs::most_listed_due == jobs::most_listed);
+
+/// The `count` of a page: 100 unless the request says so, and at most 1000.
+std::uint32_t page_size(inputs& in) {
+  return static_cast<std::uint32_t>(in.number("count", 1, jobs::most_listed).value_or(usual_page));
+}
+
+/// Throws the wrong_input of a cursor that is none.
+[[noreturn]] void refuse_cursor(const inputs& in) {
+  in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
+}
+
+/// The place that the `cursor` of a request names; the begin of the list if there is none. Throws wrong_input.
+jobs::job_place place_of(inputs& in) {
+  jobs::job_place place;
+  const std::optional<std::string> cursor = in.text("cursor");
+  if (!cursor) return place;
+  const char* const begin = cursor->data();
+  const char* const end = begin + cursor->size();
+  const char* const dash = std::find(begin, end, '-');
+  const auto rank = std::from_chars(begin, dash, place.rank);
+  const auto id = std::from_chars(std::min(dash + 1, end), end, place.id);
+  const bool is_right = rank.ec == std::errc() && rank.ptr == dash && id.ec == std::errc() && id.ptr == end &&
+                        place.rank <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!is_right) refuse_cursor(in);
+  return place;
+}
+
+/// The cursor of the page behind this place.
+std::string cursor_of(const jobs::job_place& place) { return fmt::format("{}-{}", place.rank, place.id); }
 
 /// What an entry of a page takes, at the most: a name with six bytes for each of its bytes, and numbers.
 constexpr std::size_t memory_of_entry = 2048;
@@ -457,6 +497,60 @@ task<response> show_statistics(call& by) {
   }
   if (by.state.access.has_tokens()) all["tokens"] = {{"file_is_good", by.state.access.is_good()}};
   co_return respond_json(200, all);
+}
+
+namespace {
+
+jobs::list_jobs page_of(inputs& in) {
+  jobs::list_jobs page;
+  std::optional<std::string> tube = in.part_of_name("tube", jobs::longest_tube_name);
+  std::optional<std::string> prefix = in.part_of_name("prefix", jobs::longest_tube_name);
+  if (tube && prefix) in.refuse("prefix", "`tube` and `prefix` exclude each other");
+  if (tube && tube->empty()) in.refuse("tube", "`tube` must not be empty: leave it out for all tubes");
+  if (tube) page.tube = std::move(*tube);
+  if (prefix) page.prefixes = {std::move(*prefix)};
+  page.after = place_of(in);
+  page.count = page_size(in);
+  return page;
+}
+
+task<response> list_page(call& by, jobs::list_jobs page) {
+  by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(page.count * memory_of_shown(0));
+  if (!has_room) co_return respond_without_memory();
+  auto listing = by.client.execute(std::move(page));
+  const jobs::jobs_answer listed = co_await listing;
+  ordered_json all = ordered_json::object();
+  all["jobs"] = ordered_json::array();
+  for (const jobs::listed_job& each : listed.jobs) {
+    ordered_json one = shown(each.job, listed.now, false, each.version);
+    if (!each.node.empty()) one["node"] = each.node;
+    show_holder(one, by, each.job);
+    all["jobs"].push_back(std::move(one));
+  }
+  if (listed.next) all["next"] = cursor_of(*listed.next);
+  co_return respond_json(200, all);
+}
+
+}  // namespace
+
+task<response> list_jobs(call& by) {
+  using enum jobs::job_state;
+  jobs::list_jobs page = page_of(by.in);
+  constexpr std::array states{delayed, ready, reserved, buried};
+  if (const auto asked = by.in.choice("state", {"delayed", "ready", "reserved", "buried"})) page.which = states[*asked];
+  const bool needs_tube = page.which && *page.which != reserved;
+  if (needs_tube && page.tube.empty()) {
+    by.in.refuse("state",
+                 "jobs of this state are listed for one `tube`, which is missing; /v1/due has what is due next");
+  }
+  return list_page(by, std::move(page));
+}
+
+task<response> list_reservations(call& by) {
+  jobs::list_jobs page = page_of(by.in);
+  page.which = jobs::job_state::reserved;
+  return list_page(by, std::move(page));
 }
 
 }  // namespace foliot::program::http

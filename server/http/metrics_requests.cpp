@@ -1,4 +1,4 @@
-#include "metrics_requests.hpp"
+#include "requests.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "page_requests.hpp"
+#include "requests.hpp"
 
 #include <optional>
 #include <string>
@@ -53,6 +53,16 @@ task<response> show_page_file(call& by) {
   const std::string name = by.in.required_text("file");
   auto showing = show_file(by, name);
   response made = co_await showing;
+  co_return made;
+}
+
+task<response> show_openapi(call& by) {
+  by.in.expect_no_others();
+  const std::string_view text = openapi_text();
+  const bool has_room = co_await by.side.take_room(text.size());
+  if (!has_room) co_return respond(problem{503, "the server has no memory for the answer at present: try again"});
+  response made{200, "application/json"};
+  made.body = text;
   co_return made;
 }
 

@@ -87,4 +87,12 @@ struct problem {
 /// The phrase of a status code, such as `Not Found`.
 [[nodiscard]] std::string_view phrase_of(int status) noexcept;
 
+/// The problem of the exception that is being handled: what is wrong with a request, or with the server.
+///
+///   try { … } catch (...) { wrong = problem_of_exception(); }
+///
+/// Throws the exception again if it is none that a request or a busy server explains: it ends the connection.
+/// Precondition: the caller is in a handler of exceptions.
+[[nodiscard]] problem problem_of_exception();
+
 }  // namespace foliot::program::http

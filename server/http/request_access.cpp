@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "bearer.hpp"
 #include "problem.hpp"
 #include "server/access/access_token.hpp"
 #include "server/access/failed_attempts.hpp"

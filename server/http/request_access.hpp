@@ -33,6 +33,7 @@
 #include <foliot/runtime/net/address.hpp>
 
 #include "browser_rules.hpp"
+#include "front_check.hpp"
 #include "message.hpp"
 #include "problem.hpp"
 #include "server/access/authority.hpp"
@@ -43,6 +44,16 @@
 #include "server/core/server_log.hpp"
 
 namespace foliot::program::http {
+
+/// The access token in the value of an Authorization: what comes behind `Bearer` and blanks; nothing if the value has
+/// another form.
+[[nodiscard]] inline std::optional<std::string_view> bearer_in(std::string_view value) noexcept {
+  constexpr std::string_view scheme = "bearer ";
+  if (!equal_in_any_case(value.substr(0, scheme.size()), scheme)) return std::nullopt;
+  value.remove_prefix(scheme.size());
+  while (value.starts_with(' ')) value.remove_prefix(1);
+  return value;
+}
 
 /// Who sends a request: the other end of the connection, or who is behind a named proxy there.
 struct http_peer {

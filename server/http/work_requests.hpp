@@ -12,8 +12,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
+#include <foliot/jobs/job.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/task.hpp>
 
@@ -53,5 +55,11 @@ inline constexpr std::uint64_t most_changed = 10'000;
 [[nodiscard]] std::optional<problem> problem_of(const jobs::bulk_answer& done);
 /// What has happened, for the holder of a reservation, as the members of an object of JSON.
 [[nodiscard]] std::string outcome_members(const jobs::holder_answer& done, std::string_view outcome);
+
+/// A reservation token as clients show it: 17-5f3a9c0e11d2b847-2, the job's id, the opening of the store in hexadecimal
+/// digits, and the attempt.
+[[nodiscard]] std::string text_of(const jobs::reservation& token);
+/// Nothing if the text is not exactly that of a token.
+[[nodiscard]] std::optional<jobs::reservation> parse_reservation(std::string_view text);
 
 }  // namespace foliot::program::http

@@ -1,5 +1,5 @@
 // Changes by filter over HTTP: what is counted, what is changed, and what is told of it. On virtual time.
-#include "server/http/action_requests.hpp"
+#include "server/http/requests.hpp"
 
 #include <algorithm>
 #include <chrono>

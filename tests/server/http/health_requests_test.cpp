@@ -1,5 +1,5 @@
 // Whether a server can work, as load balancers and supervisors hear it, and what only those learn who may look.
-#include "server/http/health_requests.hpp"
+#include "server/http/requests.hpp"
 
 #include <sys/stat.h>
 
@@ -22,7 +22,6 @@
 #include "server/core/rate_limits.hpp"
 #include "server/core/session_name.hpp"
 #include "server/http/api_client.hpp"
-#include "server/http/openapi.hpp"
 
 namespace foliot::program::http {
 namespace {

@@ -1,5 +1,5 @@
 // The page of metrics over HTTP: what it tells of tubes, who may see what of it, and what it costs with many tubes.
-#include "server/http/metrics_requests.hpp"
+#include "server/http/requests.hpp"
 
 #include <sys/stat.h>
 

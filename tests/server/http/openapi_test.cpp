@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "server/http/api.hpp"
-#include "server/http/openapi.hpp"
 #include "server/http/problem.hpp"
+#include "server/http/requests.hpp"
 
 namespace foliot::program::http {
 namespace {

@@ -1,5 +1,5 @@
 // The page and its files, which need no access token, and what it asks besides: what is due soon, and what a token may.
-#include "server/http/page_requests.hpp"
+#include "server/http/requests.hpp"
 
 #include <sys/stat.h>
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/reservation_text.hpp"
 #include "server/http/times.hpp"
+#include "server/http/work_requests.hpp"
 
 namespace foliot::program::http {
 namespace {
