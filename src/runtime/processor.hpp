@@ -13,8 +13,11 @@
 //   execution           the worker, and the task that it runs
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <foliot/core/contract.hpp>
@@ -24,15 +27,32 @@
 #include "handover_meter.hpp"
 #include "idle_workers.hpp"
 #include "processor_timers.hpp"
-#include "run_next_slot.hpp"
 #include "run_queue.hpp"
 #include "this_thread.hpp"
 #include "turn_meter.hpp"
-#include "worker_counts.hpp"
 #include "worker_status.hpp"
 #include "worker_tenure.hpp"
 
 namespace foliot::runtime::detail {
+
+/// The run-next slot of a processor: the task that its worker runs before those in its queue, as the task that made it
+/// ready is likely to wait for it. (Go: runnext; Tokio: the LIFO slot)
+///
+/// Thread safety: put() by the worker; take() and is_empty() from any thread.
+class run_next_slot {
+ public:
+  /// Puts the task here, and returns the task that was here before, or null.
+  // release: publishes the task to the thread that takes it. acquire: pairs with a put() by the same worker.
+  [[nodiscard]] task_state* put(task_state& task) noexcept { return task_.exchange(&task, seam::acq_rel); }
+  /// Takes the task; null: there is none.
+  // acquire: pairs with the release in put().
+  [[nodiscard]] task_state* take() noexcept { return task_.exchange(nullptr, seam::acq_rel); }
+  /// May be stale.
+  [[nodiscard]] bool is_empty() const noexcept { return task_.load(seam::relaxed) == nullptr; }
+
+ private:
+  seam::atomic<task_state*> task_{nullptr};
+};
 
 /// xorshift, one step for each number: it decides where a worker begins to steal, and which ready case a select takes.
 class worker_random {
@@ -131,5 +151,44 @@ inline void run_next_sighting::note(const processor& other) noexcept {
 inline bool run_next_sighting::is_overdue() const noexcept {
   return at_ != nullptr && at_->status.rounds() == round_ && !at_->run_next.is_empty();
 }
+
+/// The processors of a runtime. Each is made once and stays until the end; those with numbers from count() on are
+/// retired, and are used again when the number grows.
+///
+/// Thread safety: all() and count() from any thread; add() by the thread that changes the number of processors;
+/// set_count() by that thread, under the scheduler's lock where workers run (on real time).
+class processor_set {
+ public:
+  static constexpr std::size_t most = 256;
+
+  /// All processors that were ever made, by number.
+  // acquire: pairs with the release in add().
+  [[nodiscard]] std::span<const std::unique_ptr<processor>> all() const noexcept {
+    return {processors_.data(), made_.load(seam::acquire)};
+  }
+  [[nodiscard]] std::size_t made() const noexcept { return made_.load(seam::acquire); }
+  /// Whether only one was ever made: then no other worker exists.
+  // relaxed: the count alone is used.
+  [[nodiscard]] bool is_single() const noexcept { return made_.load(seam::relaxed) == 1; }
+  /// Precondition: it was made.
+  [[nodiscard]] processor& operator[](std::size_t number) const noexcept { return *processors_[number]; }
+
+  processor& add(std::unique_ptr<processor> one) noexcept {
+    const std::size_t number = made_.load(seam::relaxed);
+    processors_[number] = std::move(one);
+    made_.store(number + 1, seam::release);  // pairs with the acquire in all()
+    return *processors_[number];
+  }
+
+  /// How many processors there are now: those from 0 to count() - 1.
+  // relaxed: read under the lock, or as a hint.
+  [[nodiscard]] std::size_t count() const noexcept { return count_.load(seam::relaxed); }
+  void set_count(std::size_t count) noexcept { count_.store(count, seam::relaxed); }
+
+ private:
+  std::array<std::unique_ptr<processor>, most> processors_;
+  seam::atomic<std::size_t> made_{0};
+  seam::atomic<std::size_t> count_{0};
+};
 
 }  // namespace foliot::runtime::detail

@@ -52,7 +52,7 @@
 #include "monitor.hpp"
 #include "poll_table.hpp"
 #include "poll_turn.hpp"
-#include "processor_set.hpp"
+#include "processor.hpp"
 #include "wall_waits.hpp"
 
 namespace foliot::runtime::detail {

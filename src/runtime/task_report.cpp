@@ -7,22 +7,31 @@
 #include <functional>
 #include <optional>
 #include <source_location>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include <foliot/core/duration.hpp>
 #include <foliot/runtime/detail/reports.hpp>
 #include <foliot/runtime/detail/scheduler_calls.hpp>
 #include <foliot/runtime/stuck_task.hpp>
 
 #include "core/place_text.hpp"
-#include "core/short_text.hpp"
 #include "scheduler.hpp"
 #include "wait_words.hpp"
 
 namespace foliot::runtime {
 
 namespace {
+
+/// A length of time to three digits, downwards: "12.4s". Precondition: the length is not negative.
+std::string short_text(duration length) {
+  const std::int64_t count = length.count();
+  std::int64_t last_digit = 1;
+  while (count / last_digit >= 1000) last_digit *= 10;
+  return to_string(duration::nanoseconds(count - count % last_digit));
+}
 
 /// What the tasks of a group have in common. A file's name is one object for each place, or a few: groups of equal
 /// places are joined at the end.
@@ -85,15 +94,14 @@ std::string to_string(const task_group& group) {
   std::string text = std::to_string(group.tasks);
   if (text.size() < 8) text.insert(0, 8 - text.size(), ' ');
   text.append("  '").append(group.name).append("' ").append(activity_text(group));
-  if (group.for_so_long)
-    text += (group.tasks == 1 ? ", " : ", up to ") + foliot::detail::short_text(*group.for_so_long);
+  if (group.for_so_long) text += (group.tasks == 1 ? ", " : ", up to ") + short_text(*group.for_so_long);
   return text;
 }
 
 std::string to_string(const stuck_task& one) {
   std::string text = "the task '";
   text.append(one.name).append("' has kept thread ").append(std::to_string(one.thread)).append(" for ");
-  text += foliot::detail::short_text(one.running);
+  text += short_text(one.running);
   const std::string place = foliot::detail::place_text(one.resumed_at);
   return text + (place.empty() ? ", since it began" : ", since it went on from " + place);
 }

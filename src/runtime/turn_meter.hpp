@@ -1,17 +1,51 @@
-// What a processor measures of the turns that its worker gives to tasks, if the options ask for it.
+// What a processor's worker counts, and what it measures of the turns that it gives to tasks, if the options ask for
+// it.
 //
-// Thread safety: the worker records; any thread reads.
+// Thread safety: the worker counts and records; any thread reads.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <foliot/core/histogram.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/run_options.hpp>
 #include <foliot/runtime/statistics.hpp>
 
 #include "watched_turn.hpp"
 
 namespace foliot::runtime::detail {
+
+/// The counts. The count_ functions are the worker's. relaxed throughout: each number stands for itself, and only the
+/// worker changes it.
+class worker_counts {
+ public:
+  void count_turn() noexcept { add(turns_, 1); }
+  void count_spent_turn() noexcept { add(spent_turns_, 1); }
+  void count_steal(std::uint64_t tasks) noexcept {
+    add(steals_, 1);
+    add(stolen_, tasks);
+  }
+  void count_park() noexcept { add(parks_, 1); }
+
+  void add_to(runtime_counters& sum) const noexcept {
+    sum.turns += turns_.load(seam::relaxed);
+    sum.spent_turns += spent_turns_.load(seam::relaxed);
+    sum.steals += steals_.load(seam::relaxed);
+    sum.stolen += stolen_.load(seam::relaxed);
+    sum.parks += parks_.load(seam::relaxed);
+  }
+
+ private:
+  using number = seam::atomic<std::uint64_t>;
+  static void add(number& to, std::uint64_t more) noexcept { to.store(to.load(seam::relaxed) + more, seam::relaxed); }
+
+  number turns_{0};
+  number spent_turns_{0};
+  number steals_{0};
+  number stolen_{0};
+  number parks_{0};
+};
 
 class turn_meter {
  public:
