@@ -22,7 +22,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "tls/openssl_owners.hpp"
+#include "tls/openssl.hpp"
 #endif
 
 namespace foliot::program::bench {

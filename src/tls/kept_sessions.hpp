@@ -20,7 +20,7 @@
 #include <foliot/core/instant.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
-#include "openssl_owners.hpp"
+#include "openssl.hpp"
 
 namespace foliot::tls::detail {
 

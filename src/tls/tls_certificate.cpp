@@ -10,7 +10,7 @@
 #include <ctime>
 #include <span>
 
-#include "certificate.hpp"
+#include "openssl.hpp"
 
 namespace foliot::tls::detail {
 

@@ -13,7 +13,7 @@
 #include <foliot/runtime/task_mutex.hpp>
 #include <foliot/tls/tls_error.hpp>
 
-#include "certificate.hpp"
+#include "openssl.hpp"
 #include "session.hpp"
 
 namespace foliot::tls {

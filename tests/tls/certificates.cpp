@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-#include "tls/openssl_owners.hpp"
+#include "tls/openssl.hpp"
 
 namespace foliot::test {
 
