@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "database_connection.hpp"
-#include "database_integers.hpp"
 #include "jobs/operation_parts.hpp"
 #include "lasting.hpp"
 #include "sql_constants.hpp"

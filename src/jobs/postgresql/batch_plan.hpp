@@ -19,7 +19,6 @@
 #include <foliot/jobs/operations.hpp>
 
 #include "call.hpp"
-#include "reply.hpp"
 #include "sql_constants.hpp"
 
 namespace foliot::jobs::detail {

@@ -1,4 +1,4 @@
-// One call of an SQL function: its statement, and its arguments in libpq's binary format.
+// One call of an SQL function: its statement, its arguments and its reply, in libpq's binary format.
 //
 //   call one(statement::finish);
 //   one.add(ids).add(openings);
@@ -8,11 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <libpq-fe.h>
 
 namespace foliot::jobs::detail {
 
@@ -51,6 +54,33 @@ class call {
   const sql_statement* what_;
   std::vector<unsigned> types_;
   std::vector<std::optional<std::string>> values_;
+};
+
+/// The result of a statement in libpq's binary format: rows of numbers, bytes and arrays of them.
+///
+/// Precondition of all accessors: the row and the column are there, and have this type. Move-only.
+class reply {
+ public:
+  explicit reply(PGresult* result) noexcept : result_(result) {}
+
+  [[nodiscard]] PGresult* get() const noexcept { return result_.get(); }
+  [[nodiscard]] int rows() const noexcept { return PQntuples(result_.get()); }
+  [[nodiscard]] bool is_null(int row, int column) const noexcept {
+    return PQgetisnull(result_.get(), row, column) != 0;
+  }
+  [[nodiscard]] std::int64_t integer(int row, int column) const noexcept;
+  [[nodiscard]] std::string_view bytes(int row, int column) const noexcept;
+  /// Empty if the array is NULL. An element that is NULL is `null_element`.
+  [[nodiscard]] std::vector<std::int64_t> integers(int row, int column) const;
+  [[nodiscard]] std::vector<std::string> texts(int row, int column) const;
+
+  static constexpr std::int64_t null_element = INT64_MIN;
+
+ private:
+  struct cleared {
+    void operator()(PGresult* each) const noexcept { PQclear(each); }
+  };
+  std::unique_ptr<PGresult, cleared> result_;
 };
 
 }  // namespace foliot::jobs::detail

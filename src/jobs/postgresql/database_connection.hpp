@@ -25,7 +25,6 @@
 #include <foliot/core/instant.hpp>
 
 #include "call.hpp"
-#include "reply.hpp"
 
 namespace foliot::jobs::detail {
 

@@ -13,9 +13,9 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/jobs/limits.hpp>
 
-#include "database_integers.hpp"
 #include "retrying_connection.hpp"
 #include "sleep_for.hpp"
+#include "sql_constants.hpp"
 #include "statements.hpp"
 #include "target.hpp"
 #include "tube_map.hpp"

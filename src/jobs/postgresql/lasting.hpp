@@ -14,7 +14,6 @@
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/operations.hpp>
 
-#include "database_integers.hpp"
 #include "sql_constants.hpp"
 
 namespace foliot::jobs::detail {

@@ -13,7 +13,6 @@
 
 #include "call.hpp"
 #include "database_connection.hpp"
-#include "reply.hpp"
 #include "target.hpp"
 
 namespace foliot::jobs::detail {

@@ -6,11 +6,11 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/jobs/job_store.hpp>
 
-#include "database_integers.hpp"
 #include "notification_listener.hpp"
 #include "primary.hpp"
 #include "schema.hpp"
 #include "schema_history.hpp"
+#include "sql_constants.hpp"
 #include "statements.hpp"
 
 namespace foliot::jobs::detail {

@@ -1,6 +1,6 @@
 // The statements by which the store calls the SQL functions of sql/*.sql. A connection prepares each under its name at
 // the first use (database_connection.hpp). Numbers and truth values are cast to bigint: replies are read in binary
-// (reply.hpp), which has one form for each type.
+// (call.hpp), which has one form for each type.
 //
 // The functions keep their names, because nodes of an earlier version call them: foliot.close_session() ends a
 // registration, foliot.beat() is a heartbeat.

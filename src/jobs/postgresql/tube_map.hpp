@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "reply.hpp"
+#include "call.hpp"
 
 namespace foliot::jobs::detail {
 

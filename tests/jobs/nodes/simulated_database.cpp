@@ -6,7 +6,7 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "jobs/postgresql/primary_search.hpp"
+#include "jobs/postgresql/primary.hpp"
 
 namespace foliot::jobs::nodes {
 
