@@ -6,7 +6,6 @@
 
 #include <foliot/service/timer_service.hpp>
 
-#include "engine.hpp"
 #include "shared.hpp"
 
 using namespace foliot::c_interface;

@@ -11,7 +11,6 @@
 #include <foliot/service/timer.hpp>
 #include <foliot/service/timer_service.hpp>
 
-#include "engine.hpp"
 #include "shared.hpp"
 
 struct foliot_service : foliot::timer_service {

@@ -1,4 +1,5 @@
-// What the sources of the C interface share: the statuses, the context of a callback, and the virtual clocks.
+// What the sources of the C interface share: the statuses, the context of a callback, the engines, and the
+// virtual clocks.
 //
 // Thread safety: functions of any thread; the latest error is the calling thread's.
 #pragma once
@@ -17,6 +18,12 @@
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/foliot.h>
+#include <foliot/service/engine_choice.hpp>
+
+/// An engine, as the C interface names it. Never changed.
+struct foliot_engine {
+  foliot::engine_choice choice;
+};
 
 struct foliot_virtual_clock {
   foliot::virtual_clock itself;
