@@ -18,7 +18,6 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/random.hpp>
 
-#include "jobs/execution_news.hpp"
 #include "jobs/operation_parts.hpp"
 #include "lasting.hpp"
 #include "sleep_for.hpp"

@@ -31,6 +31,7 @@
 // time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,6 +59,19 @@
 #include "tube_map.hpp"
 
 namespace foliot::jobs::detail {
+
+/// Joins the results of several executions that are one for their caller: adds to `all` what `more` has brought besides
+/// its answers: ready and emptied tubes, and ended reservations.
+inline void add_news(execution& all, execution& more) {
+  const auto add_names = [](std::vector<std::string>& names, std::vector<std::string>& others) {
+    for (std::string& each : others) {
+      if (std::ranges::find(names, each) == names.end()) names.push_back(std::move(each));
+    }
+  };
+  add_names(all.ready_tubes, more.ready_tubes);
+  add_names(all.emptied_tubes, more.emptied_tubes);
+  all.expired.insert(all.expired.end(), more.expired.begin(), more.expired.end());
+}
 
 inline constexpr std::size_t longest_node_name = 200;
 

@@ -7,7 +7,6 @@
 
 #include <foliot/core/clock.hpp>
 
-#include "jobs/execution_news.hpp"
 #include "jobs/operation_parts.hpp"
 #include "jobs/postgresql/schema.hpp"
 #include "jobs/postgresql/sleep_for.hpp"
