@@ -192,11 +192,12 @@ class acting_client {
 
 }  // namespace
 
-action_outcome_seen live_with_an_action(flaw wrong) {
+action_outcome_seen live_with_an_action(flaw wrong, std::string_view kind) {
   node_world in(wrong);
   in.has_actions = true;
   constexpr std::array<std::string_view, 3> kinds{"cancel", "reschedule", "fire"};
-  acting_client client(in, kinds[in.below(kinds.size())]);
+  const std::string_view any_kind = kinds[in.below(kinds.size())];
+  acting_client client(in, kind.empty() ? any_kind : kind);
   run_world(in, [&] { return client.act(); });
   client.judge_changes();
   return {std::move(in.breaches), client.died_meanwhile()};

@@ -135,7 +135,8 @@ struct action_outcome_seen {
   bool died_meanwhile = false;        ///< a node has died while the action ran
 };
 
-/// Lives in one world of the simulation, whose client has an action change some jobs of a tube.
-[[nodiscard]] action_outcome_seen live_with_an_action(jobs::nodes::flaw wrong);
+/// Lives in one world of the simulation, whose client has an action change some jobs of a tube: an action of this kind,
+/// or of any if it is empty.
+[[nodiscard]] action_outcome_seen live_with_an_action(jobs::nodes::flaw wrong, std::string_view kind = "");
 
 }  // namespace foliot::program::worlds
