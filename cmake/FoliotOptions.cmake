@@ -51,16 +51,30 @@ function(foliot_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# foliot_unity(target [source...]): with FOLIOT_UNITY_BUILD, compiles several sources of a target at once, because what
-# they include takes longest. The given sources are compiled alone: they have names in common with others.
-# With TESTS the libraries' sources are compiled one by one, as users compile them, but where a test compiles them again;
-# with PLAIN so are those of the libraries that foliot_layer has headers for.
+# foliot_unity(target [source...] [APART source...]): with FOLIOT_UNITY_BUILD, compiles several sources of a target at once,
+# because what they include takes longest. The given sources are compiled alone: they have names in common with others. Those
+# behind APART have none in common with each other, and are one unit. With TESTS the libraries' sources are compiled one by
+# one, as users compile them, except where a test compiles them again.
 function(foliot_unity target)
   if(NOT FOLIOT_UNITY_BUILD)
     return()
   endif()
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
+  set_source_files_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  if(arg_APART)
+    get_target_property(sources ${target} SOURCES)
+    list(FILTER sources INCLUDE REGEX "\\.cpp$")
+    list(REMOVE_ITEM sources ${arg_UNPARSED_ARGUMENTS} ${arg_APART})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+    set_source_files_properties(${arg_APART} PROPERTIES UNITY_GROUP apart)
+    set(count 0)
+    foreach(source IN LISTS sources)
+      math(EXPR group "${count} / 8")
+      math(EXPR count "${count} + 1")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    endforeach()
+  endif()
   # Only in a file that is not included does g++ 12 let a coroutine keep what no other file knows.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   # A local name may be that of something in another source.
@@ -108,9 +122,7 @@ function(foliot_layer name)
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
     endif()
     foliot_compile_options(${target})
-    # PLAIN: each source of a library is still compiled alone and without precompiled headers, by this build or by one
-    # with LIBRARIES, which finds a missing #include.
-    if(FOLIOT_UNITY_BUILD STREQUAL "ALL" OR (FOLIOT_UNITY_BUILD STREQUAL "PLAIN" AND NOT ARGN))
+    if(FOLIOT_UNITY_BUILD STREQUAL "ALL")
       foliot_unity(${target})
     endif()
     if(FOLIOT_PRECOMPILED_HEADERS STREQUAL "LIBRARIES" AND ARGN)

@@ -41,10 +41,9 @@ struct client_of {
            std::make_shared<const rights>(std::move(token), "a test", scope_set::all(), std::vector<std::string>{""},
                                           instant::never()),
            nullptr) {
-    auto both = program::test::simulated_stream::pair();
+    auto both = test::simulated_stream::pair();
     client = std::move(both.second);
-    server = std::make_unique<program::test::stream_of_known>(std::move(both.first),
-                                                              runtime::address::parse(from).value(), "");
+    server = std::make_unique<test::stream_of_known>(std::move(both.first), runtime::address::parse(from).value(), "");
     serving = runtime::spawn(serve_with(in.state, *server, by), "session");
   }
 

@@ -47,7 +47,7 @@ inline task<ends> plain_ends() {
 }
 
 inline task<ends> simulated_ends() {
-  auto both = program::test::simulated_stream::pair();
+  auto both = test::simulated_stream::pair();
   co_return ends{std::move(both.first), std::move(both.second)};
 }
 

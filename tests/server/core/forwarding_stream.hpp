@@ -14,11 +14,11 @@
 
 #include "server/core/byte_stream.hpp"
 
-namespace foliot::program::test {
+namespace foliot::test {
 
-class forwarding_stream : public byte_stream {
+class forwarding_stream : public program::byte_stream {
  public:
-  explicit forwarding_stream(std::unique_ptr<byte_stream> below) : below_(std::move(below)) {}
+  explicit forwarding_stream(std::unique_ptr<program::byte_stream> below) : below_(std::move(below)) {}
 
   task<runtime::or_error<std::size_t>> read_some(std::span<char> into) override { return below_->read_some(into); }
   task<runtime::or_error<std::size_t>> write_some(std::string_view from) override { return below_->write_some(from); }
@@ -34,7 +34,7 @@ class forwarding_stream : public byte_stream {
   [[nodiscard]] std::string certificate_fingerprint() const override { return below_->certificate_fingerprint(); }
 
  private:
-  const std::unique_ptr<byte_stream> below_;
+  const std::unique_ptr<program::byte_stream> below_;
 };
 
-}  // namespace foliot::program::test
+}  // namespace foliot::test

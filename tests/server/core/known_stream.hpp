@@ -11,12 +11,12 @@
 
 #include "server/core/forwarding_stream.hpp"
 
-namespace foliot::program::test {
+namespace foliot::test {
 
 /// The server's end of a connection whose client has an address and a certificate.
 class stream_of_known final : public forwarding_stream {
  public:
-  stream_of_known(std::unique_ptr<byte_stream> below, runtime::address from, std::string certificate)
+  stream_of_known(std::unique_ptr<program::byte_stream> below, runtime::address from, std::string certificate)
       : forwarding_stream(std::move(below)), from_(from), certificate_(std::move(certificate)) {}
 
   [[nodiscard]] runtime::address peer_address() const noexcept override { return from_; }
@@ -27,4 +27,4 @@ class stream_of_known final : public forwarding_stream {
   const std::string certificate_;
 };
 
-}  // namespace foliot::program::test
+}  // namespace foliot::test

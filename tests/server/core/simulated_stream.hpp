@@ -21,17 +21,17 @@
 
 #include "server/core/byte_stream.hpp"
 
-namespace foliot::program::test {
+namespace foliot::test {
 
-class simulated_stream final : public byte_stream {
+class simulated_stream final : public program::byte_stream {
  public:
   /// So many bytes at most are on their way in one direction; a read or a write moves at most so many. Tests may have
   /// other numbers.
   static constexpr std::size_t most_bytes = 1000;
   static constexpr std::size_t most_at_once = 7;
 
-  static std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> pair(std::size_t at_once = most_at_once,
-                                                                                    std::size_t most = most_bytes) {
+  static std::pair<std::unique_ptr<program::byte_stream>, std::unique_ptr<program::byte_stream>> pair(
+      std::size_t at_once = most_at_once, std::size_t most = most_bytes) {
     const auto one = std::make_shared<way>();
     const auto other = std::make_shared<way>();
     return {std::make_unique<simulated_stream>(one, other, at_once, most),
@@ -129,4 +129,4 @@ class simulated_stream final : public byte_stream {
   bool is_closed_ = false;
 };
 
-}  // namespace foliot::program::test
+}  // namespace foliot::test

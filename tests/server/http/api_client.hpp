@@ -58,6 +58,9 @@ struct received {
   }
 };
 
+/// Whether it is the answer that an earlier request with the same Idempotency-Key got.
+inline bool is_replayed(const received& got) { return got.head.contains("Idempotency-Replayed: true\r\n"); }
+
 /// What a request has besides its method and target.
 struct extras {
   explicit extras(std::string with_fields = {}, std::string with_body = {})
@@ -92,9 +95,9 @@ struct http_server : foliot::test::broker_world {
 class http_client {
  public:
   explicit http_client(http_server& of, std::string_view from = "127.0.0.1:4000", std::string certificate = {})
-      : ends_(program::test::simulated_stream::pair()) {
-    ends_.first = std::make_unique<program::test::stream_of_known>(
-        std::move(ends_.first), runtime::address::parse(from).value(), std::move(certificate));
+      : ends_(test::simulated_stream::pair()) {
+    ends_.first = std::make_unique<test::stream_of_known>(std::move(ends_.first), runtime::address::parse(from).value(),
+                                                          std::move(certificate));
     serving_ = runtime::spawn(serve(of, *ends_.first), "session");
   }
 

@@ -35,8 +35,6 @@ extras keyed_json(std::string_view key, std::string body) {
   return keyed(key, std::move(body), "Content-Type: application/json\r\n");
 }
 
-bool is_replayed(const received& got) { return got.head.contains("Idempotency-Replayed: true\r\n"); }
-
 /// A head without the fields that differ from answer to answer.
 std::string lasting_head(const received& got) {
   std::string kept;

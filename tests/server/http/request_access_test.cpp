@@ -737,7 +737,6 @@ task<received> ask_once(http_client& by, std::string target, extras more) {
   const received got = co_await by.ask("POST", std::move(target), std::move(more));
   co_return got;
 }
-bool is_replayed(const received& got) { return got.head.contains("Idempotency-Replayed: true\r\n"); }
 
 TEST_F(RequestAccess, AnIdempotencyKeyBelongsToItsToken) {
   const std::string other = access_token::make();

@@ -82,7 +82,7 @@ struct world {
   echo answers;
   held_memory memory;
   protocol speaks{answers, memory, request_limits{.body = 100'000}};
-  std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> ends = program::test::simulated_stream::pair();
+  std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>> ends = test::simulated_stream::pair();
   byte_stream& client = *ends.second;
 };
 
@@ -420,7 +420,7 @@ TEST(HttpSession, WithoutRoomABodyIsNotRead) {
   held_memory little(4096);
   protocol speaks(one.answers, little, request_limits{.body = 100'000});
   const auto live = [&]() -> task<> {
-    const auto other = program::test::simulated_stream::pair();
+    const auto other = test::simulated_stream::pair();
     memory_holder greedy(little, *other.first);
     greedy.holds(1'000'000);
     auto serving = runtime::spawn(speaks.serve(*one.ends.first), "session");
@@ -444,7 +444,7 @@ TEST(HttpSession, AWaitForRoomIsNoTimeOfTheBody) {
   virtual_clock clock;
   world one(4096);
   const auto live = [&]() -> task<> {
-    const auto other = program::test::simulated_stream::pair();
+    const auto other = test::simulated_stream::pair();
     memory_holder greedy(one.memory, *other.first);
     greedy.waits_for_client(false);
     greedy.holds(1'000'000);
@@ -491,7 +491,7 @@ TEST(HttpSession, ARequestThatWaitsIsEndedForWhatItHolds) {
     co_await write(one.client, request);
     co_await runtime::sleep(1s);
     EXPECT_GE(one.memory.bytes(), 40'000u - held_memory::allowance - 2048);
-    const auto others = program::test::simulated_stream::pair();
+    const auto others = test::simulated_stream::pair();
     memory_holder busy(one.memory, *others.first);  // that the server works for
     busy.waits_for_client(false);
     busy.holds(45'000 + held_memory::allowance);
