@@ -8,8 +8,8 @@ A header that includes another one sees it in any case, so the other one may sta
 a unit are such a chain: each includes the one before it, and ahead of that one nothing but headers that have to compile
 alone, too. Each header stands there twice. Only what is included ahead of all code, in no #if, counts.
 
-A header that a source of a library includes first needs no unit: clang's preset compiles each source of the libraries by
-itself.
+A header that a source of these folders includes first needs no unit: release compiles each of their sources by itself and
+without precompiled headers. --sources may stand several times.
 """
 import argparse
 import re
@@ -31,9 +31,10 @@ def first_include(source: str) -> str | None:
 
 
 class Headers:
-    def __init__(self, include: Path, sources: Path, names: list[str]):
+    def __init__(self, include: Path, folders: list[Path], names: list[str]):
         self.include, self.names = include, set(names)
-        self.shown = {first for source in sources.rglob("*.cpp") if (first := first_include(source.read_text())) in self.names}
+        self.shown = {first for folder in folders for source in folder.rglob("*.cpp")
+                      if (first := first_include(source.read_text())) in self.names}
 
     @cache
     def includes(self, name: str) -> tuple[list[str], list[str]]:
@@ -99,7 +100,7 @@ def unit_of(chain: list[str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--include", type=Path, required=True)
-    parser.add_argument("--sources", type=Path, required=True)
+    parser.add_argument("--sources", type=Path, action="append", required=True)
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("headers", nargs="+")

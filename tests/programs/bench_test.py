@@ -108,6 +108,17 @@ class BenchArguments(BenchCase):
                 ("--only", ["--only"])):
             self.expect_error(sentence, "bench", *arguments)
 
+    def test_the_nearest_word(self):
+        self.expect_error("foliot bench has no 'gnerations': the nearest is 'generations'; see", "bench", "gnerations")
+
+    def test_help_that_cannot_be_written_is_an_error(self):
+        for arguments in (("bench", "--help"), ("bench", "go", "--help")):
+            with open("/dev/full", "wb") as full:
+                code, _, err = self.run_foliot(*arguments, stdout=full)
+            self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': No space left on device\n"), arguments)
+            code, _, err = self.run_foliot(*arguments, preexec_fn=lambda: os.close(1))
+            self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': Bad file descriptor\n"), arguments)
+
     def test_places_that_cannot_be_written(self):
         self.expect_error("missing/figures.json", "bench", "--quick", "--json", "missing/figures.json")
         for one, two in (("a", "a"), ("a", "./a"), ("-", "/dev/stdout"), ("a", str(self.here / "a"))):

@@ -56,8 +56,7 @@ class CommandLine(ProgramCase):
         self.assertIn("--seed", self.expect_done("sample", "--help"))
 
     def test_help_and_version_that_cannot_be_written_are_an_error(self):
-        for arguments in (("--version",), ("--help",), ("-h",), ("replay", "--help"), ("sample", "--help"), ("bench", "--help"),
-                          ("bench", "go", "--help"), ("top", "--help")):
+        for arguments in (("--version",), ("--help",), ("-h",), ("replay", "--help"), ("sample", "--help"), ("top", "--help")):
             with open("/dev/full", "wb") as full:
                 code, _, err = self.run_foliot(*arguments, stdout=full)
             self.assertEqual((code, err), (2, "foliot: cannot write 'standard output': No space left on device\n"), arguments)
@@ -83,7 +82,6 @@ class CommandLine(ProgramCase):
         self.expect_error("foliot has no 'srve': the nearest is 'serve'; see foliot --help", "srve", "--memory")
         self.expect_error("foliot has no '--versoin': the nearest is '--version'; see foliot --help", "--versoin")
         self.expect_error("foliot replay has no '--nonsense=x'; see", "replay", "--nonsense=x", "-")
-        self.expect_error("foliot bench has no 'gnerations': the nearest is 'generations'; see", "bench", "gnerations")
         self.expect_error("LOG is required", "replay")
         self.expect_error("foliot replay has no '--idel': the nearest is '--idle'; see foliot replay --help", "replay", "--idel", "5m", "-")
         self.expect_error("'-x'", "replay", "-x")

@@ -258,6 +258,20 @@ class ServeBenchAddress(ServeBenchCase):
         for state in ("ready", "reserved", "delayed", "buried"):
             self.assertEqual(counts[f"current-jobs-{state}"], 0, state)
 
+    def test_the_name_of_a_host(self):
+        """The server listens at one of its addresses, which it tells; the benchmark finds that one."""
+        server = self.start("serve", "--memory", "--beanstalk", "localhost:0")
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        for pipe in (server.stdout, server.stderr):
+            self.addCleanup(pipe.close)
+        address = None
+        while address is None:
+            self.assertIsNone(server.poll())
+            address = re.search(rb"clients connect to \S+:(\d+)\n", server.stderr.readline())
+        _, text = self.quick("--only", "puts", "--address", f"localhost:{int(address[1])}")
+        self.assertIn("puts", text)
+
     def test_lateness_starts_servers_of_its_own(self):
         told = "foliot: server is left out of lateness: it starts servers of its own\n"
         figures, _ = self.quick("--address", self.at, "--only", "puts,lateness", told=told)

@@ -774,7 +774,7 @@ class OtherSettings(ServeCase):
         self.assertEqual(self.connect(self.serve(*arguments)).ask(b"peek 1\r\n"), b"FOUND 1 4\r\nkept\r\n")
 
     def test_the_name_of_a_host(self):
-        """It listens at one address, which it tells; `foliot copy` and `foliot bench` find that one."""
+        """It listens at one address, which it tells; `foliot copy` finds that one."""
         servers = []
         for _ in range(2):
             process = self.start("serve", "--memory", "--beanstalk", "localhost:0")
@@ -795,10 +795,6 @@ class OtherSettings(ServeCase):
         self.assertIn("moved 1 job from ", out)
         for name in ("localhost", "localhost.", "LocalHost."):
             self.expect_error("Connection refused", "copy", f"{name}:1", f"localhost:{servers[0][1]}")
-        code, out, _ = self.run_foliot("bench", "serve", "--only", "puts", "--quick", "--address",
-                                       f"localhost:{servers[0][1]}")  # with sanitizers a warning, too
-        self.assertEqual(code, 0)
-        self.assertIn("puts", out)
 
     def serve_at_a_path(self, path):
         beanstalk_client.need_space(self, self.here)
