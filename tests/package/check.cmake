@@ -132,7 +132,7 @@ function(check_find_package)
     list(APPEND programs consumer_tls)
   endif()
   string(REGEX MATCH "^[0-9]+\\.[0-9]+" minor_version ${VERSION})
-  build_and_run_consumer(all -D CMAKE_BUILD_TYPE=Debug -D CMAKE_PREFIX_PATH=${prefix}
+  build_and_run_consumer(all -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0 -D CMAKE_PREFIX_PATH=${prefix}
     -D WANTED_VERSION=${minor_version} "-DWANTED_COMPONENTS=${components}")
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/find_package --target miscompiled
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
