@@ -3,7 +3,7 @@
 # rule for the program is in programs/foliot.
 include(CMakePackageConfigHelpers)
 
-set(foliot_layers core queue adapters service runtime jobs client)
+set(foliot_layers core schedule queue adapters service runtime jobs client)
 if(TARGET foliot_jobs_embedded)
   list(APPEND foliot_layers jobs_embedded)
 endif()

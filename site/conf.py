@@ -19,7 +19,7 @@ nitpick_ignore_regex = [
     (r"cpp:.*", r"or_error<.*>|channel_handle|timer_receive|operation_awaiter<.*>"),  # details that members name without `detail`
     (r"cpp:.*", r"(wheel|pool|clock_type)(::.*)?|result<Case>"),         # depend on a template's parameter
     # The namespaces themselves; and sphinx looks for these with their arguments, and not for the template.
-    (r"cpp:.*", r"foliot(::(client|jobs|runtime|seam))?|jobs|runtime|tls|(shared_)?callable<.*>|task(<.*>)?"),
+    (r"cpp:.*", r"foliot(::(client|jobs|runtime|schedule|seam))?|jobs|runtime|schedule|tls|(shared_)?callable<.*>|task(<.*>)?"),
 ]
 
 # Markdown as GitHub has it: no roles, no targets, no comments. The navigation is a directive.

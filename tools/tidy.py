@@ -31,7 +31,7 @@ Finding = tuple[int, str]  # a line and a message
 
 # ---------------------------------------------------------------- checks that take more than a pattern
 
-LAYERS = {"core": ["core"], "queue": ["core", "queue"], "service": ["core", "queue", "service"],
+LAYERS = {"core": ["core"], "schedule": ["core", "schedule"], "queue": ["core", "queue"], "service": ["core", "queue", "service"],
           "lineage": ["core", "queue", "service", "lineage"],
           "runtime": ["core", "queue", "runtime"], "adapters": ["core", "queue", "adapters"],
           "tls": ["core", "queue", "runtime", "tls"], "jobs": ["core", "queue", "runtime", "jobs"],
