@@ -40,13 +40,13 @@ class Cases:
         self.assertLessEqual(set(COMMANDS), set(self.complete("foliot ")))
         self.assertEqual(self.complete("foliot ser"), ["serve"])
         self.assertEqual(set(self.complete("foliot token ")), {"make", "list", "revoke"})
-        self.assertLessEqual({"put", "get", "list", "why", "cancel", "move", "fire", "kick", "reserve", "watch"},
+        self.assertLessEqual({"put", "get", "list", "why", "cancel", "move", "fire", "kick", "reserve", "watch", "next"},
                              set(self.complete("foliot job ")))
         self.assertEqual(self.complete("foliot job can"), ["cancel"])
 
     def test_each_option_of_the_help(self):
         for path in [("serve",), ("token", "make"), ("top",), ("copy",), ("job", "put"), ("job", "list"), ("job", "cancel"),
-                     ("job", "watch")]:
+                     ("job", "watch"), ("job", "next")]:
             wanted = self.options_of(*path)
             self.assertGreater(len(wanted), 1, path)
             self.assertLessEqual(wanted, set(self.complete(f"foliot {' '.join(path)} --")), path)
@@ -55,6 +55,7 @@ class Cases:
         self.assertEqual(sorted(self.complete("foliot job put mail --existing ")), ["keep", "refuse", "replace"])
         self.assertEqual(sorted(self.complete("foliot job put mail --existing re")), ["refuse", "replace"])
         self.assertEqual(sorted(self.complete("foliot job list --state ")), ["buried", "delayed", "ready", "reserved"])
+        self.assertEqual(sorted(self.complete("foliot job next --gap ")), ["shift", "skip"])
         self.assertNotIn("get", self.complete("foliot job put mail --key get "))
 
     def test_the_value_of_an_option_is_no_command(self):

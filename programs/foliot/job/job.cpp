@@ -14,6 +14,7 @@
 #include "job/job_text.hpp"
 #include "job/problems.hpp"
 #include "job/requests.hpp"
+#include "job/rule_times.hpp"
 #include "job/time_words.hpp"
 #include "nearest.hpp"
 #include "output_file.hpp"
@@ -110,6 +111,7 @@ void job_run::run() {
     case job_command::touch: return settle("touch");
     case job_command::bury: return settle("bury");
     case job_command::watch: return watch_events(line_, server_);
+    case job_command::next: break;  // asks no server
   }
 }
 
@@ -257,6 +259,7 @@ void job_run::settle(std::string_view what) {
 }  // namespace
 
 void run_job(const job_line& line) {
+  if (line.what == job_command::next) return show_rule_times(line);
   if (!line.folder.empty()) return look_into_folder(line);
   job_run(line).run();
 }

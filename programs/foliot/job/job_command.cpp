@@ -14,9 +14,11 @@ namespace {
 
 using terminal::job_command;
 using terminal::job_line;
+using terminal::rule_line;
 
 constexpr std::uint64_t most_shown = 1'000'000'000;
 constexpr std::uint64_t most_reserved = 1000;
+constexpr std::uint64_t most_times = 10'000;
 constexpr const char* states = "delayed|ready|reserved|buried";
 
 /// What the options of a command fill.
@@ -36,9 +38,12 @@ class job_commands {
   void add_changes();
   void add_work();
   void add_watch();
+  void add_next();
 
  private:
-  /// A command with a line of its own, and with the options of all: where the server is.
+  /// A command with a line of its own.
+  void begin_without_server(const char* name, job_command what, const char* purpose);
+  /// The same with the options of most: where the server is.
   CLI::App* begin(const char* name, job_command what, const char* purpose);
   void add_place();
   /// For a command that only looks.
@@ -60,17 +65,21 @@ class job_commands {
   std::shared_ptr<filled> to_;  // and what it fills
 };
 
-CLI::App* job_commands::begin(const char* name, job_command what, const char* purpose) {
+void job_commands::begin_without_server(const char* name, job_command what, const char* purpose) {
   line_ = all_.add_subcommand(name, purpose);
   to_ = std::make_shared<filled>();
   to_->what = what;
-  add_place();
   line_->callback([mine = to_, &chosen = chosen_, run = run_] {
     for (const std::optional<std::string>& each : mine->names) {
       if (each) mine->job.push_back(*each);
     }
     chosen = [mine, run] { run(*mine); };
   });
+}
+
+CLI::App* job_commands::begin(const char* name, job_command what, const char* purpose) {
+  begin_without_server(name, what, purpose);
+  add_place();
   return line_;
 }
 
@@ -245,6 +254,35 @@ void job_commands::add_watch() {
   add_json();
 }
 
+void job_commands::add_next() {
+  begin_without_server("next", job_command::next, "Say what a rule means, and when it is due; asks no server");
+  rule_line& next = to_->next;
+  to_->count = 10;
+  line_->add_option("RULE", next.rules, "Such as '0 9 * * MON-FRI' or 'every 4h'; several are one timetable")
+      ->type_name("")
+      ->required();
+  const auto add_choice = [this](const char* name, std::string& value, const char* what, const char* choices) {
+    line_->add_option(name, value, what)->type_name(choices)->capture_default_str();
+  };
+  line_->add_option("--zone", next.zone, "By whose clock, such as Europe/Berlin")
+      ->type_name("ZONE")
+      ->capture_default_str();
+  add_text("--from", next.from, "The times after this one, such as 2027-01-31T08:00:00Z; default: now", "TIME");
+  line_->add_option("--count", to_->count, "The most that are shown")
+      ->type_name("NUMBER")
+      ->transform(whole_number(1, most_times))
+      ->capture_default_str();
+  line_->add_flag("--previous", next.is_backwards, "The times before, the last first");
+  line_->add_option("--exclude", next.excluded, "A date without times, or a rule whose times are left out")
+      ->type_name("WHAT")
+      ->allow_extra_args(false);
+  add_choice("--dialect", next.dialect, "How fields of cron are read", "vixie|seconds|quartz|eventbridge");
+  add_choice("--gap", next.gap, "A time of day that the clock leaves out: moved behind it, or not at all",
+             "shift|skip");
+  add_choice("--overlap", next.overlap, "A time of day that the clock shows twice", "first|last|both");
+  line_->add_flag("--json", to_->as_json, "One line of JSON");
+}
+
 }  // namespace
 
 void fill_job(CLI::App& line, command& chosen, const std::function<void(const job_line&)>& run) {
@@ -255,6 +293,7 @@ void fill_job(CLI::App& line, command& chosen, const std::function<void(const jo
   all.add_changes();
   all.add_work();
   all.add_watch();
+  all.add_next();
   line.footer(
       "  foliot job put mail hello --delay 2h\n"
       "  foliot job list --due\n"

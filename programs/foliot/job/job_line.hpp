@@ -28,6 +28,7 @@ enum class job_command : std::uint8_t {
   touch,
   bury,
   watch,
+  next,
 };
 
 /// Which jobs a list shows, or an action changes.
@@ -42,6 +43,18 @@ struct job_filter {
   [[nodiscard]] bool is_given() const noexcept {
     return tube || prefix || all || !state.empty() || !key_prefix.empty() || !text.empty();
   }
+};
+
+/// Which times of rules are shown.
+struct rule_line {
+  std::vector<std::string> rules;
+  std::vector<std::string> excluded;  ///< dates and rules
+  std::string zone = "UTC";
+  std::string from;  ///< as the user has written it; empty: now
+  std::string dialect = "vixie";
+  std::string gap = "shift";
+  std::string overlap = "first";
+  bool is_backwards = false;
 };
 
 struct job_line {
@@ -60,6 +73,8 @@ struct job_line {
   std::string reservation;   ///< the token
   std::vector<std::string> tubes;
   std::string timeout;
+
+  rule_line next;
 
   // Of a put.
   std::string tube, key, priority, ttr, existing, content_type, file;
