@@ -93,10 +93,11 @@ TEST(NodesOverHttp, DieWhileAnActionRuns) {
   EXPECT_EQ(deaths, 3U);
 }
 
-/// Whether a world over a broken database breaks this rule. The search begins with the world `first`.
-bool shows(std::string_view rule, const std::function<std::vector<std::string>()>& live, std::uint64_t first = 0) {
+/// Whether one of so many worlds over a broken database breaks this rule. The search begins with the world `first`.
+bool shows(std::string_view rule, const std::function<std::vector<std::string>()>& live, std::uint64_t first = 0,
+           std::uint64_t count = worlds_of_a_canary) {
   const support::leaks_ignored of_what_is_abandoned;
-  for (std::uint64_t seed = first; seed < first + worlds_of_a_canary; ++seed) {
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const auto failure = simulation::run(seed, quiet, [&] {
       for (const std::string& each : live()) simulation::require(!each.starts_with(rule), each);
     });
@@ -121,8 +122,12 @@ TEST(NodesOverHttpCanary, AnswersBeforeTheCommit) {
 }
 TEST(NodesOverHttpCanary, RepeatsTokens) { EXPECT_TRUE(shows(flaw::repeats_tokens, "same token")); }
 TEST(NodesOverHttpCanary, ChangesAJobTwice) {
-  // The flaw is in changes of the time: other actions do not show it.
-  EXPECT_TRUE(shows("action", [] { return live_with_an_action(flaw::ignores_versions, "reschedule").breaches; }));
+  // Only a change of the time shows it, and of these one in a thousand. The search begins shortly before the world that
+  // did when this was written: all worlds before that take half a minute.
+  constexpr std::uint64_t first = 1340;
+  constexpr std::uint64_t worlds = 10'000;
+  EXPECT_TRUE(shows(
+      "action", [] { return live_with_an_action(flaw::ignores_versions, "reschedule").breaches; }, first, worlds));
 }
 TEST(NodesOverHttpCanary, IsEarly) { EXPECT_TRUE(shows(flaw::is_early, "early")); }
 TEST(NodesOverHttpCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_lasting, "left")); }
