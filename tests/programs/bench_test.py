@@ -46,7 +46,8 @@ GENERATIONS = ["global-heap", "goim", "erlang-wheel", "bucket-heaps", "processor
 SYSTEM = [call + slack for call in ("futex", "clock_nanosleep", "epoll_pwait2", "timerfd") for slack in ("", "-slack1")]
 ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "red-black-tree",
            "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel"]
-FOREIGN = ["go", "tokio", "erlang"]
+RUST = ["tokio", "tokio-alternative", "pingora"]
+FOREIGN = ["go", *RUST, "erlang"]
 CALLS = ["start", "stop", "reset", "expire"]
 
 
@@ -454,10 +455,11 @@ cp "$3" "$2/foliot_peer.beam"
 STUB_ERL = """#!/bin/sh
 [ "$1 $3 $4 $6 $7 $8 ${11}" = "+S -noinput -pa -run foliot_peer main ${2%:*}" ] && cat "$5/foliot_peer.beam"
 """
-# cargo build --release --locked --quiet --target-dir DIRECTORY, in the source's folder
+# cargo build --release --locked --quiet --target-dir DIRECTORY [--features pingora], in the source's folder. The program
+# answers with how it was built.
 STUB_CARGO = """#!/bin/sh
 [ "$1 $2 $3 $4 $5" = "build --release --locked --quiet --target-dir" ] && mkdir -p "$6/release" &&
-cp src/main.rs "$6/release/foliot-peer" && chmod +x "$6/release/foliot-peer"
+sed "s/BUILT/$7 $8 $RUSTFLAGS/" src/main.rs > "$6/release/foliot-peer" && chmod +x "$6/release/foliot-peer"
 """
 
 
@@ -574,26 +576,35 @@ class BenchPeers(BenchCase):
         for folder in ("peers/erlang", "peers/rust/src"):
             (self.here / folder).mkdir(parents=True)
         self.put("peers/erlang/foliot_peer.erl", b"""{"version": "OTP 99", "ns": 700}""")
-        self.put("peers/rust/src/main.rs", b"""#!/bin/sh\necho '{"version": "9.9", "ns": 40}'\n""")
+        self.put("peers/rust/src/main.rs", b"""#!/bin/sh\necho '{"version": "9.9 BUILT", "ns": 40}'\n""")
         self.toolchain("erlc", STUB_ERLC)
         self.toolchain("erl", STUB_ERL)
         self.toolchain("cargo", STUB_CARGO)
-        figures, _ = self.with_go("--contestants", "tokio,erlang", "--only", "W5W1,W5W1-remote", "--threads", "1,2")
+        figures, text = self.with_go("--contestants", ",".join([*RUST, "erlang"]), "--only", "W5W1,W5W1-remote", "--threads",
+                                     "1,2")
         self.assertEqual({(each["contestant"], each["threads"], each["median"]) for each in figures["records"]
                           if each["contestant"] != "foliot"},
-                         {(name, threads, ns) for name, ns in (("erlang", 700), ("tokio", 40)) for threads in (1, 2)})
-        versions = {each["name"]: each["version"] for each in figures["contestants"]}
-        self.assertEqual((versions["erlang"], versions["tokio"]), ("OTP 99", "9.9"))
+                         {(name, threads, ns) for name, ns in [("erlang", 700)] + [(each, 40) for each in RUST]
+                          for threads in (1, 2)})
+        contestants = {each["name"]: each for each in figures["contestants"]}
+        self.assertEqual({name: each["version"].split() for name, each in contestants.items() if name != "foliot"},
+                         {"erlang": ["OTP", "99"], "tokio": ["9.9"], "tokio-alternative": ["9.9", "--cfg", "tokio_unstable"],
+                          "pingora": ["9.9", "--features", "pingora"]})
+        for name, remark in (("tokio", "one wheel of all workers"), ("tokio-alternative", "a wheel for each worker"),
+                             ("pingora", "slots of 10 ms")):
+            self.assertIn(remark, contestants[name]["remark"])
+            self.assertIn(remark, text)
 
     def test_missing_toolchains_are_named(self):
         for folder in ("erlang", "rust"):
             (self.here / "peers" / folder).mkdir(parents=True)
-        figures, _ = self.bench("--contestants", "foliot,tokio,erlang", "--only", "W5W2", "--n", "10",
+        figures, _ = self.bench("--contestants", "foliot,tokio,pingora,erlang", "--only", "W5W2", "--n", "10",
                                 FOLIOT_BENCH_PEERS=str(self.here / "peers"), XDG_CACHE_HOME=str(self.here / "cache"),
                                 HOME=str(self.here), PATH=str(self.here))
         self.assertEqual({(each["contestant"], each["workloads"], each["reason"]) for each in figures["absences"]},
-                         {("tokio", "", "cargo is not installed"), ("erlang", "", "erlc is not installed")})
-        self.assertEqual(sorted(figures["left_out"]), ["erlang", "tokio"])
+                         {("tokio", "", "cargo is not installed"), ("pingora", "", "cargo is not installed"),
+                          ("erlang", "", "erlc is not installed")})
+        self.assertEqual(sorted(figures["left_out"]), ["erlang", "pingora", "tokio"])
 
     def test_nothing_is_built_that_is_not_wanted(self):
         self.stub("exit 1")
@@ -602,31 +613,51 @@ class BenchPeers(BenchCase):
         self.assertFalse((self.here / "cache").exists())
 
 
-class BenchRealPeers(BenchCase):
-    """The peers themselves, where their toolchains are installed."""
+class RealPeers(BenchCase):
 
     @classmethod
     def setUpClass(cls):
         if os.environ.get("FOLIOT_SANITIZED") == "1":
             raise unittest.SkipTest("no sanitizer looks into another program")
 
-    def test_they_answer(self):
+    def expect_answers(self, names):
+        """Each does what it takes part in. Those whose toolchain, or what it fetches, is missing are told."""
         # The caches of the toolchains are kept.
         caches = {"GOCACHE": os.environ.get("GOCACHE", str(Path.home() / ".cache/go-build"))}  # cargo's is ~/.cargo
         environment = {"XDG_CACHE_HOME": str(self.here / "cache"), "FOLIOT_BENCH_PEERS": ""} | caches
-        figures, _ = self.bench("--only", "W5W1,W5W1-remote,W5W2,W6-1ms", "--contestants", ",".join(FOREIGN), "--n", "100",
+        figures, _ = self.bench("--only", "W5W1,W5W1-remote,W5W2,W6-1ms", "--contestants", ",".join(["foliot", *names]), "--n", "100",
                                 "--repetitions", "1", **environment)
         left_out = {each["contestant"]: each["reason"] for each in figures["absences"] if not each["workloads"]}
         for name, reason in left_out.items():
             print(f"{name}: {reason}", file=sys.stderr)
             self.assertRegex(reason, r"is not installed\Z|cannot be built")
-        alone = {"tokio", "erlang"}  # a timer belongs to its task or process
+        alone = {*RUST, "erlang"} & set(names)  # a timer belongs to its task or process
         self.assertEqual({(each["contestant"], each["workloads"]) for each in figures["absences"] if each["workloads"]},
                          {(name, "W5W1-remote") for name in alone - set(left_out)})
-        self.assertEqual({(each["workload"], each["contestant"], each["threads"]) for each in figures["records"]},
-                         {(what, name, threads) for name in set(FOREIGN) - set(left_out)
+        self.assertEqual({(each["workload"], each["contestant"], each["threads"]) for each in figures["records"]
+                          if each["contestant"] != "foliot"},
+                         {(what, name, threads) for name in set(names) - set(left_out)
                           for what, threads in (("W5W1", 1), ("W5W1", 2), ("W5W1-remote", 2), ("W5W2", 1), ("W5W2", 2),
                                                 ("W6-1ms", 1)) if what != "W5W1-remote" or name not in alone})
+        return {each["name"]: each["version"] for each in figures["contestants"]}, left_out
+
+
+class BenchRealPeers(RealPeers):
+    """The peers themselves, where their toolchains are installed."""
+
+    def test_they_answer(self):
+        self.expect_answers(["go", "tokio", "erlang"])
+
+
+class BenchRealRustPeers(RealPeers):
+    """Those that are built of Tokio in another way. Each build compiles Tokio anew."""
+
+    def test_they_answer(self):
+        versions, left_out = self.expect_answers(["tokio-alternative", "pingora"])
+        if left_out:
+            self.skipTest("; ".join(f"{name}: {reason}" for name, reason in left_out.items()))
+        self.assertRegex(versions["tokio-alternative"], r"\A1\.\d+\.\d+, tokio_unstable, enable_alt_timer\Z")
+        self.assertRegex(versions["pingora"], r"\Apingora-timeout \d+\.\d+\.\d+, Tokio 1\.")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
-//! The workloads of `foliot bench` that other programs do, with Tokio's timers.
+//! The workloads of `foliot bench` that other programs do, with Tokio's timers, its alternative ones, or the timeouts of
+//! pingora: timers.rs has what differs.
 //!
 //!     peer WORKLOAD N THREADS MILLISECONDS [SEED]
 //!
 //! W5W1, W5W2: N timers, THREADS tasks on as many workers, measured for MILLISECONDS after a warm-up; what
 //! they do is told in bench/workloads/crew.hpp. A reset is `Sleep::reset`; a timer is stopped
-//! by dropping its `Sleep`, and started by making one in the same place, and polling it once. W6-…: N
+//! by dropping it, and started by making one in the same place, and polling it once. W6-…: N
 //! sleeps, one after the other. Writes one line of JSON.
 
 mod random;
 mod share;
 mod sleeps;
+mod timers;
 
 use std::process::exit;
 
@@ -23,12 +25,6 @@ fn number(text: &str) -> u64 {
         Ok(value) if value > 0 => value,
         _ => refuse(&format!("'{text}' is no positive number")),
     }
-}
-
-/// The version of Tokio, from the lock file of this build.
-fn version() -> &'static str {
-    let lock = include_str!("../Cargo.lock");
-    lock.split("name = \"tokio\"\nversion = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("unknown")
 }
 
 fn main() {
@@ -45,5 +41,5 @@ fn main() {
         "W6-100us" | "W6-1ms" | "W6-10ms" => format!("\"lateness_ns\":{:?}", sleeps::lateness(workload, n)),
         _ => refuse(&format!("there is no workload '{workload}'")),
     };
-    println!("{{\"version\":\"{}\",{figure}}}", version());
+    println!("{{\"version\":\"{}\",{figure}}}", timers::version());
 }

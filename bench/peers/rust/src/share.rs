@@ -1,16 +1,16 @@
 //! Tasks that work on the timers of one runtime.
 
-use std::future::{poll_fn, Future};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::task::{unconstrained, yield_now};
-use tokio::time::{sleep, Instant, Sleep};
+use tokio::time::Instant;
 
 use crate::random::{lower_below, upper_below, Random};
+use crate::timers::{reset, runtime_of, start, stop, Place};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 const PER_LOOK: u64 = 1024; // operations between two readings of the clock, and yields
@@ -25,8 +25,6 @@ pub enum Work {
     Resets,
 }
 
-type Place = Pin<Box<Option<Sleep>>>;
-
 struct Member {
     timers: Vec<Place>,
     random: Random,
@@ -37,12 +35,6 @@ struct Member {
 fn uniform(draw: u64) -> Duration {
     let (least, most) = (100_000_000, 3_600_000_000_000);
     Duration::from_nanos(least + lower_below(draw, most - least))
-}
-
-/// The runtime knows of a `Sleep` only after it has been polled.
-fn start(place: &mut Place, length: Duration, context: &mut Context<'_>) {
-    place.set(Some(sleep(length)));
-    let _ = place.as_mut().as_pin_mut().map(|timer| timer.poll(context));
 }
 
 impl Member {
@@ -62,12 +54,10 @@ impl Member {
             if work == Work::Pairs {
                 start(&mut self.timers[self.spare], uniform(draw), context);
                 self.spare = upper_below(draw, self.timers.len() as u64);
-                self.timers[self.spare].set(None);
+                stop(&mut self.timers[self.spare]);
             } else {
                 let place = upper_below(draw, self.timers.len() as u64 - 1);
-                if let Some(timer) = self.timers[place].as_mut().as_pin_mut() {
-                    timer.reset(Instant::now() + HEARTBEAT);
-                }
+                reset(&mut self.timers[place], HEARTBEAT, context);
             }
         }
         self.done += PER_LOOK;
@@ -120,11 +110,7 @@ async fn work_on(work: Work, each: usize, milliseconds: u64, threads: u64, seed:
 
 /// The ns of one operation of all tasks together.
 pub fn share(work: Work, n: u64, threads: u64, milliseconds: u64, seed: u64) -> f64 {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads as usize)
-        .enable_time()
-        .build()
-        .expect("a runtime");
+    let runtime = runtime_of(threads as usize);
     let each = (n / threads).max(1) as usize + 1; // one is idle
     let start = Arc::new(Start::default());
     let tasks: Vec<_> = (0..threads)
