@@ -89,6 +89,10 @@ commands beanstalk_protocol::put_many(std::string_view tube, std::size_t jobs, s
   return all;
 }
 
+commands beanstalk_protocol::put_delayed(std::string_view, const delayed_put& job) const {
+  return {fmt::format("put 0 {} 600 {}\r\n{}\r\n", job.delay, job.body.size(), job.body)};
+}
+
 commands beanstalk_protocol::replace(std::string_view, const keyed_put& job, std::size_t body) const {
   return {fmt::format("x-put replace {} 0 {} 600000 {}\r\n{:x<{}}\r\n", job.key, 1000 * job.delay, body, "", body)};
 }

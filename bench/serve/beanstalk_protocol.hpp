@@ -20,6 +20,7 @@ class beanstalk_protocol final : public client_protocol {
   [[nodiscard]] commands put(std::string_view tube, std::size_t body) const override;
   /// A command for each, which leave together.
   [[nodiscard]] commands put_many(std::string_view tube, std::size_t jobs, std::size_t body) const override;
+  [[nodiscard]] commands put_delayed(std::string_view tube, const delayed_put& job) const override;
   /// Needs foliot's `x-put`, as the next one does.
   [[nodiscard]] commands replace(std::string_view tube, const keyed_put& job, std::size_t body) const override;
   [[nodiscard]] commands replace_many(std::string_view tube, const std::vector<keyed_put>& jobs,

@@ -68,6 +68,14 @@ struct keyed_put {
   std::uint64_t delay = 0;  ///< seconds
 };
 
+/// A job that becomes due later. Protocols take the due time or the delay, as they know it.
+struct delayed_put {
+  std::uint64_t number = 0;  ///< another one for each job of a tube
+  std::int64_t due = 0;      ///< milliseconds since 1970
+  std::uint64_t delay = 0;   ///< seconds, from now until then
+  std::string_view body{};
+};
+
 class client_protocol {
  public:
   client_protocol() noexcept = default;
@@ -78,12 +86,18 @@ class client_protocol {
   /// The reply at the beginning of these bytes; nothing until more bytes come. O(the length of its head).
   [[nodiscard]] virtual std::optional<found_reply> find_reply(std::string_view bytes) const = 0;
 
+  /// What stands in commands for the number of the client that sends them, eight digits, where the server tells clients
+  /// apart by it; empty: nothing does.
+  [[nodiscard]] virtual std::string_view client_number() const noexcept { return {}; }
+
   /// What a client sends first: its access token, where it shows that once, and what makes the tube its own.
   [[nodiscard]] virtual std::vector<opening> enter(std::string_view tube) const = 0;
   /// Puts a job whose body has so many bytes: `inserted`.
   [[nodiscard]] virtual commands put(std::string_view tube, std::size_t body) const = 0;
   /// So many such jobs at once, in as few commands as the protocol allows: `inserted` each, or `ok` for all.
   [[nodiscard]] virtual commands put_many(std::string_view tube, std::size_t jobs, std::size_t body) const = 0;
+  /// Puts a job that is due later: `inserted`.
+  [[nodiscard]] virtual commands put_delayed(std::string_view tube, const delayed_put& job) const = 0;
   /// Puts a job in the place of the one with its key: `inserted` or `replaced`.
   [[nodiscard]] virtual commands replace(std::string_view tube, const keyed_put& job, std::size_t body) const = 0;
   /// Many of them at once: likewise for each, or `ok` for all.

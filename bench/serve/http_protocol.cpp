@@ -87,6 +87,11 @@ commands http_protocol::put_many(std::string_view tube, std::size_t jobs, std::s
   return request("POST", "/v1/batch", "application/json", all + "]}");
 }
 
+commands http_protocol::put_delayed(std::string_view tube, const delayed_put& job) const {
+  return request("POST", fmt::format("/v1/tubes/{}/jobs?delay={}s", tube, job.delay), "application/octet-stream",
+                 job.body);
+}
+
 commands http_protocol::replace(std::string_view tube, const keyed_put& job, std::size_t body) const {
   return request("PUT", fmt::format("/v1/tubes/{}/jobs/{}?delay={}s", tube, job.key, job.delay),
                  "application/octet-stream", std::string(body, 'x'));

@@ -23,6 +23,7 @@ class http_protocol final : public client_protocol {
   [[nodiscard]] commands put(std::string_view tube, std::size_t body) const override;
   /// One batch. It has at most 1000 jobs.
   [[nodiscard]] commands put_many(std::string_view tube, std::size_t jobs, std::size_t body) const override;
+  [[nodiscard]] commands put_delayed(std::string_view tube, const delayed_put& job) const override;
   [[nodiscard]] commands replace(std::string_view tube, const keyed_put& job, std::size_t body) const override;
   /// One batch.
   [[nodiscard]] commands replace_many(std::string_view tube, const std::vector<keyed_put>& jobs,

@@ -83,7 +83,9 @@ void add_idle_polls(serve_workloads& to, const serve_scale& scale) {
   made.title = "memory of the server in bytes for each client that waits for a job, by their number";
   made.parameters = {{"polls", polls}};
   made.most_repetitions = 1;
-  made.takes_part = [](const server_kind& kind) { return kind.keeps == durability::each_change; };
+  made.takes_part = [](const server_kind& kind) {
+    return kind.keeps == durability::each_change && kind.speaks != spoken_protocol::nats;
+  };
   made.measure_own = [polls](const server_ground& ground) { return measure_idle_polls(polls, ground); };
   to.push_back(std::move(made));
 }

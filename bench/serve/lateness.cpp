@@ -32,6 +32,7 @@ constexpr std::size_t body_length = 100;
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 constexpr std::int64_t nanoseconds_per_millisecond = 1'000'000;
 constexpr double target_milliseconds = 5;
+constexpr std::size_t most_of_nats = 1000;  // due a second
 
 /// In nanoseconds of the wall clock, whose time is that of due jobs.
 std::int64_t wall_now() noexcept { return wall_clock::instance().now().nanoseconds(); }
@@ -42,14 +43,17 @@ class lateness_run {
   lateness_run(const due_rate& asked, const server_process& server, const std::string& tube)
       : asked_(asked),
         is_foliot_(server.kind().is_foliot),
-        clients_(server.address(), asked.workers + 1),
+        takes_due_time_(server.kind().is_foliot || server.kind().speaks == spoken_protocol::nats),
+        tube_(tube),
+        clients_(server.place(), asked.workers + 1),
         due_(asked.per_second * asked.seconds) {
     for (std::size_t each = 0; each < clients_.size(); ++each) enter_tube(clients_, each, tube);
     lateness_.reserve(due_.size());
   }
 
   std::vector<serve_figure> measure() {
-    for (std::size_t each = 1; each < clients_.size(); ++each) clients_.send(each, "reserve\r\n");
+    const commands reserve = clients_.protocol().reserve(tube_);
+    for (std::size_t each = 1; each < clients_.size(); ++each) clients_.send(each, reserve);
     const auto handle = [this](std::size_t client, const reply& got) { go_on(client, got); };
     const std::int64_t begin = wall_now();
     for (std::size_t next = 0; next < due_.size();) {
@@ -69,17 +73,18 @@ class lateness_run {
   }
   [[nodiscard]] duration delay() const noexcept { return std::chrono::seconds(asked_.seconds + 1); }
 
-  /// foliot takes the due time itself, in milliseconds; beanstalkd a delay in seconds, which it counts from the put.
+  /// foliot and NATS take the due time itself, in milliseconds; beanstalkd a delay in seconds, which it counts from the
+  /// put.
   void put(std::size_t job) {
-    std::string command;
+    const std::int64_t due = (wall_now() + delay().count()) / nanoseconds_per_millisecond;
+    if (takes_due_time_) due_[job] = due * nanoseconds_per_millisecond;
+    const std::string body = fmt::format("{:0{}}", job, body_length);
     if (is_foliot_) {
-      const std::int64_t due = (wall_now() + delay().count()) / nanoseconds_per_millisecond;
-      due_[job] = due * nanoseconds_per_millisecond;
-      command = fmt::format("x-put keep - 0 @{} 600000 {}\r\n", due, body_length);
+      clients_.send(0, fmt::format("x-put keep - 0 @{} 600000 {}\r\n{}\r\n", due, body_length, body));
     } else {
-      command = fmt::format("put 0 {} 600 {}\r\n", asked_.seconds + 1, body_length);
+      clients_.send(0, clients_.protocol().put_delayed(
+                           tube_, {.number = job, .due = due, .delay = asked_.seconds + 1, .body = body}));
     }
-    clients_.send(0, command + fmt::format("{:0{}}\r\n", job, body_length));
     unanswered_.push_back(job);
   }
 
@@ -95,7 +100,7 @@ class lateness_run {
 
   /// beanstalkd took the job before its answer came, so its lateness is at least what is counted from now.
   void note_inserted(std::int64_t now) {
-    if (!is_foliot_) due_[unanswered_.front()] = now + delay().count();
+    if (!takes_due_time_) due_[unanswered_.front()] = now + delay().count();
     unanswered_.pop_front();
   }
 
@@ -104,11 +109,14 @@ class lateness_run {
     std::from_chars(got.body.data(), got.body.data() + got.body.size(), job);
     if (job >= due_.size()) throw failure(fmt::format("a worker got job {}, which was not put", got.number));
     lateness_.push_back(std::max<std::int64_t>(now - due_[job], 0));
-    clients_.send(client, fmt::format("delete {}\r\nreserve\r\n", got.number), 2);
+    clients_.send(client, clients_.protocol().finish(got));
+    clients_.send(client, clients_.protocol().reserve(tube_));
   }
 
   const due_rate asked_;
   const bool is_foliot_;
+  const bool takes_due_time_;
+  const std::string tube_;
   load_generator clients_;
   std::vector<std::int64_t> due_;       // of each job, on the wall clock
   std::deque<std::size_t> unanswered_;  // jobs whose put has no reply yet
@@ -135,7 +143,9 @@ void add_lateness(serve_workloads& to, const serve_scale& scale) {
     made.title = "how late delayed jobs reach waiting workers, in milliseconds, by the jobs due a second";
     made.parameters = {{"due_per_second", rate}};
     made.most_repetitions = 1;
-    made.takes_part = [](const server_kind& kind) {
+    made.takes_part = [rate](const server_kind& kind) {
+      // It syncs each put, and each job again when that becomes due.
+      if (kind.speaks == spoken_protocol::nats) return rate <= most_of_nats;
       return kind.is_usual() && (kind.is_foliot || kind.keeps != durability::each_change);
     };
     made.measure_own = [asked](const server_ground& ground) { return measure_lateness(asked, ground); };

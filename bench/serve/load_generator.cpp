@@ -37,6 +37,7 @@ struct load_generator::events {
 
 load_generator::load_generator(std::vector<server_place> servers, std::size_t clients)
     : servers_(std::move(servers)),
+      client_number_(protocol().client_number()),
       epoll_(new_epoll()),
       read_at_once_(clients < many_clients ? read_at_once : read_at_once_of_many),
       events_(std::make_unique<events>()) {
@@ -58,6 +59,16 @@ load_generator::~load_generator() = default;
 void load_generator::note_more(std::size_t client) {
   clients_[client].has_more = true;
   with_more_.push_back(client);
+}
+
+/// Puts the number of the client where the protocol left room for it, from `begin` on.
+void load_generator::write_number(std::size_t client, std::size_t begin) {
+  std::string& text = clients_[client].unsent;
+  const std::string number = fmt::format("{:0{}}", client, client_number_.size());
+  while ((begin = text.find(client_number_, begin)) != std::string::npos) {
+    text.replace(begin, number.size(), number);
+    begin += number.size();
+  }
 }
 
 void load_generator::flush_one(std::size_t client) {

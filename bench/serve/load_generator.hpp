@@ -47,7 +47,9 @@ class load_generator {
   /// The client sends these bytes at the end of this turn, or at the beginning of the next one. They are `commands`
   /// whole commands, each of which gets one reply.
   void send(std::size_t client, std::string_view bytes, std::size_t commands = 1) {
+    const std::size_t begin = clients_[client].unsent.size();
     clients_[client].unsent += bytes;
+    if (!client_number_.empty()) write_number(client, begin);
     clients_[client].awaited += commands;
     awaited_ += commands;
     if (!clients_[client].has_more) note_more(client);
@@ -106,6 +108,7 @@ class load_generator {
   struct events;
 
   void note_more(std::size_t client);
+  void write_number(std::size_t client, std::size_t begin);
   [[nodiscard]] const server_place& server_of(std::size_t client) const noexcept {
     return servers_[client % servers_.size()];
   }
@@ -117,6 +120,7 @@ class load_generator {
   [[nodiscard]] std::optional<reply> next_reply(std::size_t client);
 
   const std::vector<server_place> servers_;
+  const std::string_view client_number_;  // of the protocol
   owned_descriptor epoll_;
   std::vector<client_state> clients_;
   std::vector<std::size_t> with_more_;

@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::string_view given_server = "server";
 constexpr std::string_view introduction_of_page =
-    "Servers of the beanstalk protocol, measured side by side in one run: compare its lines with "
+    "Job servers, measured side by side in one run: compare its lines with "
     "each other, and no two runs.";
 
 /// A server that takes part: one that is started for each measurement, or that of --address.
@@ -39,8 +39,20 @@ struct contender {
   const server_kind* kind = nullptr;  // null: the server of --address
 };
 
+/// Builds NATS; why it cannot be started, if it cannot.
+std::optional<std::string> absence_of_nats(transport way) {
+  if (way == transport::local) return "it listens on no unix socket: leave out --unix";
+  try {
+    build_nats();
+    return std::nullopt;
+  } catch (const failure& error) {
+    return error.what();
+  }
+}
+
 /// Why a server of this kind cannot be started; nothing if it can.
-std::optional<std::string> absence_of(const server_kind& kind, const std::filesystem::path& old) {
+std::optional<std::string> absence_of(const server_kind& kind, const std::filesystem::path& old, transport way) {
+  if (kind.speaks == spoken_protocol::nats) return absence_of_nats(way);
   if (!kind.is_foliot && !program_of(kind)) return "beanstalkd is not installed (Debian: beanstalkd)";
   if (kind.is_old && !program_of(kind, old)) return "name the program of another version with --old";
   if ((kind.has_tls || kind.has_token) && !has_tls()) {
@@ -156,7 +168,7 @@ class serve_run {
       const bool named = std::ranges::find(options_.contestants, &each) != options_.contestants.end();
       if (!named && !options_.contestants.empty()) continue;
       if (each.is_old && !named && options_.old_program.empty()) continue;  // nobody has asked for one
-      if (const auto reason = absence_of(each, options_.old_program)) {
+      if (const auto reason = absence_of(each, options_.old_program, options_.way)) {
         all_.left_out.push_back({.name = std::string(each.name), .reason = *reason});
         continue;
       }

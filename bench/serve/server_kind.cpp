@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/child_process.hpp"
+#include "bench/peer_programs.hpp"
 
 namespace foliot::program::bench {
 
@@ -26,7 +27,25 @@ std::optional<std::filesystem::path> find_in_path(std::string_view name) {
   return std::nullopt;
 }
 
+std::filesystem::path program_of_nats() { return build_folder_of_peer("nats") / "nats-server"; }
+
+std::vector<std::string> nats_command(const server_arguments& given) {
+  const std::size_t colon = given.address.rfind(':');
+  return {given.program.string(),         "-c", given.settings_of_nats().string(), "-a",
+          given.address.substr(0, colon), "-p", given.address.substr(colon + 1)};
+}
+
 }  // namespace
+
+void build_nats() {
+  const std::string go = find_go();
+  const std::string source = source_of_peer("nats").string();
+  // Downloads no toolchain, and asks for no state of a repository.
+  build_peer(
+      {.words = {go, "build", "-buildvcs=false", "-o", program_of_nats().string(), "github.com/nats-io/nats-server/v2"},
+       .environment = {"GOTOOLCHAIN=local", "GOWORK=off"},
+       .folder = source});
+}
 
 const server_kind* find_server_kind(std::string_view name) noexcept {
   const auto* const known = std::ranges::find(server_kinds, name, &server_kind::name);
@@ -34,6 +53,10 @@ const server_kind* find_server_kind(std::string_view name) noexcept {
 }
 
 std::optional<std::filesystem::path> program_of(const server_kind& kind, const std::filesystem::path& old) {
+  if (kind.speaks == spoken_protocol::nats) {
+    const std::filesystem::path built = program_of_nats();
+    return std::filesystem::exists(built) ? std::optional(built) : std::nullopt;
+  }
   if (!kind.is_foliot) return find_in_path("beanstalkd");
   if (kind.is_old) return old.empty() ? std::nullopt : std::optional(std::filesystem::absolute(old));
   std::error_code error;
@@ -79,6 +102,7 @@ std::vector<std::string> foliot_command(const server_kind& kind, const server_ar
 
 std::vector<std::string> command_of(const server_kind& kind, const server_arguments& given) {
   if (kind.is_foliot) return foliot_command(kind, given);
+  if (kind.speaks == spoken_protocol::nats) return nats_command(given);
   std::vector<std::string> words{given.program.string(), "-z", std::to_string(given.max_body)};
   const std::string& address = given.address;
   const std::size_t colon = address.rfind(':');

@@ -1,5 +1,5 @@
-// The servers that `foliot bench serve` can start: foliot's own and Debian's beanstalkd, each with the settings that
-// decide when a change is durable.
+// The servers that `foliot bench serve` can start: foliot's own, Debian's beanstalkd and NATS, each with the settings
+// that decide when a change is durable.
 //
 // Thread safety: constants and pure functions.
 #pragma once
@@ -21,7 +21,7 @@ enum class durability : std::uint8_t {
   none,         ///< jobs are in memory only
 };
 
-enum class spoken_protocol : std::uint8_t { beanstalk, http };
+enum class spoken_protocol : std::uint8_t { beanstalk, http, nats };
 
 struct server_kind {
   std::string_view name;
@@ -37,6 +37,8 @@ struct server_kind {
   [[nodiscard]] constexpr bool is_usual() const noexcept {
     return speaks == spoken_protocol::beanstalk && !has_tls && !has_token && !is_old;
   }
+  /// Whether it takes part where delayed jobs are measured.
+  [[nodiscard]] constexpr bool delays_jobs() const noexcept { return is_usual() || speaks == spoken_protocol::nats; }
 };
 
 inline constexpr std::array server_kinds = {
@@ -45,6 +47,12 @@ inline constexpr std::array server_kinds = {
     server_kind{"beanstalkd-f0", false, durability::each_change, "beanstalkd -b DIR -f0: each change is synced"},
     server_kind{"beanstalkd-F", false, durability::unsynced, "beanstalkd -b DIR -F: a log that is never synced"},
     server_kind{"beanstalkd", false, durability::none, "beanstalkd: no log"},
+    server_kind{
+        .name = "nats",
+        .keeps = durability::each_change,
+        .remark =
+            "NATS JetStream, file storage, sync_interval: always; delayed jobs are messages with a schedule (@at)",
+        .speaks = spoken_protocol::nats},
     server_kind{.name = "foliot-tls",
                 .is_foliot = true,
                 .keeps = durability::each_change,
@@ -94,15 +102,19 @@ struct server_arguments {
   /// The socket at which a server that is measured by HTTP listens for clients of the beanstalk protocol: whether it
   /// runs is asked there.
   [[nodiscard]] std::filesystem::path control() const { return folder / "control"; }
+  [[nodiscard]] std::filesystem::path settings_of_nats() const { return folder / "nats.conf"; }
 };
 
 /// Null if there is none of this name.
 [[nodiscard]] const server_kind* find_server_kind(std::string_view name) noexcept;
 
-/// The program of these servers: this one, that of --old, or beanstalkd in one of the folders of $PATH; nothing if it
-/// is not there.
+/// The program of these servers: this one, that of --old, beanstalkd in one of the folders of $PATH, or NATS as
+/// build_nats() has built it; nothing if it is not there.
 [[nodiscard]] std::optional<std::filesystem::path> program_of(const server_kind& kind,
                                                               const std::filesystem::path& old = {});
+/// Builds the server of NATS from bench/peers/nats, whose go.mod has its version; Go fetches what is missing. Throws
+/// failure.
+void build_nats();
 /// What the program prints for its version. Empty if the program does not run.
 [[nodiscard]] std::string version_of(const server_kind& kind, const std::filesystem::path& old = {});
 

@@ -1,5 +1,6 @@
 #include "server_process.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -25,6 +26,7 @@
 #include "http_protocol.hpp"
 #include "interruption.hpp"
 #include "load_generator.hpp"
+#include "nats_protocol.hpp"
 #include "owned_descriptor.hpp"
 #include "server/access/access_token.hpp"
 #include "server/access/rights.hpp"
@@ -42,6 +44,8 @@ constexpr duration longest_start = 10min;
 constexpr duration longest_end = 10min;
 /// Another process may take the port between its choice and the server's start.
 constexpr int most_ports = 20;
+/// Bytes that wait for a client of NATS.
+constexpr std::size_t least_pending = std::size_t{64} << 20;
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
@@ -94,6 +98,25 @@ std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// What the server at `place` says of itself, which is of a server of NATS that has JetStream; or nothing yet.
+std::string info_of_nats(const server_place& place) {
+  load_generator probe(place, 1);
+  const nats_protocol speaks;
+  const auto ask = [&probe](const commands& what) {
+    std::string body;
+    probe.send(0, what);
+    while (probe.awaited() > 0) {
+      const auto note = [&body](std::size_t, const reply& got) {
+        if (got.kind == reply_kind::ok) body = got.body;
+      };
+      if (!probe.turn(note, 1s)) return std::string();
+    }
+    return body;
+  };
+  std::string info = ask({speaks.sign_in().bytes});
+  return ask(speaks.ask_about_itself()).empty() ? std::string() : info;
+}
+
 }  // namespace
 
 server_process::server_process(const server_kind& kind, const std::filesystem::path& folder,
@@ -119,7 +142,20 @@ server_process::server_process(const server_kind& kind, const std::filesystem::p
 
 server_process::~server_process() { kill(); }
 
+/// A name that no other server has, limits, no questions whether clients are there, and JetStream.
+void server_process::write_settings_of_nats() const {
+  std::ofstream file(given_.settings_of_nats(), std::ios::binary);
+  file << fmt::format(
+      "server_name: \"{}\"\nmax_payload: {}\nmax_pending: {}\nping_interval: \"24h\"\n"
+      "jetstream {{ store_dir: \"{}\", sync_interval: {} }}\n",
+      folder_.filename().string(), given_.max_body, std::max(given_.max_body, least_pending), given_.data().string(),
+      settings_.nats_syncs ? "always" : "\"1h\"");
+  file.close();
+  if (!file) throw system_failure("write", given_.settings_of_nats().string(), errno);
+}
+
 void server_process::make_files() {
+  if (kind_.speaks == spoken_protocol::nats) write_settings_of_nats();
   if (kind_.has_tls) {
     make_certificate(given_.certificate(), given_.key());
     tls_ = std::make_shared<const tls_client>(given_.certificate());
@@ -151,7 +187,9 @@ void server_process::choose_place() {
   const runtime::address at =
       settings_.way == transport::tcp ? runtime::address::loopback(free_port()) : local(folder_ / "socket");
   const auto beanstalk = std::make_shared<const beanstalk_protocol>(token_);
-  if (kind_.speaks == spoken_protocol::http) {
+  if (kind_.speaks == spoken_protocol::nats) {
+    place_ = control_ = {at, std::make_shared<const nats_protocol>(), nullptr};
+  } else if (kind_.speaks == spoken_protocol::http) {
     place_ = {at, std::make_shared<const http_protocol>(token_), tls_};
     control_ = {local(given_.control()), beanstalk, tls_};
   } else {
@@ -186,9 +224,12 @@ bool server_process::try_start() {
   return true;
 }
 
-/// Whether a server answers, and it is this one: `stats` has the number of its process.
+/// Whether a server answers, and it is this one: `stats` has the number of its process, and NATS its name.
 bool server_process::answers() const {
   try {
+    if (kind_.speaks == spoken_protocol::nats) {
+      return info_of_nats(control_).contains(fmt::format("\"server_name\":\"{}\"", folder_.filename().string()));
+    }
     load_generator probe(control_, 1);
     for (const opening& each : beanstalk_protocol(token_).sign_in()) probe.send(0, each.bytes);
     probe.send(0, "stats\r\n");

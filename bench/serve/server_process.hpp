@@ -29,6 +29,7 @@ struct server_settings {
   std::size_t max_body = std::size_t{1} << 20;
   std::size_t connections = 0;          ///< that it must allow; 0: as many as it does by itself
   std::filesystem::path old_program{};  ///< of --old
+  bool nats_syncs = true;               ///< whether NATS syncs each change
 };
 
 /// The memory and the processor time that a server has taken so far.
@@ -53,7 +54,8 @@ class server_process {
   [[nodiscard]] const server_kind& kind() const noexcept { return kind_; }
   /// Where its clients connect, and what they speak.
   [[nodiscard]] const server_place& place() const noexcept { return place_; }
-  /// Where it is asked about itself, by the beanstalk protocol; where it is measured by that, the same place.
+  /// Where it is asked about itself, by the beanstalk protocol or that of NATS; where it is measured by that, the same
+  /// place.
   [[nodiscard]] const server_place& control() const noexcept { return control_; }
   [[nodiscard]] const runtime::address& address() const noexcept { return place_.address; }
   /// From its start until it answered the first command; the time of retries with another port excluded.
@@ -71,6 +73,7 @@ class server_process {
 
  private:
   void make_files();
+  void write_settings_of_nats() const;
   void choose_place();
   [[nodiscard]] bool try_start();
   [[nodiscard]] bool answers() const;
@@ -85,7 +88,7 @@ class server_process {
   std::string token_{};                      // empty: it has none
   std::shared_ptr<const tls_client> tls_{};  // null: it speaks in plain
   server_place place_{runtime::address()};
-  server_place control_{runtime::address()};  // where it is asked whether it runs, by the beanstalk protocol
+  server_place control_{runtime::address()};  // where it is asked whether it runs
   duration start_up_time_{};
   pid_t child_ = -1;  // -1: there is none, or none any more
   int status_ = 0;    // with which it ended

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <foliot/core/clock.hpp>
 
 #include "bench/workloads/quick_random.hpp"
 #include "load_generator.hpp"
@@ -23,16 +24,21 @@ constexpr std::size_t in_flight = 256;  // on each
 constexpr std::uint64_t day = 86'400;
 constexpr std::uint64_t hour = 3600;  // no job is due while this measures
 
-void put_jobs(std::size_t jobs, const server_process& server) {
-  load_generator clients(server.address(), connections);
-  for (std::size_t each = 0; each < connections; ++each) enter_tube(clients, each, "foliot-bench");
+std::int64_t wall_milliseconds() noexcept { return wall_clock::instance().now().nanoseconds() / 1'000'000; }
+
+/// The jobs are numbered from `first` on.
+void put_jobs(std::size_t first, std::size_t jobs, const server_process& server) {
+  const std::string tube = "foliot-bench";
+  load_generator clients(server.place(), connections);
+  for (std::size_t each = 0; each < connections; ++each) enter_tube(clients, each, tube);
   const std::string body(body_length, 'x');
   quick_random random(1);
   std::size_t sent = 0;
   const auto send_one = [&](std::size_t client) {
-    ++sent;
-    clients.send(client,
-                 fmt::format("put 0 {} 600 {}\r\n{}\r\n", hour + upper_below(random.next(), day), body_length, body));
+    const std::uint64_t delay = hour + upper_below(random.next(), day);
+    const std::int64_t due = wall_milliseconds() + static_cast<std::int64_t>(1000 * delay);
+    const delayed_put job{.number = first + sent++, .due = due, .delay = delay, .body = body};
+    clients.send(client, clients.protocol().put_delayed(tube, job));
   };
   for (std::size_t i = 0; i < connections * in_flight && sent < jobs; ++i) send_one(i % connections);
   clients.finish([&](std::size_t client, const reply& got) {
@@ -58,8 +64,10 @@ std::vector<serve_figure> measure_stored_jobs(std::size_t jobs, const server_gro
                        .amount = static_cast<double>(server.start_up_time().count()) / 1e9});
   };
   {
-    server_process server(ground.kind, ground.folder, ground.settings);
-    put_jobs(jobs, server);
+    server_settings filling = ground.settings;
+    filling.nats_syncs = false;  // a million syncs take up to an hour, and change neither memory nor starts
+    server_process server(ground.kind, ground.folder, filling);
+    put_jobs(0, jobs, server);
     note_memory("resident", "put", server);
     server.end_in_order();
   }
@@ -67,7 +75,7 @@ std::vector<serve_figure> measure_stored_jobs(std::size_t jobs, const server_gro
     server_process server(ground.kind, ground.folder, ground.settings);
     note_start("start", "in order", server);
     note_memory("resident-after-start", "started", server);
-    put_jobs(1000, server);  // what a crash leaves to replay
+    put_jobs(jobs, 1000, server);  // what a crash leaves to replay
     server.kill();
   }
   const server_process server(ground.kind, ground.folder, ground.settings);
@@ -88,6 +96,7 @@ void add_stored_jobs(serve_workloads& to, const serve_scale& scale) {
     made.parameters = {{"jobs", jobs}};
     made.most_repetitions = 1;
     made.takes_part = [](const server_kind& kind) {
+      if (kind.speaks == spoken_protocol::nats) return true;
       return kind.is_usual() &&
              (kind.keeps == durability::unsynced || (kind.is_foliot && kind.keeps != durability::none));
     };

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
+#include "bench/workloads/quick_random.hpp"
 #include "load_generator.hpp"
 #include "replay/usage.hpp"
 #include "serve_target.hpp"
@@ -24,7 +25,8 @@ namespace {
 
 enum class load_shape : std::uint8_t {
   puts,
-  cycles,  ///< put a job, reserve one, delete that one
+  delayed_puts,  ///< due after an hour, within a day
+  cycles,        ///< put a job, reserve one, delete that one
 };
 
 struct load {
@@ -40,6 +42,8 @@ constexpr std::int64_t warm_up_share = 5;
 constexpr std::size_t usual_body = 100;
 constexpr std::size_t usual_connections = 64;
 constexpr std::size_t usual_batch = 100;
+constexpr std::uint64_t hour = 3600;  // seconds
+constexpr std::uint64_t day = 86'400;
 
 instant now() noexcept { return monotonic_clock::instance().now(); }
 
@@ -80,7 +84,16 @@ class load_run {
   }
 
  private:
-  void put(std::size_t client) { clients_.send(client, put_); }
+  void put(std::size_t client) {
+    if (asked_.shape != load_shape::delayed_puts) return clients_.send(client, put_);
+    const std::uint64_t delay = hour + upper_below(random_.next(), day);
+    const std::int64_t now = wall_clock::instance().now().nanoseconds() / 1'000'000;
+    clients_.send(client,
+                  clients_.protocol().put_delayed(server_.tube, {.number = ++delayed_,
+                                                                 .due = now + 1000 * static_cast<std::int64_t>(delay),
+                                                                 .delay = delay,
+                                                                 .body = body_}));
+  }
 
   void go_on(std::size_t client, const reply& got) {
     const bool is_cycle = asked_.shape == load_shape::cycles;
@@ -127,7 +140,10 @@ class load_run {
 
   const load asked_;
   const server_under_load& server_;
+  const std::string body_{std::string(asked_.body, 'x')};
   load_generator clients_;
+  quick_random random_{1};
+  std::uint64_t delayed_ = 0;
   commands put_;
   commands reserve_;
   std::uint64_t puts_of_a_reply_ = 1;
@@ -207,6 +223,17 @@ void add_throughput(serve_workloads& to, const serve_scale& scale) {
         {"pipelined-puts",
          fmt::format("puts a second, bodies of {} bytes, 4 connections, by the puts in flight on each", usual_body),
          std::to_string(in_flight)});
+  }
+  for (const auto& [connections_of, in_flight] :
+       {std::pair<std::size_t, std::size_t>{1, 1}, {many, 1}, {std::size_t{4}, scale.quick ? 8 : 64}}) {
+    add_load(
+        to, scale, {load_shape::delayed_puts, connections_of, in_flight, usual_body},
+        {"delayed-puts",
+         fmt::format("puts a second of jobs that are due within a day, bodies of {} bytes, by connections and the puts "
+                     "in flight on each",
+                     usual_body),
+         fmt::format("{} x {}", connections_of, in_flight)});
+    to.back().takes_part = [](const server_kind& kind) { return kind.delays_jobs(); };
   }
   for (const load_shape shape : {load_shape::puts, load_shape::cycles}) {
     const bool puts = shape == load_shape::puts;

@@ -22,7 +22,7 @@ class LoadsCase(ProgramCase):
         self.assertEqual(code, 0, err)
         page = (self.here / "page.html").read_text()
         self.assertIn(f"<h1>foliot bench {command}</h1>", page)
-        self.assertNotIn("Servers of the beanstalk protocol", page)
+        self.assertNotIn("Job servers, measured side by side", page)
 
     def expect_own_help(self, command):
         """The end of the help names only options that the command has."""

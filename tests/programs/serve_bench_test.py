@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import unittest
+from pathlib import Path
 
 sys.dont_write_bytecode = True  # the modules below are in the source tree
 from kit.beanstalk_client import Connection, PATIENCE
@@ -23,7 +24,8 @@ FOLIOT = ["foliot-memory"]  # foliot is there too where the program was built wi
 OTHERS = ["beanstalkd-f0", "beanstalkd-F", "beanstalkd"]
 # The same server, with clients that speak HTTP, TLS or show an access token: they take part where that is compared.
 VARIANTS = ["foliot-tls", "foliot-token", "foliot-http", "foliot-http-tls", "foliot-http-token"]
-RATES = {"puts": ["1", "4"], "cycles": ["1", "4"], "pipelined-puts": ["8", "64"], "put-sizes": ["8 B", "80 KB"],
+RATES = {"puts": ["1", "4"], "cycles": ["1", "4"], "pipelined-puts": ["8", "64"],
+         "delayed-puts": ["1 x 1", "4 x 1", "4 x 8"], "put-sizes": ["8 B", "80 KB"],
          "cycle-sizes": ["8 B", "80 KB"]}
 BOTH_SIDES = {"puts": ["4"], "cycles": ["4"]}  # of the variants
 SHORT = ["--quick", "--repetitions", "1"]
@@ -82,7 +84,9 @@ class ServeBench(ServeBenchCase):
         figures, text = self.own("--only", ",".join(RATES), told=r"(foliot: [^\n]+ is left out: [^\n]+\n)*")
         names = [each["name"] for each in figures["contestants"]]
         absent = [each["contestant"] for each in figures["absences"]]
-        self.assertEqual(sorted(names + absent), sorted(["foliot"] + FOLIOT + OTHERS + VARIANTS))
+        self.assertEqual(sorted(names + absent), sorted(["foliot"] + FOLIOT + OTHERS + VARIANTS + ["nats"]))
+        self.assertIn({"contestant": "nats", "workloads": "", "reason": "it listens on no unix socket: leave out --unix"},
+                      figures["absences"])
         self.assertEqual("beanstalkd" in names, shutil.which("beanstalkd") is not None)
         usual = [each for each in names if each not in VARIANTS]
         self.check_rates(figures, usual, RATES)
@@ -228,6 +232,66 @@ class ServeBench(ServeBenchCase):
         self.expect_failure("puts of beanstalkd: beanstalkd has ended by itself, with exit code 3: it has no luck", "--unix",
                             "--folder", self.here, "--only", "puts", "--contestants", "beanstalkd",
                             environment={"PATH": f"{wrong.parent}:{os.environ['PATH']}"})
+        self.assertEqual(self.folders(), [])
+
+
+    def with_stub_of_nats(self, go):
+        """The environment of a run that builds NATS with this stub of Go."""
+        (self.here / "peers/nats").mkdir(parents=True)
+        (self.here / "bin").mkdir()
+        (self.here / "bin/go").write_text(go)
+        (self.here / "bin/go").chmod(0o755)
+        return {"FOLIOT_BENCH_PEERS": str(self.here / "peers"), "XDG_CACHE_HOME": str(self.here / "cache"),
+                "PATH": f"{self.here / 'bin'}:{os.environ['PATH']}"}
+
+    def test_nats_that_cannot_be_measured(self):
+        chosen = ["--folder", self.here, "--only", "delayed-puts", "--contestants", "foliot-memory,nats"]
+        reason = "its source is not here: set FOLIOT_BENCH_PEERS"
+        figures, text = self.quick(*chosen, told=f"foliot: nats is left out: {reason}\n",
+                                   FOLIOT_BENCH_PEERS=str(self.here / "nowhere"))
+        self.check_rates(figures, ["foliot-memory"], {"delayed-puts": RATES["delayed-puts"]})
+        self.assertIn(f"left out: nats: {reason}", text)
+        environment = self.with_stub_of_nats("#!/bin/sh\necho no such module >&2\nexit 1\n")
+        reason = "it cannot be built: it ended with exit code 1: no such module"
+        self.quick(*chosen, told=f"foliot: nats is left out: {reason}\n", **environment)
+        (self.here / "bin/go").write_text(
+            "#!/bin/sh\nwhile [ $1 != -o ]; do shift; done\necho '#!/bin/sh\necho it has no luck >&2; exit 3' > $2\nchmod +x $2\n")
+        self.expect_failure("delayed-puts of nats: nats has ended by itself, with exit code 3: it has no luck",
+                            "--folder", self.here, "--only", "delayed-puts", "--contestants", "nats", environment=environment)
+        self.assertEqual(self.folders(), [])
+
+
+class ServeBenchNats(ServeBenchCase):
+    """NATS itself, where Go is installed and has fetched it or can fetch it."""
+
+    @classmethod
+    def setUpClass(cls):
+        if os.environ.get("FOLIOT_SANITIZED") == "1":
+            raise unittest.SkipTest("no sanitizer looks into another program")
+
+    def test_each_workload_has_its_figures(self):
+        # The caches of Go are kept.
+        environment = {"GOCACHE": os.environ.get("GOCACHE", str(Path.home() / ".cache/go-build")),
+                       "XDG_CACHE_HOME": str(self.here / "cache"), "FOLIOT_BENCH_PEERS": ""}
+        only = ["puts", "cycles", "delayed-puts", "lateness", "stored-jobs"]
+        figures, text = self.quick("--folder", self.here, "--only", ",".join(only), "--contestants", "foliot-memory,nats",
+                                   told=r"(foliot: nats is left out: [^\n]+\n)?", **environment)
+        if figures["absences"]:
+            (absence,) = figures["absences"]
+            self.assertRegex(absence["reason"], r"is not installed\Z|cannot be built")
+            self.skipTest(f"nats: {absence['reason']}")
+        self.check_rates(figures, ["nats"], BOTH_SIDES | {"delayed-puts": RATES["delayed-puts"]})
+        found = {}
+        for each in figures["records"]:
+            if each["contestant"] == "nats":
+                self.assertGreaterEqual(each["median"], 0)
+                found.setdefault((each["workload"], each.get("due_per_second")), []).append(each["figure"])
+        for rate in (50, 100):
+            self.assertEqual(found["lateness", rate], ["p50", "p90", "p99", "p99.9", "max"])
+        self.assertEqual(found["stored-jobs", None], ["resident", "start", "resident-after-start", "start-after-kill"])
+        version = next(each["version"] for each in figures["contestants"] if each["name"] == "nats")
+        self.assertRegex(version, r"\Anats-server: v2\.\d+\.\d+\Z")
+        self.assertIn("sync_interval: always", text)
         self.assertEqual(self.folders(), [])
 
 

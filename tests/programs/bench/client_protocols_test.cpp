@@ -9,6 +9,7 @@
 
 #include "bench/serve/beanstalk_protocol.hpp"
 #include "bench/serve/http_protocol.hpp"
+#include "bench/serve/nats_protocol.hpp"
 #include "bench/serve/reply_scanner.hpp"
 
 namespace foliot::program::bench {
@@ -109,6 +110,59 @@ TEST(ClientProtocols, ABatchIsOneRequestOfHttpAndManyCommandsOfBeanstalk) {
   const commands beanstalk = plain_beanstalk().replace_many("mail", jobs, 1);
   EXPECT_EQ(beanstalk.count, 2U);
   EXPECT_EQ(beanstalk.bytes, "x-put replace a 0 5000 600000 1\r\nx\r\nx-put replace b 0 6000 600000 1\r\nx\r\n");
+}
+
+TEST(ClientProtocols, ADelayedJobHasItsDueTimeOrItsDelay) {
+  const delayed_put job{.number = 7, .due = 1'000'000'000'005, .delay = 60, .body = "xyz"};
+  EXPECT_EQ(plain_beanstalk().put_delayed("mail", job).bytes, "put 0 60 600 3\r\nxyz\r\n");
+  EXPECT_TRUE(
+      http_protocol().put_delayed("mail", job).bytes.starts_with("POST /v1/tubes/mail/jobs?delay=60s HTTP/1.1\r\n"));
+  EXPECT_EQ(nats_protocol().put_delayed("mail", job).bytes,
+            "HPUB mail.later.7 _INBOX.<client> 91 94\r\nNATS/1.0\r\nNats-Schedule: @at 2001-09-09T01:46:40.005Z\r\n"
+            "Nats-Schedule-Target: mail.ready\r\n\r\nxyz\r\n");
+}
+
+TEST(NatsProtocol, FindsTheSameRepliesHoweverTheBytesAreCut) {
+  const std::string_view bytes =
+      "INFO {\"server_name\":\"one\"}\r\nPONG\r\n"
+      "MSG _INBOX.00000003 1 25\r\n{\"stream\":\"mail\",\"seq\":9}\r\nPING\r\n"
+      "MSG mail.ready 1 $JS.ACK.mail.workers.1.2.3.4.5 4\r\na\r\nb\r\n"
+      "HMSG mail.ready 1 $JS.ACK.mail.workers.1.3.3.4.5 31 33\r\nNATS/1.0\r\nNats-Scheduler: x\r\n\r\nab\r\n"
+      "MSG _INBOX.00000003 1 0\r\n\r\n"
+      "INFO {\"server_name\":\"two\"}\r\nMSG _INBOX.00000003 1 12\r\n{\"type\":\"y\"}\r\n"
+      "MSG _INBOX.00000003 1 22\r\n{\"error\":{\"code\":400}}\r\n"
+      "HMSG _INBOX.00000003 1 32 32\r\nNATS/1.0 408 Request Timeout\r\n\r\n\r\n"
+      "-ERR 'Unknown Protocol Operation'\r\n";
+  const std::vector<std::string> wanted{
+      text_of(reply_kind::ok, R"(0 PONG  INFO {"server_name":"one"})"),
+      text_of(reply_kind::inserted, R"(9 MSG _INBOX.00000003 1 25  {"stream":"mail","seq":9})"),
+      text_of(reply_kind::reserved,
+              "0 MSG mail.ready 1 $JS.ACK.mail.workers.1.2.3.4.5 4 $JS.ACK.mail.workers.1.2.3.4.5 "
+              "a\r\nb"),
+      text_of(reply_kind::reserved,
+              "0 HMSG mail.ready 1 $JS.ACK.mail.workers.1.3.3.4.5 31 33 "
+              "$JS.ACK.mail.workers.1.3.3.4.5 ab"),
+      text_of(reply_kind::deleted, "0 MSG _INBOX.00000003 1 0  "),
+      text_of(reply_kind::ok, R"(0 MSG _INBOX.00000003 1 12  {"type":"y"})"),
+      text_of(reply_kind::other, R"(0 {"error":{"code":400}}  {"error":{"code":400}})"),
+      text_of(reply_kind::other, "0 NATS/1.0 408 Request Timeout  "),
+      text_of(reply_kind::other, "0 -ERR 'Unknown Protocol Operation'  "),
+  };
+  const nats_protocol protocol;
+  for (std::size_t piece = 1; piece <= bytes.size(); ++piece)
+    EXPECT_EQ(found_in(protocol, bytes, piece), wanted) << piece;
+}
+
+TEST(NatsProtocol, EachReplyGoesToItsClient) {
+  const nats_protocol protocol;
+  EXPECT_EQ(protocol.put("mail", 2).bytes, "PUB mail.ready _INBOX.<client> 2\r\nxx\r\n");
+  EXPECT_EQ(protocol.finish({.reservation = "$JS.ACK.x"}).bytes, "PUB $JS.ACK.x _INBOX.<client> 4\r\n+ACK\r\n");
+  EXPECT_EQ(protocol.client_number(), "<client>");
+  EXPECT_EQ(plain_beanstalk().client_number(), "");
+  for (const opening& each : protocol.enter("mail")) {
+    EXPECT_EQ(each.wanted, reply_kind::ok);
+    EXPECT_NE(each.bytes.find(protocol.client_number()), std::string::npos) << each.bytes;
+  }
 }
 
 }  // namespace
