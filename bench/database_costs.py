@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from harness import HOST, Arguments, positive, postgresql, serving_nodes, write_json
+from harness import HOST, Arguments, ask, positive, postgresql, psql, serving_nodes, write_json
 from kit.beanstalk_client import Connection
 from server_usage import ServerUsage
 from simulate_nodes import BETWEEN_BEATS, SECOND, cost
@@ -144,17 +144,6 @@ def syncs(batches, usage):
     count = after[1] - before[1]
     drain(batches, 300)
     return count / 300, (after[2] - before[2]) / count * 1000
-
-
-def psql(database):
-    return subprocess.Popen(["psql", "-qXAt", "-d", database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def ask(session, statements):
-    session.stdin.write(statements + "\\echo done\n")
-    session.stdin.flush()
-    while session.stdout.readline().strip() != "done":
-        pass
 
 
 def rotation(usage, database, turns):

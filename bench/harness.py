@@ -137,27 +137,28 @@ def answers(where, process):
     return False
 
 
+def start(arguments, path=None, log=subprocess.DEVNULL):
+    """A server: its port, or the path of its local socket, and its process. It answers."""
+    for _ in range(ATTEMPTS):  # another program may take the port first
+        where = path or free_port()
+        address = f"unix:{path}" if path else f"{HOST}:{where}"
+        process = subprocess.Popen([*arguments, "--beanstalk", address], stderr=log)
+        if answers(where, process):
+            return where, process
+        process.wait()
+    raise RuntimeError(f"`{shlex.join(map(str, arguments))}` ended with the status {process.returncode}")
+
+
 @contextlib.contextmanager
 def serving_nodes(program, database, count, folder=None, sessions=None):
     """Pairs of port and process; with a folder, pairs of the path of a local socket in it and process. Without `sessions`
     a node has as many as it has by itself."""
     more = [] if sessions is None else ["--sessions", str(sessions)]
     nodes = []
-
-    def start(number):
-        where = free_port() if folder is None else f"{folder}/n{number}"
-        address = f"{HOST}:{where}" if folder is None else f"unix:{where}"
-        return where, subprocess.Popen([program, "serve", "--store", database, "--node", f"n{number}", "--beanstalk", address,
-                                        *more], stderr=subprocess.DEVNULL)
-
     try:
-        nodes += [start(number) for number in range(count)]
         for number in range(count):
-            for _ in range(ATTEMPTS):  # another program may take the port first
-                if answers(*nodes[number]):
-                    break
-                nodes[number][1].wait()
-                nodes[number] = start(number)
+            nodes.append(start([program, "serve", "--store", database, "--node", f"n{number}", *more],
+                               folder and f"{folder}/n{number}"))
         yield nodes
     finally:
         for _, process in nodes:
@@ -168,6 +169,18 @@ def serving_nodes(program, database, count, folder=None, sessions=None):
 def addresses(nodes):
     """As `foliot-bench queue --nodes` takes them."""
     return ",".join(str(where) if isinstance(where, int) else f"unix:{where}" for where, _ in nodes)
+
+
+def psql(database):
+    """A session with the database, for ask()."""
+    return subprocess.Popen(["psql", "-qXAt", "-d", database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def ask(session, statements):
+    session.stdin.write(statements + "\n\\echo done\n")
+    session.stdin.flush()
+    while session.stdout.readline().strip() != "done":
+        pass
 
 
 # ---------------------------------------------------------------- programs that load them

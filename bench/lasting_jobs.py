@@ -9,10 +9,9 @@ dead rows that PostgreSQL estimates. At the end the rest must drain, and the las
 the rate, the jobs that are not finished, and the size of the database. Else the exit status is 1."""
 import contextlib
 import statistics
-import subprocess
 import sys
 
-from harness import PATIENCE, Arguments, positive, postgresql, queue_load, rate_of, serving_nodes
+from harness import PATIENCE, Arguments, ask, positive, postgresql, psql, queue_load, rate_of, serving_nodes
 
 TABLES = """SELECT string_agg(name || ' ' || dead || ' dead, ' || mb || ' MB', '; ' ORDER BY name) ||
   '; in all ' || pg_database_size(current_database()) / 1048576 || ' MB'
@@ -27,15 +26,12 @@ def pinned(database, is_pinned=True):
     if not is_pinned:
         yield
         return
-    pin = subprocess.Popen(["psql", "-qXAt", "-d", database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        pin.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;\n")
-        pin.stdin.flush()
-        pin.stdout.readline()  # it has its snapshot
-        yield
-    finally:
-        pin.kill()
-        pin.wait()
+    with psql(database) as pin:
+        ask(pin, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;")  # it has its snapshot
+        try:
+            yield
+        finally:
+            pin.kill()
 
 
 def not_level(samples):

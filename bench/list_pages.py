@@ -7,68 +7,35 @@ Uses a private server on this machine, and one node. The jobs are those of `foli
 same pages of a server with a folder: half of them in one tube, the others spread evenly; of each tube half are due within a day.
 Each page is asked for 20 times, and the first does not count. Prints the median of the time, and of the processor time of the
 node and of the database, each in ms."""
-import queue
 import random
 import statistics
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 from harness import Arguments, Report, positive, postgresql
-from server_usage import ServerUsage
-from sizes import serving
+from server_usage import ServerUsage, seconds_of
+from sizes import put_all, serving
 
 LARGE = "foliot-bench"
 HOUR, DAY = 3600, 86_400
-BATCH = 1000  # jobs of a request
-WRITERS = 4
 RESERVED, RESERVED_SHARE, RESERVED_AT_ONCE = 3000, 8, 100
 PAGES = 20
-TICK = 100  # of the processor times of a process, in a second
 
 
 def small(number):
     return f"t{number:07}"
 
 
-def jobs_of(first, last, tubes, chosen):
-    """The jobs of these numbers, as a batch names them."""
-    for number in range(first, last):
+def all_jobs(count, tubes):
+    """As a batch names them."""
+    chosen = random.Random(1)
+    for number in range(count):
         half = number // 2
         is_large = number % 2 == 0
         place = half if is_large else half // (tubes - 1)
         delay = 0 if place % 2 == 0 else HOUR + chosen.randrange(DAY)
         yield {"tube": LARGE if is_large else small(half % (tubes - 1)), "delay": f"{delay}s", "ttr": "1h", "text": "0123456789"}
-
-
-def put_all(server, options):
-    firsts, failures = queue.SimpleQueue(), []
-    for first in range(0, options.jobs, BATCH):
-        firsts.put(first)
-
-    def write():
-        try:
-            connection, chosen = server.connect(), random.Random(1)
-            while not failures:
-                first = firsts.get_nowait()
-                some = list(jobs_of(first, min(first + BATCH, options.jobs), options.tubes, chosen))
-                got = connection.ask("POST", "/v1/batch", {"jobs": some})
-                refused = [each for each in got["results"] if each["status"] >= 300]
-                if refused:
-                    raise RuntimeError(f"a put is refused: {refused[0]}")
-        except queue.Empty:
-            connection.close()
-        except Exception as error:  # of any kind: it ends the program
-            failures.append(error)
-
-    writers = [threading.Thread(target=write) for _ in range(WRITERS)]
-    for each in writers:
-        each.start()
-    for each in writers:
-        each.join()
-    if failures:
-        raise failures[0]
 
 
 def reserve_some(connection, jobs):
@@ -91,12 +58,6 @@ def lists(tubes):
             "the jobs of a small tube": f"{one}?count=100",
             "its ready jobs": f"{one}?count=100&state=ready",
             "the jobs of ten tubes": f"/v1/jobs?count=100&prefix={small(0)[:-1]}"}
-
-
-def seconds_of(process):
-    """Of the processors, of all threads of this process."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def measure(server, connection, usage, target):
@@ -125,8 +86,8 @@ def main():
     lines = Report(ms=">10.1f", node=">9.1f", database=">10.1f", page="")
     with postgresql(options.program) as database, tempfile.TemporaryDirectory() as folder, \
             serving(options.program, Path(folder), "--store", database.database, "--node", "web1") as server:
-        put_all(server, options)
         connection = server.connect()
+        put_all(connection, all_jobs(options.jobs, options.tubes))
         reserve_some(connection, options.jobs)
         database.sql(database.folder, "VACUUM ANALYZE")
         usage = ServerUsage(database)

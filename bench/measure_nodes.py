@@ -10,11 +10,10 @@ of a sync, are those of the same run; the rest of a prediction is computed from 
 import os
 import sys
 import time
-from pathlib import Path
 
 import simulate_nodes
 from harness import Arguments, Report, costs, positive, positives, postgresql, queue_load, serving_nodes
-from server_usage import ServerUsage, cpu_of, spent
+from server_usage import ServerUsage, spent, threads_of
 from simulate_nodes import simulate
 
 BODY = 85  # bytes of a job
@@ -22,7 +21,7 @@ MOST_UNANSWERED = 4000  # puts, of `foliot-bench queue`
 
 
 def cpu_of_threads(process):
-    return sum(cpu_of(each.name)[0] for each in Path(f"/proc/{process}/task").iterdir())
+    return sum(used for _, used in threads_of(process).values())
 
 
 class Counts:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from harness import Arguments, positive
+from server_usage import threads_of
 from sizes import serving
 
 DAY = 86_400
@@ -44,22 +45,10 @@ def fill(path, options):
                     raise RuntimeError(f"a put is refused: {line}")
 
 
-def nanoseconds_of(process):
-    """Of the processors: of each thread, with its name."""
-    used = {}
-    for each in Path(f"/proc/{process}/task").iterdir():
-        try:
-            name = (each / "comm").read_text(encoding="ascii").strip()
-            used[each.name] = (name, int((each / "schedstat").read_text(encoding="ascii").split()[0]))
-        except FileNotFoundError:
-            pass  # the thread has ended
-    return used
-
-
 def spent(before, after):
-    """By all threads, and by those that are not RocksDB's."""
+    """ms by all threads, and by those that are not RocksDB's."""
     lengths = [(name, used - before.get(thread, (name, 0))[1]) for thread, (name, used) in after.items()]
-    return sum(used for _, used in lengths) / 1e6, sum(used for name, used in lengths if not name.startswith("rocksdb")) / 1e6
+    return sum(used for _, used in lengths) * 1e3, sum(used for name, used in lengths if not name.startswith("rocksdb")) * 1e3
 
 
 def scrape(connection):
@@ -88,9 +77,9 @@ def main():
             connection = server.connect()
             alone, whole, length = [], [], 0
             for _ in range(options.scrapes):
-                before = nanoseconds_of(server.process.pid)
+                before = threads_of(server.process.pid)
                 length = max(length, scrape(connection))
-                all_threads, own = spent(before, nanoseconds_of(server.process.pid))
+                all_threads, own = spent(before, threads_of(server.process.pid))
                 whole.append(all_threads)
                 alone.append(own)
     for name, values in [("without RocksDB's threads", alone), ("with them", whole)]:

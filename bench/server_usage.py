@@ -1,9 +1,26 @@
 """What a PostgreSQL server on this machine has used: processor time of its processes, bytes of WAL, and syncs."""
+import contextlib
+import os
 from pathlib import Path
 
 WAL = """SELECT (SELECT wal_lsn - '0/0' FROM pg_current_wal_lsn() wal_lsn), wal_sync, wal_sync_time, wal_fpi, wal_records,
 (SELECT sum(n_tup_ins) FROM pg_stat_user_tables WHERE schemaname = 'foliot' AND relname ~ '^batch_') FROM pg_stat_wal"""
 SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables WHERE schemaname = 'foliot'"
+
+
+def seconds_of(process):
+    """On a processor, of all threads of this process, those that have ended included."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def threads_of(process):
+    """{thread: (its name, its seconds on a processor)}."""
+    used = {}
+    for each in Path(f"/proc/{process}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # the thread has ended
+            used[each.name] = (each / "comm").read_text(encoding="ascii").strip(), cpu_of(each.name)[0]
+    return used
 
 
 def cpu_of(process):

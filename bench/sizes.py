@@ -6,15 +6,15 @@
 Prints a line for each figure. Memory is what the process has written (Private_Dirty of smaps_rollup): whether a page of
 the program is its own depends on who else uses it. Disk is what the folder holds after an orderly end."""
 import contextlib
+import itertools
 import random
 import resource
 import string
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from harness import PATIENCE, Arguments, Report, positive
+from harness import PATIENCE, Arguments, Report, positive, start
 from kit.http_client import SingleConnection
 
 BATCH = 1000  # jobs of a request at the most, and so many bytes of bodies
@@ -36,26 +36,8 @@ class AskingConnection(SingleConnection):
 class Server:
     def __init__(self, program, folder, *arguments):
         self.path = folder / "http"
-        self.process = subprocess.Popen([program, "serve", "--quiet", "--beanstalk", f"unix:{folder / 'beanstalk'}", "--http",
-                                         f"unix:{self.path}", *arguments], cwd=folder)
-        try:
-            self.wait_until_ready()
-        except BaseException:
-            self.process.kill()
-            self.process.wait()
-            raise
-
-    def wait_until_ready(self):
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                with contextlib.closing(self.connect()) as asking:
-                    asking.ask("GET", "/ready")
-                return
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > until:
-                    raise
-                time.sleep(0.01)
+        _, self.process = start([program, "serve", "--quiet", "--http", f"unix:{self.path}", *arguments],
+                                str(folder / "beanstalk"), log=None)
 
     def connect(self):
         return AskingConnection(self.path)
@@ -85,20 +67,28 @@ def serving(program, folder, *arguments):
         server.end()
 
 
-def put_all(server, jobs, body):
-    connection, chosen = server.connect(), random.Random(1)
-    batch = max(1, min(BATCH, BATCH_BYTES // body))
-    for begin in range(0, jobs, batch):
-        some = [{"tube": "far", "text": "".join(chosen.choices(LETTERS, k=body)), "delay": f"{86_400 + number}s"}
-                for number in range(begin, min(begin + batch, jobs))]
-        connection.ask("POST", "/v1/batch", {"jobs": some})
-    connection.close()
+def put_all(connection, jobs, batch=BATCH):
+    """Puts these jobs, as a batch names them, so many in a request."""
+    jobs = iter(jobs)
+    while some := list(itertools.islice(jobs, batch)):
+        got = connection.ask("POST", "/v1/batch", {"jobs": some})
+        refused = [each for each in got["results"] if each["status"] >= 300]
+        if refused:
+            raise RuntimeError(f"a put is refused: {refused[0]}")
+
+
+def put_far(server, count, body):
+    chosen = random.Random(1)
+    jobs = ({"tube": "far", "text": "".join(chosen.choices(LETTERS, k=body)), "delay": f"{86_400 + number}s"}
+            for number in range(count))
+    with contextlib.closing(server.connect()) as connection:
+        put_all(connection, jobs, max(1, min(BATCH, BATCH_BYTES // body)))
 
 
 def jobs_on_disk(options, folder):
-    with serving(options.program, folder, "--data", "jobs") as server:
+    with serving(options.program, folder, "--data", folder / "jobs") as server:
         yield "memory of a server without jobs", server.memory()
-        put_all(server, options.jobs, options.body)
+        put_far(server, options.jobs, options.body)
         yield f"memory with {options.jobs} jobs on disk", server.memory()
     disk = sum(each.stat().st_blocks * 512 for each in (folder / "jobs").rglob("*"))
     yield "disk of a job", disk / options.jobs
@@ -107,7 +97,7 @@ def jobs_on_disk(options, folder):
 def jobs_in_memory(options, folder):
     with serving(options.program, folder, "--memory") as server:
         before = server.memory()
-        put_all(server, options.jobs, options.body)
+        put_far(server, options.jobs, options.body)
         yield "memory of a job with --memory", (server.memory() - before) / options.jobs
 
 
