@@ -64,8 +64,6 @@ constexpr std::size_t many_ended_reservations = 64;
 constexpr std::size_t most_watched = 1000;
 constexpr std::uint64_t jobs_of_a_piece = 1000;
 
-task<> nothing() { co_return; }
-
 /// Wakes the task that reads from the connection.
 class wakes_reader {
  public:
@@ -86,6 +84,20 @@ class wakes_reader {
   memory_holder& memory_;
 };
 
+/// Calls it. Returns how the command is answered if that refuses it; else nothing.
+template <class Call>
+std::string_view refusal_of(const Call& call) {
+  try {
+    call();
+    return {};
+  } catch (const jobs::broker_full&) {
+    return reply::out_of_memory;
+  } catch (const access_refused&) {
+    return reply::forbidden;
+  } catch (const std::invalid_argument&) {
+    return reply::bad_format;  // a value that the protocol allows and a store does not
+  }
+}
 /// The answer to a command that the store has not executed. Rethrows a failure in doubt: no answer is known to be true.
 std::string_view refusal_of(const jobs::store_unavailable& why) {
   if (why.is_in_doubt()) throw why;
@@ -188,14 +200,16 @@ task<> session::serve_commands() {
         co_await wait_for_turn(wait);
         if (quits_ || peer_.is_closed() || memory_.is_closed()) break;
       }
-      co_await answer(*what);
+      if (!begin(*what)) co_await answer(*what);
       note_memory();
       if (out_.size() < few_answers || (out_.size() < many_answers && !server_.memory.is_full())) continue;
     } else {
-      co_await answer_pending();
+      if (!puts_.empty()) co_await answer_puts();
+      if (delete_) co_await answer_delete();
       note_memory();
     }
-    const bool written = co_await write_answers();
+    bool written = true;
+    if (!out_.empty()) written = co_await write_answers();
     if (!written) break;
     if (what) continue;
     const reading more = co_await read_more(true);
@@ -404,22 +418,37 @@ task<bool> session::wait_for_room_of_body(std::size_t bytes) {
   co_return gets_room && (!is_small || commands_.reserve_body());
 }
 
-task<> session::answer(event& what) {
+bool session::begin(event& what) {
   if (const std::optional<verb> which = counted(what)) server_.count(*which);
-  const bool is_put = std::holds_alternative<put>(what) || std::holds_alternative<put_line>(what);
+  if (const auto* const line = std::get_if<put_line>(&what)) {
+    put_is_extended_ = line->extended;
+    return !delete_;
+  }
+  if (auto* const whole = std::get_if<put>(&what)) {
+    refusal_ = begin_put(*whole);
+    return refusal_.empty() && puts_.size() < many_puts && bytes_in_puts_ < many_bytes_in_puts;
+  }
+  const auto* const ended = std::get_if<delete_job>(&what);
+  if (ended == nullptr || !puts_.empty() || delete_ || !client_.held(ended->id)) return false;
+  out_ += refusal_of([&] { delete_.emplace(client_, ended->id); });
+  return true;
+}
+
+task<> session::answer(event& what) {
   const bool is_reserve = std::holds_alternative<reserve>(what) || std::holds_alternative<reserve_with_timeout>(what);
-  if (!is_put && !puts_.empty()) co_await answer_puts();
-  if (!is_reserve && delete_) co_await answer_delete();
+  if (!puts_.empty() && !std::holds_alternative<put_line>(what)) co_await answer_puts();
+  if (delete_ && !is_reserve) co_await answer_delete();
   auto answering = std::visit(
       [this]<class Event>(Event& each) -> task<> {
         if constexpr (std::is_void_v<decltype(on(each))>) {
           on(each);
-          return nothing();
+          return {};
         } else {
           return on(each);
         }
       },
       what);
+  if (!answering) co_return;
   std::string_view refusal;
   try {
     co_await answering;
@@ -435,27 +464,19 @@ task<> session::answer(event& what) {
   out_ += refusal;
 }
 
-task<> session::begin_put(put& what) {
+std::string_view session::begin_put(put& what) {
   if (!has_put_) ++server_.producers;
   has_put_ = true;
-  if (server_.draining) {
-    co_await answer_puts();
-    out_ += reply::draining;
-    co_return;
-  }
+  if (server_.draining) return reply::draining;
   what.job.tube = used_->name;
   bytes_in_puts_ += jobs::content_bytes(what.job);
-  std::string_view refusal;
-  try {
-    puts_.emplace_back(client_, std::move(what.job), put_is_extended_);
-  } catch (const jobs::broker_full&) {
-    refusal = reply::out_of_memory;
-  } catch (const access_refused&) {
-    refusal = reply::forbidden;
-  }
-  if (refusal.empty() && puts_.size() < many_puts && bytes_in_puts_ < many_bytes_in_puts) co_return;
-  co_await answer_puts();
-  out_ += refusal;
+  return refusal_of([&] { puts_.emplace_back(client_, std::move(what.job), put_is_extended_); });
+}
+
+/// The puts before it have been answered.
+void session::on(const put&) {
+  bytes_in_puts_ = 0;
+  out_ += std::exchange(refusal_, std::string_view());
 }
 
 task<> session::answer_pending() {
@@ -512,7 +533,7 @@ task<> session::answer_delete() {
   say_held(ended, id, reply::deleted);
   if (tube == nullptr) co_return;
   ++tube->deletes;
-  co_await end_if_unused(std::move(tube));
+  if (!has_clients(*tube)) co_await end_if_unused(std::move(tube));
 }
 
 task<jobs::reserve_answer> session::reserve_beside_delete() {
@@ -546,25 +567,21 @@ task<> session::reserve_one(std::optional<duration> timeout) {
     got = co_await reserve_beside_delete();
     co_await answer_delete();
   }
-  if (got.what != kind::reserved) got = co_await reserve_now_or_later(timeout);
+  if (got.what != kind::reserved) {
+    try {
+      got = co_await client_.reserve(duration::zero());
+    } catch (const jobs::store_unavailable&) {
+      if (timeout == duration::zero()) throw;
+      // The reserve waits, like those that came before the store was unavailable.
+    }
+    const bool waits = got.what == kind::timed_out && timeout != duration::zero();
+    if (waits) got = co_await wait_for_job(timeout);
+  }
   switch (got.what) {
     case kind::reserved: say_reserved(*got.job); break;
     case kind::timed_out: out_ += reply::timed_out; break;
     case kind::deadline_soon: out_ += reply::deadline_soon; break;
   }
-}
-
-task<jobs::reserve_answer> session::reserve_now_or_later(std::optional<duration> timeout) {
-  jobs::reserve_answer got;
-  try {
-    got = co_await client_.reserve(duration::zero());
-  } catch (const jobs::store_unavailable&) {
-    if (timeout == duration::zero()) throw;
-    // The reserve waits, like those that came before the store was unavailable.
-  }
-  const bool waits = got.what == jobs::reserve_answer::kind::timed_out && timeout != duration::zero();
-  if (waits) got = co_await wait_for_job(timeout);
-  co_return got;
 }
 
 task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout) {
@@ -597,11 +614,15 @@ task<jobs::reserve_answer> session::wait_for_job(std::optional<duration> timeout
   co_return got;
 }
 
+bool session::has_clients(const tube_record& tube) const {
+  const jobs::tube_clients clients = server_.brokers.clients_of(tube.name);
+  return clients.users > 0 || clients.watchers > 0;
+}
+
 task<> session::end_if_unused(shared_record tube) {
   if (tube == nullptr) co_return;
   const std::uint64_t uses = tube->uses;
-  const jobs::tube_clients clients = server_.brokers.clients_of(tube->name);
-  if (clients.users > 0 || clients.watchers > 0) co_return;
+  if (has_clients(*tube)) co_return;
   if (server_.brokers.has_other_nodes()) {
     server_.tubes.end(tube, uses);
     co_return;
@@ -722,7 +743,7 @@ task<> session::on(const reserve_job& what) {
 }
 
 task<> session::on(const delete_job& what) {
-  if (client_.held(what.id)) {
+  if (client_.held(what.id)) {  // and another command was with the broker: see begin()
     delete_.emplace(client_, what.id);
     co_return;
   }

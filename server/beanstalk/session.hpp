@@ -164,8 +164,12 @@ class session {
 
   // The commands. Each writes its answer to out_, and writes nothing if it throws; those that need the broker are
   // tasks. What they are given must live until they have ended.
+  /// Begins a command. Returns whether that was all for now, as for a put and for the delete of a job that the client
+  /// holds, which are with the broker then: no task is made for them. If not, answer() does the rest.
+  [[nodiscard]] bool begin(event& what);
   task<> answer(event& what);
-  task<> begin_put(put& what);
+  /// Returns how the put is answered behind those that the broker has; nothing if it has this one, too.
+  [[nodiscard]] std::string_view begin_put(put& what);
   /// Answers what the broker has of the client: puts, or a delete.
   task<> answer_pending();
   task<> answer_puts();
@@ -175,8 +179,8 @@ class session {
   void on(const bad_format&) { out_ += reply::bad_format; }
   void on(const http_request&);
   void on(const tls_record&);
-  void on(const put_line& what) { put_is_extended_ = what.extended; }
-  task<> on(put& what) { return begin_put(what); }
+  void on(const put_line&) noexcept {}  // begin() has read it
+  void on(const put&);
   void on(const body_without_crlf&) { out_ += reply::expected_crlf; }
   void on(const body_discarded& what);
   task<> on(const use& what);
@@ -219,7 +223,6 @@ class session {
   /// Reserves a job in the same batch as the delete that is not answered. If it gets none, for whatever reason, the
   /// caller tries again after the delete.
   task<jobs::reserve_answer> reserve_beside_delete();
-  task<jobs::reserve_answer> reserve_now_or_later(std::optional<duration> timeout);
   task<jobs::reserve_answer> wait_for_job(std::optional<duration> timeout);
   template <class Look>
   task<> show(Look what);
@@ -233,6 +236,8 @@ class session {
   /// Ends the record of a tube that no connection uses or watches, if the tube has no job. Where other nodes have
   /// clients, too, the record ends in any case: they may end the jobs, and this one would not hear of it.
   task<> end_if_unused(shared_record tube);
+  /// Whether a connection uses or watches the tube.
+  [[nodiscard]] bool has_clients(const tube_record& tube) const;
   /// Whether the store has a job of the tube.
   task<bool> has_jobs(std::string_view tube);
   /// The list of a client that may not see all tubes, for which no list is kept.
@@ -268,6 +273,7 @@ class session {
   std::string out_;
   std::deque<pending_put> puts_;
   std::optional<pending_delete> delete_;  // if there is one, there is no put
+  std::string_view refusal_;              // of the latest put: comes behind the answers to those before it
   held_tube used_;
   std::vector<held_tube> watched_;  // in beanstalkd's order: where one is ignored, the last one takes its place
   /// The tubes of the jobs that the client holds, and of some that it held.

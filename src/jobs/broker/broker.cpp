@@ -27,13 +27,18 @@ class wait_scope {
       : core_(core), client_(client) {
     core_.begin_waiting(client_, own, lasting);
   }
-  ~wait_scope() { core_.cancel_waiting(client_); }
+  ~wait_scope() {
+    if (!is_over_) core_.cancel_waiting(client_);
+  }
   wait_scope(const wait_scope&) = delete;
   wait_scope& operator=(const wait_scope&) = delete;
+  /// The wait has ended in order.
+  void note_end() noexcept { is_over_ = true; }
 
  private:
   detail::broker_core& core_;
   detail::client_state& client_;
+  bool is_over_ = false;
 };
 
 /// What a client does next that waits for a job.
@@ -65,9 +70,10 @@ wait_step wait_step_of(detail::broker_core& core, detail::client_state& client, 
 
 /// What `conclude` makes of the end of a wait, of which this was the last step.
 template <class Conclude>
-auto end_waiting(detail::broker_core& core, detail::client_state& self, const wait_step& last,
+auto end_waiting(detail::broker_core& core, detail::client_state& self, wait_scope& scope, const wait_step& last,
                  const Conclude& conclude) {
   std::optional<claimed_job> job = core.end_waiting(self);
+  scope.note_end();
   if (!job && last.is_unknown) core.throw_unavailable();
   using enum reserve_answer::kind;
   const auto ended = last.is_deadline_soon ? deadline_soon : timed_out;
@@ -80,7 +86,7 @@ template <class Result, class Conclude>
 task<Result> wait_for_job(detail::broker_core& core, detail::client_state& self, std::optional<duration> timeout,
                           bool lasting, Conclude conclude) {
   const instant until = timeout ? runtime::now() + *timeout : instant::never();
-  const wait_scope scope(core, self, nullptr, lasting);
+  wait_scope scope(core, self, nullptr, lasting);
   wait_step next;
   for (;;) {
     next = wait_step_of(core, self, until);
@@ -88,7 +94,7 @@ task<Result> wait_for_job(detail::broker_core& core, detail::client_state& self,
     co_await runtime::select(waits_for_event(core.guard(), self.event),
                              runtime::when(next.ends, runtime::after(next.length)));
   }
-  co_return end_waiting(core, self, next, conclude);
+  co_return end_waiting(core, self, scope, next, conclude);
 }
 
 }  // namespace

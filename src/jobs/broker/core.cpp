@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -39,6 +40,13 @@ constexpr std::uint64_t most_asked_bytes = most_claimed_bytes;
 constexpr int turns_before_batch = 3;
 constexpr duration first_pause{std::chrono::microseconds(50)};  // between two looks; each one is twice as long
 constexpr std::size_t enough = 256;
+
+/// If a batch is for so many requests and clients in the mean, run() leads alone. The mean moves by an eighth of the
+/// difference with each batch, and is counted in sixteenths.
+constexpr std::int64_t crowd = 3;
+constexpr std::int64_t most_of_crowd = 64;
+constexpr std::int64_t sixteenths = 16;
+constexpr std::int64_t weight_of_mean = 8;
 
 /// The most bytes of jobs in the answer that are not bounded as those of claims are.
 std::uint64_t most_bytes_asked_by(const operation& it, const job_limits& limits) {
@@ -151,6 +159,7 @@ answer broker_core::take(broker_request& one) {
 }
 
 void broker_core::withdraw(broker_request& one) noexcept {
+  if (one.is_taken_) return;  // by this task, from a leader that had left the request: nobody knows of it any more
   const lock held(lock_);
   if (one.wait_.begun()) one.done_.end(one.wait_);
   switch (one.state_) {
@@ -182,7 +191,7 @@ void broker_core::lead_if_free() noexcept {
   if (led_) return;
   const bool waits = runs_ && waits_for_others();
   if (waits && armed_ && armed_->expiry <= delay_.until()) return;  // run() wakes in time
-  if (waits || news_.has_others() || (runs_ && runner_leads_alone_)) {
+  if (waits || news_.has_others() || (runs_ && (runner_leads_alone_ || is_crowded_))) {
     runner_event_.set();
   } else {
     lead();
@@ -207,12 +216,20 @@ void broker_core::lead() noexcept {
 
 void broker_core::execute_batch() noexcept {
   if (!form_batch()) return;
+  note_crowd();
   lock_.unlock();
   outcome brought = call_store();
   lock_.lock();
   conclude_batch(brought);
   if (events_.wanted()) [[unlikely]]
     tell_events();
+}
+
+void broker_core::note_crowd() noexcept {
+  if (!delay_.is_used()) return;
+  const auto asking = static_cast<std::int64_t>(entries_.size() + claims_.recipients());
+  mean_asking_ += (std::min(asking, most_of_crowd) * sixteenths - mean_asking_) / weight_of_mean;
+  is_crowded_ = mean_asking_ >= crowd * sixteenths;
 }
 
 void broker_core::note_events(const execution& done) noexcept {
@@ -852,8 +869,8 @@ task<> broker_core::run_until_end() {
   bool has_yielded = false;
   for (;;) {
     next_change next;
-    const bool is_alone = runtime::processors() == 1;
-    const step what = run_once(is_alone, has_yielded, next);
+    const bool is_single = runtime::processors() == 1;
+    const step what = run_once(is_single, has_yielded, next);
     if (what == step::end) co_return;
     has_yielded = what == step::let_others_run;
     if (has_yielded) {
@@ -870,11 +887,11 @@ task<> broker_core::run_until_end() {
   }
 }
 
-broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_change& next) {
+broker_core::step broker_core::run_once(bool is_single, bool has_yielded, next_change& next) {
   const lock held(lock_);
   armed_.reset();
   runner_wants_lead_ = false;
-  runner_leads_alone_ = is_alone;
+  runner_leads_alone_ = is_single;
   runner_event_.clear();
   if (failed_) throw store_failure(failure_, remedy_);
   const bool is_due_now = is_due();
@@ -884,7 +901,7 @@ broker_core::step broker_core::run_once(bool is_alone, bool has_yielded, next_ch
       runner_wants_lead_ = true;  // the leader sets the event when it ends its lead
       return step::wait_for_leader;
     }
-    if (is_alone && !has_yielded) return step::let_others_run;
+    if ((is_single || is_crowded_) && !has_yielded) return step::let_others_run;
     lead();
     runner_event_.clear();
     return step::let_others_run;

@@ -24,6 +24,11 @@
 // There run() alone leads: it lets the tasks that can run go first, and takes the operations that they have queued as
 // one batch.
 //
+// While many ask a store that syncs (broker_limits::commit_delay is not zero), run() alone leads as well. A task that
+// leads does so for the first operation that it queues; those that its processor would have queued right behind it then
+// wait for that batch and its sync, and so do the tasks that have their answers and could have asked for more. So a
+// crowd shares fewer and larger batches, although no operation waits for others that have not come.
+//
 // Requests may wait for others (broker_limits::commit_delay), if nothing else is to be done. Then no task leads, and
 // run() does when the time is over; a request that does not wait leads at once, with all others.
 //
@@ -144,9 +149,9 @@ class broker_core {
   void fail_with_run(const std::exception& why) noexcept FOLIOT_EXCLUDES(lock_);
   /// The next step of run().
   enum class step : std::uint8_t { let_others_run, wait, wait_for_leader, execute, hold_back, end };
-  /// Leads a batch if there is work or something is due. `is_alone`: there is one processor. `has_yielded`: the other
+  /// Leads a batch if there is work or something is due. `is_single`: there is one processor. `has_yielded`: the other
   /// tasks have just run. `next` is until when to wait. Throws store_failure.
-  [[nodiscard]] step run_once(bool is_alone, bool has_yielded, next_change& next) FOLIOT_EXCLUDES(lock_);
+  [[nodiscard]] step run_once(bool is_single, bool has_yielded, next_change& next) FOLIOT_EXCLUDES(lock_);
   void close() noexcept FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] std::string failure() const FOLIOT_EXCLUDES(lock_);
   [[nodiscard]] broker_counters counters() const noexcept FOLIOT_EXCLUDES(lock_);
@@ -189,6 +194,8 @@ class broker_core {
   void lead_if_free() noexcept FOLIOT_REQUIRES(lock_);
   void lead() noexcept FOLIOT_REQUIRES(lock_);
   void execute_batch() noexcept FOLIOT_REQUIRES(lock_);
+  /// A batch is formed: notes whether many ask.
+  void note_crowd() noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool form_batch() noexcept FOLIOT_REQUIRES(lock_);
   /// Executes the batch. Called by the leader, or for it by a thread that may block.
   [[nodiscard]] outcome call_store() noexcept FOLIOT_EXCLUDES(lock_);
@@ -285,6 +292,8 @@ class broker_core {
   next_change next_ FOLIOT_GUARDED_BY(lock_);
   std::optional<next_change> armed_ FOLIOT_GUARDED_BY(lock_);
   bool runner_leads_alone_ FOLIOT_GUARDED_BY(lock_) = false;
+  bool is_crowded_ FOLIOT_GUARDED_BY(lock_) = false;       // many ask: run() leads alone, while there is one
+  std::int64_t mean_asking_ FOLIOT_GUARDED_BY(lock_) = 0;  // for how many a batch is: see note_crowd()
   bool runner_wants_lead_ FOLIOT_GUARDED_BY(lock_) = false;
   broker_event runner_event_;
 

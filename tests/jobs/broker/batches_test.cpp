@@ -149,6 +149,47 @@ TEST(BrokerBatches, TasksOnASingleProcessorShareABatch) {
   });
 }
 
+/// Puts one job by each of so many tasks, and returns how many batches that took.
+task<std::size_t> batches_of(broker_world& world, std::size_t tasks) {
+  const std::size_t before = world.store.sizes.size();
+  std::vector<runtime::join_handle<job_id>> all;
+  for (std::size_t i = 0; i < tasks; ++i) all.push_back(spawn(put_job(world.jobs, mail("x")), "put"));
+  for (auto& each : all) co_await each.join();
+  co_return world.store.sizes.size() - before;
+}
+
+task<> put_at_once(broker_world& world, std::size_t jobs) {
+  std::deque<in_flight<put>> puts;
+  for (std::size_t i = 0; i < jobs; ++i) puts.emplace_back(world.jobs, mail("x"));
+  for (auto& each : puts) co_await each;
+}
+
+TEST(BrokerBatches, ACrowdOfASyncedStoreSharesItsBatches) {
+  constexpr broker_limits limits{.commit_delay = 5ms};
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        const std::size_t at_first = co_await batches_of(world, 20);
+        const std::size_t alone = runtime::processors() > 1 ? 20 : 1;  // each task leads a batch of its own
+        EXPECT_EQ(at_first, alone);
+        co_await put_at_once(world, 64);
+        const std::size_t of_a_crowd = co_await batches_of(world, 20);
+        EXPECT_LE(of_a_crowd, 15U);
+        for (int i = 0; i < 50; ++i) co_await put_job(world.jobs, mail("x"));  // alone: the crowd has gone
+        const std::size_t at_last = co_await batches_of(world, 20);
+        EXPECT_EQ(at_last, alone);
+      },
+      limits);
+}
+
+TEST(BrokerBatches, WithoutASyncACrowdSharesNothing) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    if (runtime::processors() == 1) co_return;
+    co_await put_at_once(world, 64);
+    const std::size_t of_a_crowd = co_await batches_of(world, 20);
+    EXPECT_EQ(of_a_crowd, 20U);
+  });
+}
+
 TEST(BrokerBatches, AnOperationThatIsDestroyedInTheQueueIsNotExecuted) {
   in_broker_worlds([](broker_world& world) -> task<> {
     {
