@@ -54,7 +54,7 @@ class FOLIOT_EXPORT loop_ticker final : public detail::loop_callback {
   /// Begins a new grid: the next tick is due one `period` from now. Returns the ticker's state before, never `closed`;
   /// in its own callback `superseded`, since the next tick is pending. Throws std::invalid_argument for a period that
   /// is not positive, and std::bad_alloc; the ticker is then as it was. O(1).
-  reset_result reset(duration period) { return begin(deadline_after(timers().now(), checked(period)), period); }
+  reset_result reset(duration period) { return begin(timers().deadline_after_now(checked(period)), period); }
   /// The same with an instant at which the grid begins: the first tick is due at `first`, or, if that has passed, at
   /// the next instant of the grid; the earlier ones do not count as skipped.
   reset_result reset_at(instant first, duration period) {

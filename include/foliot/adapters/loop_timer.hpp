@@ -38,7 +38,7 @@ class FOLIOT_EXPORT loop_timer final : public detail::loop_callback {
 
   /// Starts the timer, or gives a pending timer a new deadline, `delay` from now. Returns its state before, never
   /// `closed`. Throws std::bad_alloc with nothing changed. O(1).
-  reset_result reset(duration delay) { return reset_at(deadline_after(timers().now(), delay)); }
+  reset_result reset(duration delay) { return reset_at(timers().deadline_after_now(delay)); }
   /// As reset(), with the deadline itself; an instant that has passed means now.
   reset_result reset_at(instant deadline) { return start_at(deadline); }
 

@@ -27,6 +27,7 @@
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/contract.hpp>
+#include <foliot/core/duration.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/export.h>
 #include <foliot/core/instant.hpp>
@@ -66,6 +67,13 @@ class FOLIOT_EXPORT loop_timers {
   /// The instant that the running turn was given, which is the same for all timers that it fires; outside of a turn the
   /// present time of the clock.
   [[nodiscard]] instant now_of_turn() const noexcept { return expiring_ ? now_of_turn_ : now(); }
+
+  /// The instant `length` from now, for a deadline: one reading of the clock. From 100 us on by now_or_later(), whose
+  /// few microseconds are much for a shorter length.
+  [[nodiscard]] instant deadline_after_now(duration length) const noexcept {
+    constexpr duration short_lengths = duration::nanoseconds(100'000);
+    return deadline_after(length < short_lengths ? time_.now() : time_.now_or_later(), length);
+  }
 
   /// Starts a node, or gives a pending node a new deadline; returns whether it was pending. An instant that has passed
   /// means now. Throws std::bad_alloc with nothing changed.
