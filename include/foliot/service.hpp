@@ -12,6 +12,7 @@
 #include <foliot/service/statistics_text.hpp>
 #include <foliot/service/ticker.hpp>
 #include <foliot/service/timer.hpp>
+#include <foliot/service/timer_batch.hpp>
 #include <foliot/service/timer_handle.hpp>
 #include <foliot/service/timer_log.hpp>
 #include <foliot/service/timer_service.hpp>

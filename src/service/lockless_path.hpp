@@ -41,7 +41,7 @@ class lockless_counts {
   /// How many stopped timers may be queued at once.
   static constexpr std::uint64_t most_stopped = 1024;
 
-  void add_postponed() noexcept { add(&line::postponed, 1); }
+  void add_postponed(std::uint64_t much = 1) noexcept { add(&line::postponed, much); }
 
   /// Before a stop. False: there is no credit, so the stop must take the lock.
   [[nodiscard]] bool take_credit() noexcept {
@@ -122,7 +122,7 @@ class lockless_counts {
     const std::size_t mine = seam::this_thread_number();
     return mine != seam::shared_thread_number ? &lines_[mine] : nullptr;
   }
-  void add(number line::* which, std::uint64_t much) noexcept {
+  [[gnu::always_inline]] void add(number line::* which, std::uint64_t much) noexcept {
     // release: pairs with the acquire in sum().
     if (line* const mine = my_line(); mine != nullptr) [[likely]] {
       (mine->*which).store((mine->*which).load(seam::relaxed) + much, seam::release);
@@ -160,8 +160,10 @@ class lockless_path {
   static constexpr std::uint64_t most_stopped = lockless_counts::most_stopped;
 
   /// `queued_at` returns the deadline that the timer is queued at, which another thread may be changing.
+  // Inlined, as stop(): single calls and batches both have it in their own code.
   template <class QueuedAt>
-  [[nodiscard]] lockless_reset reset(timer_word& word, instant deadline, QueuedAt queued_at) noexcept {
+  [[nodiscard, gnu::always_inline]] lockless_reset reset(timer_word& word, instant deadline,
+                                                         QueuedAt queued_at) noexcept {
     // Before the word is changed: in a service that has ended, and in the child of a fork, timers that are still to be
     // dropped have armed words.
     if (is_closing()) [[unlikely]]
@@ -181,8 +183,17 @@ class lockless_path {
     return started == timer_word::started::queued_late ? lockless_reset::started_late : lockless_reset::started;
   }
 
+  /// The first part of reset(), for a batch, which counts all of its timers at once: whether the timer was pending and
+  /// has the new deadline.
+  [[nodiscard]] bool postpone_uncounted(timer_word& word, instant deadline) noexcept {
+    return !is_closing() && word.postpone(deadline);
+  }
+  void count_postponed(std::uint64_t timers) noexcept {
+    if (timers != 0) counts_.add_postponed(timers);
+  }
+
   /// False: refused.
-  [[nodiscard]] bool stop(timer_word& word) noexcept {
+  [[nodiscard, gnu::always_inline]] bool stop(timer_word& word) noexcept {
     if (!word.armed() || is_closing() || !counts_.take_credit()) return false;
     if (!word.stop()) {
       counts_.undo_take_credit();

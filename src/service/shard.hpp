@@ -19,8 +19,8 @@
 // The parts. A closure's use and end are closure_life.hpp; the calls without the lock, lockless_path.hpp; the thread's
 // life and sleep, timer_thread.hpp. The shard joins these and the queue under one lock, in this order:
 //
-//   making a timer; start, reset and stop; the thread's turns, in which timers fire; callbacks on an executor; the end
-//   of a timer; sleeping threads; the drain and the end of the shard; forks; counters
+//   making a timer; start, reset and stop; batches; the thread's turns, in which timers fire; callbacks on an executor;
+//   the end of a timer; sleeping threads; the drain and the end of the shard; forks; counters
 //
 // docs/decisions/0009-the-shard.md says why.
 //
@@ -71,6 +71,7 @@
 #include <foliot/queue/timer_queue.hpp>
 #include <foliot/service/executor.hpp>
 
+#include "batch_part.hpp"
 #include "callback_meter.hpp"
 #include "core/seam/perturb.hpp"
 #include "core/seam/probes.hpp"
@@ -433,9 +434,15 @@ class shard : public shard_base,
 
   /// A start without the lock has found the timer queued for a later deadline: requeues it, unless another thread has
   /// taken the word since, and has requeued it. Throws std::bad_alloc; the timer is stopped then.
-  [[gnu::noinline]] void requeue_earlier([[maybe_unused]] record& r) {
+  [[gnu::noinline]] void requeue_earlier(record& r) {
+    lock held(lock_);
+    if (!requeue_earlier_here(r)) return;
+    held.leave();
+    thread_.wake();
+  }
+  /// The same under the lock. Returns whether the caller must wake the thread.
+  [[nodiscard]] bool requeue_earlier_here([[maybe_unused]] record& r) FOLIOT_REQUIRES(lock_) {
     if constexpr (lockless) {
-      lock held(lock_);
       const auto was = r.word().take();
       const bool earlier = was.armed() && was.deadline() < r.deadline();
       if (earlier) {
@@ -448,11 +455,11 @@ class shard : public shard_base,
         }
       }
       r.word().restore(was);
-      if (!earlier || !thread_.must_wake_for(was.deadline())) return;
+      if (!earlier || !thread_.must_wake_for(was.deadline())) return false;
       ++counters_.wake_ups;
-      held.leave();
-      thread_.wake();
+      return true;
     }
+    return false;
   }
 
   /// Takes a timer out of the queue that was stopped without the lock.
@@ -486,6 +493,116 @@ class shard : public shard_base,
   [[gnu::noinline]] void notify_drain() noexcept {
     const lock held(lock_);
     done_.notify_all();
+  }
+
+  // ---------------------------------------------------------------- batches
+  //
+  // A batch does what as many calls do, one after the other, with a lock that is taken by the first timer that needs
+  // it, and kept for the rest of the shard's timers. So the thread is woken at most once: between two of these timers
+  // it cannot sleep.
+
+ public:
+  void reset_part(reset_batch& batch) noexcept override {
+    if constexpr (lockless) {
+      batch_lock held(lock_);
+      bool must_wake = false;
+      bool started = false;
+      std::uint64_t postponed = 0;
+      batch.for_each_of(*this, [&](timer_record& timer, std::size_t index) {
+        record& r = as_record(timer);
+        if (r.has_location()) [[unlikely]]
+          set_location(timer, batch.here());
+        if (r.word().armed() && lockless_.postpone_uncounted(r.word(), batch_deadline(batch, index))) [[likely]] {
+          ++postponed;
+          return batch.done(index, reset_result::superseded);
+        }
+        try {
+          batch.done(index, reset_in_batch(r, batch, index, held, started, must_wake));
+        } catch (...) {
+          batch.failed(index, std::current_exception());
+        }
+      });
+      lockless_.count_postponed(postponed);
+      held.leave();
+      if (must_wake) thread_.wake();
+      if (started) notify_drain_if_closing();
+    } else {
+      shard_base::reset_part(batch);
+    }
+  }
+
+  void stop_part(stop_batch& batch) noexcept override {
+    if constexpr (lockless) {
+      batch_lock held(lock_);
+      bool stopped = false;
+      batch.for_each_of(*this, [&](timer_record& timer, std::size_t index) {
+        record& r = as_record(timer);
+        if (lockless_.stop(r.word())) {
+          probes::stop(&r);
+          stopped = true;
+          return batch.done(index, stop_result::stopped);
+        }
+        held.enter();
+        log_entries entries(options_);
+        lock_.assert_held();
+        batch.done(index, stop_here(r, entries));
+      });
+      held.leave();
+      if (stopped) notify_drain_if_closing();
+    } else {
+      shard_base::stop_part(batch);
+    }
+  }
+
+ protected:
+  /// The lock, from the first timer of a batch that needs it.
+  class batch_lock {
+   public:
+    explicit batch_lock(mutex& of_shard) noexcept : lock_(of_shard) {}
+    batch_lock(const batch_lock&) = delete;
+    batch_lock& operator=(const batch_lock&) = delete;
+    ~batch_lock() { leave(); }
+    void enter() noexcept FOLIOT_NO_ANALYSIS {
+      if (!std::exchange(held_, true)) lock_.lock();
+    }
+    void leave() noexcept FOLIOT_NO_ANALYSIS {
+      if (std::exchange(held_, false)) lock_.unlock();
+    }
+
+   private:
+    mutex& lock_;
+    bool held_ = false;
+  };
+
+  instant batch_deadline(reset_batch& batch, std::size_t index) const noexcept {
+    return batch.deadlines().of(index, options_.time, options_.precise);
+  }
+
+  /// Resets a timer that is not just postponed. Throws as reset does; the timer is as it was then, or stopped if
+  /// requeue_earlier_here() throws.
+  [[gnu::noinline]] reset_result reset_in_batch(record& r, reset_batch& batch, std::size_t index, batch_lock& held,
+                                                bool& started, bool& must_wake) {
+    const auto deadline = [&] { return batch_deadline(batch, index); };
+    if (r.word().load().stopped()) {
+      const auto done = lockless_.reset(r.word(), deadline(), [&r] { return timer_node_access::deadline_seen(r); });
+      if (done == lockless_reset::postponed) return reset_result::superseded;
+      if (done != lockless_reset::refused) {
+        started = true;
+        if (done == lockless_reset::started_late) [[unlikely]] {
+          held.enter();
+          lock_.assert_held();
+          if (requeue_earlier_here(r)) must_wake = true;
+        }
+        probes::start(&r, deadline());
+        return reset_result::idle;
+      }
+    }
+    held.enter();
+    lock_.assert_held();
+    log_entries entries(options_);
+    const armed done = arm(r, deadline, [] {}, entries);
+    if (done.to_wake != nullptr) must_wake = true;
+    return done.result;
   }
 
   // ---------------------------------------------------------------- turns: out of the queue, into the callback

@@ -1,5 +1,5 @@
-// What a service calls on its shards, beyond what handles call (engine.hpp): sleeps, watches, counters and its end.
-// Each shard is a shard<Design>; this is the type that all designs share.
+// What a service calls on its shards, beyond what handles call (engine.hpp): batches, sleeps, watches, counters and its
+// end. Each shard is a shard<Design>; this is the type that all designs share.
 //
 // Thread safety: every member from any thread, and from inside callbacks unless it says otherwise.
 #pragma once
@@ -18,6 +18,8 @@
 
 namespace foliot::detail {
 
+class reset_batch;
+class stop_batch;
 class watcher;
 
 /// The shards of a service, by their indexes. Each of them is a shard_base: see as_shard().
@@ -25,6 +27,11 @@ using shard_list = std::vector<std::shared_ptr<engine>>;
 
 class shard_base : public engine {
  public:
+  /// Resets, or stops, the timers of the batch whose owner this is, as reset() and stop() do, and takes them out of the
+  /// batch. Here by one call for each.
+  virtual void reset_part(reset_batch& batch) noexcept;
+  virtual void stop_part(stop_batch& batch) noexcept;
+
   /// Blocks the calling thread until a timer of its own has fired at `deadline`, and returns true. Returns false if the
   /// start of that timer was dropped, or was refused because the shard has ended. Allocates only what the queue needs
   /// for one more timer and, with an executor, a record if more threads sleep at once than ever before. Throws as reset

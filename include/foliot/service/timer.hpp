@@ -91,6 +91,9 @@ class timer : public timer_handle {
   void detach() noexcept {
     if (detail::timer_record* record = std::exchange(record_, nullptr)) record->owner().detach(record);
   }
+
+ private:
+  friend class timer_ref;
 };
 
 /// Runs `function` once, `delay` from now. Keep the handle to stop or reset the timer; `after_func(…).detach()` lets it

@@ -34,6 +34,13 @@ class FOLIOT_EXPORT timer_handle {
   /// Whether the timer will fire. Any thread.
   [[nodiscard]] bool pending() const noexcept { return record_ != nullptr && record_->owner().pending(*record_); }
 
+  /// Tells the processor that a start, a reset or a stop of this timer comes soon: it fetches the timer's cache lines
+  /// meanwhile. Worth it some 100 ns ahead, where there are more timers than the cache has room for. Changes nothing.
+  /// Any thread.
+  void prefetch() const noexcept {
+    if (record_ != nullptr) record_->prefetch();
+  }
+
   /// Names the timer, for the log and for the reports of callbacks. A service stores names if it has
   /// service_options::log, slow_callback or stalls, or an on_exception that takes a callback_failure. Any thread.
   /// Throws std::logic_error on an empty handle, std::bad_alloc.

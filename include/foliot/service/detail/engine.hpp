@@ -40,6 +40,11 @@ class timer_record : protected closure_life<timer_callback> {
   [[nodiscard]] engine& owner() const noexcept { return *owner_; }
   /// Whether set_location and set_name may be called: the record has room for both.
   [[nodiscard]] bool has_location() const noexcept { return has_location_; }
+  /// Fetches the cache lines that a start, a stop and a reset use: 48 bytes from here on (shard_record.hpp).
+  void prefetch() const noexcept {
+    __builtin_prefetch(&is_ticker_, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(&is_ticker_) + 47, 1);
+  }
 
  protected:
   enum class kind : bool { one_shot, ticker };
