@@ -3,6 +3,7 @@
 
 #include <foliot/service/executor.hpp>
 #include <foliot/service/firing.hpp>
+#include <foliot/service/pinned_timer.hpp>
 #include <foliot/service/prometheus.hpp>
 #include <foliot/service/sleep.hpp>
 #include <foliot/service/slow_callback.hpp>

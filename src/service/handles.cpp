@@ -5,6 +5,16 @@
 #include <foliot/service/ticker.hpp>
 #include <foliot/service/timer_handle.hpp>
 
+#include "shard_base.hpp"
+
+namespace foliot::detail {
+
+void refuse_pinned_timer(const char* reason) {
+  throw std::invalid_argument(std::string("foliot: a pinned timer cannot be made: ") + reason);
+}
+
+}  // namespace foliot::detail
+
 namespace foliot::inline service {
 
 void timer_handle::refuse_empty() {

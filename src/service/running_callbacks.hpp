@@ -4,7 +4,7 @@
 // While a callback is reported the lock is released, so it may end meanwhile: a report is made of copies.
 //
 // Invariant: the list has those callbacks whose threads have called add() and not yet remove(). Their timers exist,
-// since their closures are in use.
+// since their closures are in use; forget_timer() is called for one that ends inside its callback.
 // Thread safety: the shard's lock guards all members; their callers hold it.
 #pragma once
 
@@ -36,7 +36,7 @@ struct running_callback {
   running_callback(const Record& of, const firing& argument, std::source_location location, duration limit) noexcept
       : timer(&of), fired(argument), armed_at(location), began(seam::monotonic_now()), report_at(began + limit) {}
 
-  const Record* const timer;
+  const Record* timer;  // null: it was pinned, and has been destroyed inside the callback
   const firing fired;
   const std::source_location armed_at;
   const instant began;  // by the monotonic clock
@@ -58,6 +58,12 @@ class running_callbacks {
 
   void add(callback& one) noexcept { all_.push_front(one); }
   void remove(callback& one) noexcept { all_.erase(one); }
+  /// A pinned timer has been destroyed inside its callback.
+  void forget_timer(const Record& gone) noexcept {
+    for (callback* one = all_.front(); one != nullptr; one = list::next(*one)) {
+      if (one->timer == &gone) one->timer = nullptr;
+    }
+  }
   /// In the child of a fork: those of other threads, whose stacks do not exist here, are not in the list any more.
   void forget_other_threads() noexcept {
     list of_all = std::move(all_);
@@ -137,7 +143,7 @@ class running_callbacks {
   /// Releases the lock meanwhile.
   void tell(mutex& held, stall_kind kind, const callback& one, instant now, duration waited) noexcept
       FOLIOT_REQUIRES(held) {
-    const shared_name name = one.timer->name();
+    const shared_name name = one.timer != nullptr ? one.timer->name() : nullptr;
     const stall report_of{kind, now - one.began, waited, one.system_thread, one.armed_at, one.fired, view_of(name)};
     held.unlock();
     try {

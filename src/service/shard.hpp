@@ -16,11 +16,12 @@
 // The 4-ary heap with a note, no word, fixed homes and no padding is `global-heap`, the timers of Go up to 1.9:
 // docs/engines/global-heap.md.
 //
-// The parts. A closure's use and end are closure_life.hpp; the calls without the lock, lockless_path.hpp; the thread's
-// life and sleep, timer_thread.hpp. The shard joins these and the queue under one lock, in this order:
+// The parts. A closure's use and end are closure_life.hpp, and pinned_layout.hpp where it is in the user's object; the
+// calls without the lock, lockless_path.hpp; the thread's life and sleep, timer_thread.hpp. The shard joins these and
+// the queue under one lock, in this order:
 //
 //   making a timer; start, reset and stop; batches; the thread's turns, in which timers fire; callbacks on an executor;
-//   the end of a timer; sleeping threads; the drain and the end of the shard; forks; counters
+//   the end of a timer; pinned timers; sleeping threads; the drain and the end of the shard; forks; counters
 //
 // docs/decisions/0009-the-shard.md says why.
 //
@@ -97,7 +98,9 @@ class shard : public shard_base,
   using word = typename Design::word;
   using home_type = typename Design::home;
   using record = shard_record<queue_type, word, home_type>;
+  using closured = closure_record<queue_type, word, home_type>;
   using extended = extended_record<queue_type, word, home_type>;
+  using pinned = pinned_record<queue_type, word, home_type>;
   using sleeping = sleeping_record<queue_type, word, home_type>;
   using sleep_list = intrusive_list<sleeping, &sleeping::sleep_links_>;
   static constexpr bool lockless = std::same_as<word, timer_word>;
@@ -140,6 +143,10 @@ class shard : public shard_base,
   }
 
   static record& as_record(timer_record& timer) noexcept { return static_cast<record&>(timer); }
+  /// Precondition: not is_pinned().
+  static closured& as_closured(timer_record& timer) noexcept { return static_cast<closured&>(timer); }
+  /// Precondition: is_pinned().
+  static pinned& as_pinned(timer_record& timer) noexcept { return static_cast<pinned&>(timer); }
   /// Precondition: is_extended().
   static extended& as_extended(timer_record& timer) noexcept { return static_cast<extended&>(timer); }
   static const extended& as_extended(const timer_record& timer) noexcept { return static_cast<const extended&>(timer); }
@@ -218,12 +225,23 @@ class shard : public shard_base,
 
  public:
   timer_record* make(timer_callback callback, duration period) override {
-    record* const made = period > duration::zero() || extends_all()
-                             ? records_.template make<extended>(lock_, *this, std::move(callback), period, location())
-                             : records_.template make<record>(lock_, *this, std::move(callback));
+    closured* const made = period > duration::zero() || extends_all()
+                               ? records_.template make<extended>(lock_, *this, std::move(callback), period, location())
+                               : records_.template make<closured>(lock_, *this, std::move(callback));
     const lock held(lock_);
     retain();
     return made;
+  }
+
+  void pin([[maybe_unused]] pinned_layout where, [[maybe_unused]] const pinned_operations& closure,
+           [[maybe_unused]] const std::optional<instant>& deadline) override {
+    refuse_pinned();
+    if constexpr (pinned::fits()) {
+      pinned& made = *std::construct_at(reinterpret_cast<pinned*>(where.record()), *this, closure, where.to_closure());
+      if (deadline) return pin_armed(made, *deadline);
+      const lock held(lock_);
+      retain();
+    }
   }
 
   void set_location(timer_record& timer, std::source_location location) noexcept override {
@@ -246,9 +264,9 @@ class shard : public shard_base,
   }
   /// Whether the records of all timers are extended; else only those of tickers are.
   bool extends_all() const noexcept { return options_.executor || location() == record::location::stored; }
-  bool is_extended(const record& r) const noexcept { return r.is_ticker_ || extends_all(); }
+  bool is_extended(const record& r) const noexcept { return r.is_ticker() || extends_all(); }
   /// The size of most records.
-  std::size_t record_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(record); }
+  std::size_t record_size() const noexcept { return extends_all() ? sizeof(extended) : sizeof(closured); }
 
   void set_name_here(record& r, shared_name& name) noexcept FOLIOT_REQUIRES(lock_) { as_extended(r).name_.swap(name); }
 
@@ -427,7 +445,7 @@ class shard : public shard_base,
   /// virtual time, where equal deadlines fire in the order of their starts, which only the queue knows.
   void arm_word(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if constexpr (lockless) {
-      if (r.pending() && !r.is_ticker_ && !r.running_ && !r.life().closed() && !options_.on_virtual_time)
+      if (r.pending() && !r.is_ticker() && !r.running_ && !r.life().closed() && !options_.on_virtual_time)
         r.word().arm(r.deadline());
     }
   }
@@ -738,7 +756,8 @@ class shard : public shard_base,
     firing current{r.deadline(), std::max(r.deadline(), options_.time.now())};
     callback_failure failure;
     shared_name name;
-    if (r.is_ticker_) {
+    if (r.kind_ != record::kind::one_shot) [[unlikely]] {
+      if (r.is_pinned()) return fire_pinned(as_pinned(r), current);
       failure.error = arm_next_tick(as_extended(r), current);
       if (failure.error != nullptr) [[unlikely]] {  // reported when the record may be gone
         failure.armed_at = r.armed_at();
@@ -792,7 +811,9 @@ class shard : public shard_base,
     seam::this_thread().inside = &frame;
     entries.write();
     seam::perturb(6);
-    if (!cancel_if_closed_by_log(r, entries)) meter_ == nullptr ? run(r, current) : run_measured(r, current);
+    if (!cancel_if_closed_by_log(r, entries)) {
+      meter_ == nullptr ? run(r, current) : run_measured(r, current, [&] { run(r, current); });
+    }
     lock_.lock();
     r.running_ = false;
     arm_word(r);  // it may have been started again meanwhile
@@ -816,16 +837,18 @@ class shard : public shard_base,
     const std::source_location armed_at = r.armed_at();  // now: the callback may arm the timer again
     probes::fire(&r, current.deadline, current.now);
     try {
-      r.life().run(current);
+      as_closured(r).callback_(current);
     } catch (...) {
       const shared_name name = name_while_in_use(r);
       options_.report({std::current_exception(), armed_at, view_of(name)});
     }
   }
 
-  /// Calls the callback, measures it, reports it if it was slow, and lets others report it while it runs. Without the
-  /// lock.
-  [[gnu::noinline]] void run_measured(record& r, const firing& current) noexcept {
+  /// Calls the callback by `run_it()`, measures it, reports it if it was slow, and lets others report it while it runs.
+  /// Without the lock. A pinned timer may be gone afterwards.
+  template <class Run>
+  [[gnu::noinline]] void run_measured(record& r, const firing& current, Run run_it) noexcept {
+    const bool located = r.has_location();
     const std::source_location armed_at = r.armed_at();
     std::optional<running_callback<record>> running;
     if (options_.stalls.tell) {
@@ -834,10 +857,10 @@ class shard : public shard_base,
       running_.add(*running);
     }
     const instant began = meter_->now();
-    run(r, current);
+    run_it();
     const duration took = meter_->now() - began;
     if (const slow_callback_report* const slow = meter_->too_slow_for(took)) {
-      const shared_name name = name_while_in_use(r);
+      const shared_name name = located ? name_while_in_use(r) : nullptr;
       try {
         slow->tell({took, armed_at, current, view_of(name)});
       } catch (...) {
@@ -847,7 +870,7 @@ class shard : public shard_base,
     const lock held(lock_);
     if (running) running_.remove(*running);
     meter_->record(current.lateness(), took);
-    if (r.has_location() && meter_->is_among_slowest(took)) meter_->add_slow(took, armed_at, r.name());
+    if (located && meter_->is_among_slowest(took)) meter_->add_slow(took, armed_at, r.name());
   }
 
   /// Without the lock; no thread frees a record whose closure the caller uses.
@@ -885,7 +908,7 @@ class shard : public shard_base,
   /// has cancelled an earlier firing.
   [[gnu::noinline]] void post(extended& r, const firing& current, log_entries& entries) noexcept
       FOLIOT_REQUIRES(lock_) {
-    if (r.is_ticker_ && (r.posted_ || r.running_)) {
+    if (r.is_ticker() && (r.posted_ || r.running_)) {
       ++r.skipped_;
       ++(r.posted_ ? r.posted_firing_.skipped : r.skipped_while_running_);
       ++counters_.skipped;
@@ -1007,14 +1030,27 @@ class shard : public shard_base,
     running_.wait(lock_, done_, stall_kind::end_waits, &r, instant::never(), [this, &r] {
       lock_.assert_held();
       if (forked_) [[unlikely]]  // a report may have forked, too
-        r.life().abandon_if_used_in_parent(forks_);
+        abandon_if_used_in_parent(r);
       return !r.life().in_use() || r.life().in_use_by_caller();
     });
     return !r.life().in_use();
   }
 
+  /// In the child of a fork.
+  [[gnu::noinline]] void abandon_if_used_in_parent(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (!r.life().used_in_parent(forks_)) return;
+    if (r.is_pinned()) {
+      as_pinned(r).slot_.operations_ = nullptr;
+    } else {
+      std::construct_at(&as_closured(r).callback_);
+    }
+    r.life().forget_user();
+  }
+
   /// Ends a record that is not pending and whose closure no thread uses.
   void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (r.is_pinned()) [[unlikely]]
+      return retire_pinned(as_pinned(r));
     r.life().begin_use(forks_);
     r.life().close();
     settle(r);
@@ -1023,7 +1059,11 @@ class shard : public shard_base,
   /// The caller, until now the closure's user, is done with it: destroys the closure if the timer has ended, and frees
   /// the record if no handle has it.
   void settle(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if (r.life().closed() || (r.life().orphaned() && !is_pending(r))) r.life().destroy_closure(lock_);
+    if (r.life().closed() || (r.life().orphaned() && !is_pending(r))) {
+      lock_.unlock();
+      as_closured(r).callback_.reset();  // a captures' destructor may call the shard, and even destroy the last handle
+      lock_.lock();
+    }
     r.life().end_use(done_);
     if (!r.life().orphaned() || is_pending(r)) return;
     if (has_job(r)) return end_sleep_before_job(r);
@@ -1035,8 +1075,138 @@ class shard : public shard_base,
   void free_record(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     if (r.is_sleep_) [[unlikely]]
       return end_sleep(static_cast<sleeping&>(r));
-    is_extended(r) ? records_.free(lock_, as_extended(r)) : records_.free(lock_, r);
+    is_extended(r) ? records_.free(lock_, as_extended(r)) : records_.free(lock_, as_closured(r));
     --references_;
+  }
+
+  // ---------------------------------------------------------------- pinned timers
+  //
+  // The record of a pinned timer lies in the user's object, with its closure: pinned_layout.hpp. It is that of a
+  // handle's timer in all that start, reset and stop do. What differs is the use of the closure, since the user may
+  // destroy the object meanwhile: the use lies on the user's stack, and says whether the object is gone.
+  //
+  //   a callback or a capture's destructor destroys the object     unpin() finds the use, and marks it: the user gives
+  //                                                                the record's reference back, and touches nothing
+  //   any other thread destroys it                                 unpin() waits until the use is over
+
+ public:
+  void unpin(timer_record& timer) noexcept override {
+    const parting_lock held(*this);
+    unpin_here(as_pinned(timer));
+  }
+
+ protected:
+  /// Throws std::invalid_argument if the shard cannot have pinned timers.
+  void refuse_pinned() const {
+    if (options_.executor || options_.log) [[unlikely]]
+      refuse_pinned_timer("a service with an executor or a log uses its timers after their end: make a foliot::timer");
+    if constexpr (!pinned::fits()) {
+      refuse_pinned_timer(
+          "the timers of this engine are too large: choose the engine 'foliot', or make a foliot::timer");
+    }
+  }
+
+  /// Arms a pinned timer that no thread but the caller knows. If that fails, there is no timer.
+  void pin_armed(pinned& made, instant deadline) {
+    log_entries entries(options_);
+    lock held(lock_);
+    armed done{};
+    try {
+      done = arm(made, [deadline] { return deadline; }, [] {}, entries);
+    } catch (...) {
+      std::destroy_at(&made);
+      throw;
+    }
+    retain();
+    held.leave();
+    if (done.to_wake != nullptr) done.to_wake->wake();
+  }
+
+  void unpin_here(pinned& r) noexcept FOLIOT_REQUIRES(lock_) {
+    cancel(r);
+    r.life().close();
+    if (!wait_for_closure(r)) return lose_object(r);
+    if (r.slot_.operations_ != nullptr && r.slot_.operations_->destroy != nullptr) retire_pinned(r);
+    --references_;
+    std::destroy_at(&r);
+  }
+
+  /// The user of the closure, which is the caller, destroys the object.
+  [[gnu::noinline]] void lose_object(pinned& r) noexcept FOLIOT_REQUIRES(lock_) {
+    pinned_use& use = *r.slot_.use_;
+    running_.forget_timer(r);
+    use.lose_object();
+    if (!use.is_out() && use.closure() != nullptr && use.closure()->destroy != nullptr) {
+      void* const closure = r.closure();
+      lock_.unlock();
+      use.closure()->destroy(closure, use);
+      lock_.lock();
+    }
+    std::destroy_at(&r);
+  }
+
+  [[gnu::noinline]] void fire_pinned(pinned& r, const firing& current) noexcept FOLIOT_REQUIRES(lock_) {
+    ++counters_.fired;
+    pinned_use use(r.slot_.operations_);
+    const seam::callback_frame frame{this, seam::this_thread().inside};
+    begin_use(r, use);
+    r.running_ = true;
+    ++callbacks_running_;
+    lock_.unlock();
+    seam::this_thread().inside = &frame;
+    seam::perturb(6);
+    const auto run = [&] { run_pinned(r, current, use); };
+    meter_ == nullptr ? run() : run_measured(r, current, run);
+    lock_.lock();
+    if (!use.object_is_gone()) {
+      r.running_ = false;
+      arm_word(r);  // it may have been started again meanwhile
+    }
+    settle_pinned(r, use);
+    seam::this_thread().inside = frame.outer;
+    --callbacks_running_;  // last: settle_pinned() may have run the destructors of captures
+    done_.notify_all();
+  }
+
+  void run_pinned(pinned& r, const firing& current, pinned_use& use) noexcept {
+    probes::fire(&r, current.deadline, current.now);
+    try {
+      use.closure()->run(r.closure(), current, use);
+    } catch (...) {
+      options_.report({.error = std::current_exception()});
+    }
+  }
+
+  /// Destroys the closure. The object may be gone afterwards.
+  void retire_pinned(pinned& r) noexcept FOLIOT_REQUIRES(lock_) {
+    pinned_use use(r.slot_.operations_);
+    begin_use(r, use);
+    r.life().close();
+    settle_pinned(r, use);
+  }
+
+  void begin_use(pinned& r, pinned_use& use) noexcept FOLIOT_REQUIRES(lock_) {
+    r.life().begin_use(forks_);
+    r.slot_.use_ = &use;
+  }
+
+  /// As settle(): the caller ends its use, and destroys the closure before if the timer has ended.
+  void settle_pinned(pinned& r, pinned_use& use) noexcept FOLIOT_REQUIRES(lock_) {
+    if (!use.object_is_gone() && r.life().closed() && use.closure() != nullptr) {
+      if (use.closure()->destroy != nullptr) {
+        void* const closure = r.closure();
+        lock_.unlock();
+        use.closure()->destroy(closure, use);
+        lock_.lock();
+      }
+      use.forget_closure();
+    }
+    if (use.object_is_gone()) {
+      --references_;
+      return;
+    }
+    r.slot_.operations_ = use.closure();
+    r.life().end_use(done_);
   }
 
   // ---------------------------------------------------------------- sleeping threads
@@ -1131,8 +1301,9 @@ class shard : public shard_base,
       if (is_callers) {
         each->life().close();
       } else {
-        each->life().abandon(
-            [](const firing&) noexcept {});  // the callback wrote to the stack of a thread that is gone
+        // The callback wrote to the stack of a thread that is gone.
+        std::construct_at(&each->callback_, [](const firing&) noexcept {});
+        each->life().forget_user();
       }
       asleep_.push_front(*each);
     }

@@ -81,6 +81,9 @@ class shard_base : public engine {
   [[nodiscard]] virtual bool runs_on_caller() const noexcept = 0;
 };
 
+/// Throws std::invalid_argument.
+[[noreturn]] void refuse_pinned_timer(const char* reason);
+
 /// Precondition: the engine is one of a service's shards, as every engine is.
 inline shard_base& as_shard(engine& one) noexcept { return static_cast<shard_base&>(one); }
 

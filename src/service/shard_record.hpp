@@ -1,12 +1,16 @@
 // The record of a timer: what a shard stores for it.
 //
-//   shard_record       every timer: its closure and flags, the queue's node, the timer word if the design has one
-//   extended_record    the same and an extension: what tickers, executors, reports of callbacks and logs need
+//   shard_record       every timer: its flags, the queue's node, the timer word if the design has one; then either
+//   closure_record     the timer of a handle: its closure before that; or
+//   pinned_record      a timer in the user's object: before that only the slot by which its closure is used
+//   extended_record    a closure_record and an extension: what tickers, executors, reports of callbacks and logs need
 //   sleeping_record    an extended_record that a sleeping thread waits for
 //
-// A shard allocates the first two, and with an executor the third; is_sleep_ and is_extended() say which a record is.
+// A shard allocates the handles' records, and with an executor those of sleeps; kind_, is_sleep_ and is_extended() say
+// which a record is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <utility>
@@ -44,22 +48,25 @@ template <timer_queue Queue, class Word, class Home>
 struct extended_record;
 
 /// The order of the bases keeps the members that a start, a stop and a reset use together: flags, owner, word and node
-/// are 48 bytes, after the closure.
+/// are 48 bytes, after the closure's user.
 template <timer_queue Queue, class Word, class Home>
 struct shard_record : timer_record, Word, Queue::node_type, Home {
-  shard_record(engine& owner, timer_callback&& callback, timer_record::kind is = timer_record::kind::one_shot,
-               timer_record::location where = timer_record::location::none) noexcept
-      : timer_record(owner, std::move(callback), is, where), Home(owner) {}
+  shard_record(engine& owner, timer_record::kind is, timer_record::location where,
+               pinned_distance closure = {}) noexcept
+      : timer_record(owner, is, where, closure), Home(owner) {}
 
+  using timer_record::closure_at_;
   using timer_record::has_location_;
   using timer_record::is_sleep_;
-  using timer_record::is_ticker_;
   using timer_record::kind;
+  using timer_record::kind_;
   using timer_record::location;
   using timer_record::running_;
 
-  closure_life<timer_callback>& life() noexcept { return *this; }
-  const closure_life<timer_callback>& life() const noexcept { return *this; }
+  [[nodiscard]] bool is_ticker() const noexcept { return kind_ == timer_record::kind::ticker; }
+  [[nodiscard]] bool is_pinned() const noexcept { return kind_ == timer_record::kind::pinned; }
+  closure_use& life() noexcept { return *this; }
+  const closure_use& life() const noexcept { return *this; }
   Word& word() noexcept { return *this; }
   const Word& word() const noexcept { return *this; }
 
@@ -76,10 +83,52 @@ struct shard_record : timer_record, Word, Queue::node_type, Home {
   }
 };
 
+/// The closure of a handle's timer. By its user.
+struct record_closure {
+  timer_callback callback_;
+};
+
+/// The record of a handle's timer.
+template <timer_queue Queue, class Word, class Home>
+struct closure_record : record_closure, shard_record<Queue, Word, Home> {
+  using base = shard_record<Queue, Word, Home>;
+
+  closure_record(engine& owner, timer_callback&& callback, typename base::kind is = base::kind::one_shot,
+                 typename base::location where = base::location::none) noexcept
+      : record_closure{std::move(callback)}, base(owner, is, where) {}
+};
+
+/// How a pinned timer's closure is used: by these operations, or by the use that is under way.
+union pinned_slot {
+  const pinned_operations* operations_;  // null: there is no closure
+  pinned_use* use_;                      // while in_use()
+};
+
+struct slot_of_pinned {
+  pinned_slot slot_;
+};
+
+/// The record of a timer in the user's object: pinned_layout.hpp.
+template <timer_queue Queue, class Word, class Home>
+struct pinned_record final : slot_of_pinned, shard_record<Queue, Word, Home> {
+  using base = shard_record<Queue, Word, Home>;
+
+  pinned_record(engine& owner, const pinned_operations& closure, pinned_distance distance) noexcept
+      : slot_of_pinned{.slot_ = {.operations_ = &closure}},
+        base(owner, base::kind::pinned, base::location::none, distance) {}
+
+  void* closure() noexcept { return reinterpret_cast<std::byte*>(this) + this->closure_at_.bytes(); }
+
+  /// Whether it fits in the user's object, so that the shard may make it there.
+  static constexpr bool fits() noexcept {
+    return sizeof(pinned_record) <= pinned_layout::record_room && alignof(pinned_record) <= pinned_layout::slot;
+  }
+};
+
 /// A record with its extension. The shard's, under its lock, except armed_at_.
 template <timer_queue Queue, class Word, class Home>
-struct extended_record : shard_record<Queue, Word, Home> {
-  using base = shard_record<Queue, Word, Home>;
+struct extended_record : closure_record<Queue, Word, Home> {
+  using base = closure_record<Queue, Word, Home>;
 
   /// A positive period makes it a ticker's.
   extended_record(engine& owner, timer_callback&& callback, duration period, typename base::location where) noexcept

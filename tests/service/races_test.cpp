@@ -50,18 +50,18 @@ class Races : public threaded_suite {
   }
 
   /// Waits until the service has nothing pending and no callback of `t` is running.
-  static void settle(timer& t) {
+  static void settle(tested_timer& t) {
     while (t.pending()) std::this_thread::yield();
     t.stop_and_wait();
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, Races, every_exact_engine(), engine_as_name);
+INSTANTIATE_TEST_SUITE_P(, Races, every_exact_engine_and_pinned(), kind_as_name);
 
 TEST_P(Races, StopAgainstFire) {
   for (int i = 0; i < rounds; ++i) {
     std::atomic<int> fired = 0;
-    timer t(timers, duration::nanoseconds(i % 5 * 20'000), [&] { ++fired; });
+    tested_timer t(timers, duration::nanoseconds(i % 5 * 20'000), [&] { ++fired; });
     linger(i);
     const stop_result answer = t.stop();
     settle(t);
@@ -73,7 +73,7 @@ TEST_P(Races, StopAgainstFire) {
 TEST_P(Races, AnIdleTimersCallbackHappenedBefore) {
   for (int i = 0; i < rounds; ++i) {
     auto target = std::make_unique<int>(0);
-    timer t(timers, duration::nanoseconds(i % 5 * 20'000), [raw = target.get()] { ++*raw; });
+    tested_timer t(timers, duration::nanoseconds(i % 5 * 20'000), [raw = target.get()] { ++*raw; });
     linger(i);
     stop_result answer = t.stop();
     const int expected = answer == stop_result::stopped ? 0 : 1;
@@ -86,7 +86,7 @@ TEST_P(Races, AnIdleTimersCallbackHappenedBefore) {
 TEST_P(Races, ResetAgainstFire) {
   for (int i = 0; i < rounds; ++i) {
     std::atomic<int> fired = 0;
-    timer t(timers, duration::nanoseconds(i % 5 * 20'000), [&] { ++fired; });
+    tested_timer t(timers, duration::nanoseconds(i % 5 * 20'000), [&] { ++fired; });
     linger(i);
     const reset_result answer = t.reset(0ns);
     settle(t);
@@ -96,7 +96,7 @@ TEST_P(Races, ResetAgainstFire) {
 
 TEST_P(Races, StopAgainstStop) {
   for (int i = 0; i < rounds; ++i) {
-    timer t(timers, 1h, [] {});
+    tested_timer t(timers, 1h, [] {});
     std::array<stop_result, 2> answers{};
     race([&] { answers[0] = t.stop(); }, [&] { answers[1] = t.stop(); });
     EXPECT_EQ((answers[0] == stop_result::stopped) + (answers[1] == stop_result::stopped), 1);
@@ -106,7 +106,7 @@ TEST_P(Races, StopAgainstStop) {
 
 TEST_P(Races, ResetAgainstReset) {
   for (int i = 0; i < rounds; ++i) {
-    timer t(timers, [] {});
+    tested_timer t(timers, [] {});
     std::array<reset_result, 2> answers{};
     race([&] { answers[0] = t.reset(1h); }, [&] { answers[1] = t.reset(2h); });
     EXPECT_EQ((answers[0] == reset_result::idle) + (answers[1] == reset_result::idle), 1);
@@ -117,7 +117,7 @@ TEST_P(Races, ResetAgainstReset) {
 
 TEST_P(Races, StopAgainstReset) {
   for (int i = 0; i < rounds; ++i) {
-    timer t(timers, 1h, [] {});
+    tested_timer t(timers, 1h, [] {});
     stop_result stop{};
     reset_result reset{};
     race([&] { stop = t.stop(); }, [&] { reset = t.reset(1h); });
@@ -130,9 +130,9 @@ TEST_P(Races, StopAgainstReset) {
 TEST_P(Races, DestroyAgainstFire) {
   for (int i = 0; i < rounds; ++i) {
     auto target = std::make_unique<int>(0);  // the sanitizers report an access after its end
-    timer t(timers, duration::nanoseconds(i % 5 * 20'000), [raw = target.get()] { ++*raw; });
+    tested_timer t(timers, duration::nanoseconds(i % 5 * 20'000), [raw = target.get()] { ++*raw; });
     linger(i);
-    t = timer();
+    t = tested_timer();
     EXPECT_LE(*target, 1);
     target.reset();
   }
@@ -141,7 +141,7 @@ TEST_P(Races, DestroyAgainstFire) {
 TEST_P(Races, StopAndWaitAgainstFire) {
   for (int i = 0; i < rounds; ++i) {
     const auto captured = std::make_shared<int>(0);
-    timer t(timers, duration::nanoseconds(i % 5 * 20'000), [captured] { ++*captured; });
+    tested_timer t(timers, duration::nanoseconds(i % 5 * 20'000), [captured] { ++*captured; });
     linger(i);
     const stop_result answer = t.stop_and_wait();
     EXPECT_EQ(captured.use_count(), 1) << "the captures must be destroyed";
@@ -155,7 +155,7 @@ TEST_P(Races, StopAndWaitWaitsForTheCallback) {
   std::latch running(1);
   std::latch go_on(1);
   std::atomic<bool> ended = false;
-  timer t(timers, 0ns, [&] {
+  tested_timer t(timers, 0ns, [&] {
     running.count_down();
     go_on.wait();
     ended = true;
@@ -172,7 +172,7 @@ TEST_P(Races, StopAndWaitWaitsForTheCallback) {
 TEST_P(Races, StopAndWaitFromTwoThreads) {
   for (int i = 0; i < rounds; ++i) {
     const auto captured = std::make_shared<int>(0);
-    timer t(timers, duration::nanoseconds(i % 5 * 20'000), [captured] { ++*captured; });
+    tested_timer t(timers, duration::nanoseconds(i % 5 * 20'000), [captured] { ++*captured; });
     linger(i);
     const auto end = [&] {
       t.stop_and_wait();
@@ -186,7 +186,7 @@ TEST_P(Races, ShutDownAgainstAll) {
   for (int i = 0; i < rounds / 10; ++i) {
     std::optional<timer_service> short_lived(std::in_place, options());
     std::atomic<std::uint64_t> fired = 0;
-    std::vector<timer> many;
+    std::vector<tested_timer> many;
     for (int t = 0; t < 20; ++t) many.emplace_back(*short_lived, std::chrono::microseconds(t * 10), [&] { ++fired; });
     many.emplace_back(*short_lived, [&] { ++fired; });
     service_counters counters;
@@ -196,7 +196,7 @@ TEST_P(Races, ShutDownAgainstAll) {
            many[19].stop();
            many[20].reset(0ns);
            many[18].stop_and_wait();
-           many[17] = timer();
+           many[17] = tested_timer();
          });
     EXPECT_EQ(counters.fired, fired) << "no callback may run after shut_down has returned";
     EXPECT_EQ(counters.pending, 0u);
@@ -209,7 +209,7 @@ TEST_P(Races, TheServiceIsDestroyedFromItsOwnThread) {
   for (int i = 0; i < rounds / 30; ++i) {
     auto short_lived = std::make_unique<timer_service>(options());
     std::latch done(1);
-    timer t(*short_lived, 0ns, [&] {
+    tested_timer t(*short_lived, 0ns, [&] {
       short_lived.reset();
       done.count_down();
     });
@@ -222,7 +222,7 @@ TEST_P(Races, TheServiceIsDestroyedFromItsOwnThread) {
 TEST_P(Races, CallbacksDoNotOverlapAndSeeWhatCameBeforeTheStart) {
   int plain = 0;  // plain: ThreadSanitizer reports a race
   std::latch all(100);
-  std::vector<timer> many;
+  std::vector<tested_timer> many;
   std::vector<int> data(100);
   for (std::size_t i = 0; i < 100; ++i) {
     data[i] = static_cast<int>(i);
@@ -240,7 +240,7 @@ TEST_P(Races, CallbacksDoNotOverlapAndSeeWhatCameBeforeTheStart) {
 TEST_P(Races, EverythingAtOnceAddsUp) {
   constexpr std::size_t shared = 8;
   std::atomic<std::uint64_t> fired = 0;
-  std::vector<timer> many;
+  std::vector<tested_timer> many;
   for (std::size_t i = 0; i < shared; ++i) many.emplace_back(timers, [&] { ++fired; });
   std::atomic<std::uint64_t> started = 0;
   std::atomic<std::uint64_t> stopped = 0;
@@ -250,7 +250,7 @@ TEST_P(Races, EverythingAtOnceAddsUp) {
     threads.emplace_back([&, seed] {
       random_stream random(seed);
       for (int i = 0; i < rounds * 5; ++i) {
-        timer& t = many[random.below(shared)];
+        tested_timer& t = many[random.below(shared)];
         if (random.below(3) == 0) {
           stopped += t.stop() == stop_result::stopped;
         } else {
@@ -261,7 +261,7 @@ TEST_P(Races, EverythingAtOnceAddsUp) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (timer& t : many) settle(t);
+  for (tested_timer& t : many) settle(t);
   EXPECT_EQ(started, fired + stopped + superseded);
   const service_counters counters = timers.counters();
   EXPECT_EQ(counters.started + counters.superseded, started);

@@ -45,6 +45,7 @@
 #include <foliot/service/timer_log.hpp>
 
 namespace foliot::detail {
+class pinned_timer_base;
 class stall_monitor;
 }  // namespace foliot::detail
 
@@ -171,6 +172,7 @@ class FOLIOT_EXPORT timer_service {
   friend class timer;
   friend class ticker;
   friend class watch;
+  friend class detail::pinned_timer_base;
   friend bool sleep_until(timer_service& service, timer_deadline deadline, std::source_location here);
 
   /// The shard that the calling thread is assigned to.

@@ -5,9 +5,12 @@
 //
 //   unused ──begin_use──► in use by one thread ──end_use──► unused
 //
-// A thread that ends a timer calls close(), wait_until_unused(), begin_use(), destroy_closure(), end_use(). If it is
-// the user itself, since it is called from inside the callback or from the closure's destructor, it cannot wait: the
-// code of the owner that ends that use, further up the stack, calls destroy_closure() before end_use().
+// A thread that ends a timer calls close(), wait_until_unused(), begin_use(), destroys the closure, and calls
+// end_use(). If it is the user itself, since it is called from inside the callback or from the closure's destructor, it
+// cannot wait: the code of the owner that ends that use, further up the stack, destroys the closure before end_use().
+//
+// `closure_use` is the state without the closure, `closure_life` is both. The record of a timer has its closure
+// elsewhere, and its fields in an order of its own: src/service/shard_record.hpp.
 //
 // In the child of a fork the user may be a thread that does not exist there. Its closure is abandoned: it is neither
 // run nor destroyed, since it may be half changed.
@@ -31,12 +34,11 @@
 
 namespace foliot::detail {
 
-template <class Callback>
-class closure_life {
+class closure_use {
  public:
-  explicit closure_life(Callback&& callback) noexcept : callback_(std::move(callback)) {}
-  closure_life(const closure_life&) = delete;
-  closure_life& operator=(const closure_life&) = delete;
+  closure_use() noexcept = default;
+  closure_use(const closure_use&) = delete;
+  closure_use& operator=(const closure_use&) = delete;
 
   /// Whether the timer or watch has ended: its callback does not begin any more.
   [[nodiscard]] bool closed() const noexcept { return closed_; }
@@ -56,20 +58,6 @@ class closure_life {
     forks_ = forks;
   }
 
-  /// Calls the callback. By the user, without the lock.
-  template <class Argument>
-  void run(Argument&& argument) {
-    callback_(std::forward<Argument>(argument));
-  }
-
-  /// Destroys the closure. By the user, with the lock, which is released meanwhile: the captures' destructors may call
-  /// the owner, and even destroy the last handle.
-  void destroy_closure(mutex& lock) noexcept FOLIOT_REQUIRES(lock) {
-    lock.unlock();
-    callback_.reset();
-    lock.lock();
-  }
-
   /// The caller is not the user any more. Wakes the threads in wait_until_unused().
   void end_use(condition& done) noexcept {
     user_ = nullptr;
@@ -85,24 +73,50 @@ class closure_life {
     return true;
   }
 
-  /// In the child of a fork: puts another callback in the closure's place, and does not destroy the closure.
-  void abandon(Callback replacement = {}) noexcept {
-    std::construct_at(&callback_, std::move(replacement));
-    user_ = nullptr;
+  /// In the child of a fork: whether the user is a thread of the parent, which does not exist here.
+  [[nodiscard]] bool used_in_parent(std::uint8_t forks) const noexcept {
+    return user_ != nullptr && user_ != self() && forks_ != forks;
   }
-  /// In the child of a fork: abandons the closure if its user is a thread of the parent, which does not exist here.
-  void abandon_if_used_in_parent(std::uint8_t forks) noexcept {
-    if (user_ != nullptr && user_ != self() && forks_ != forks) abandon();
-  }
+  /// In the child of a fork, with a closure that is abandoned: no thread is the user any more.
+  void forget_user() noexcept { user_ = nullptr; }
 
  private:
   static const void* self() noexcept { return &seam::this_thread(); }
 
-  Callback callback_;
   const void* user_ = nullptr;  // the address of its thread_state; null while no thread uses the closure
   bool closed_ = false;
   bool orphaned_ = false;
   std::uint8_t forks_ = 0;  // as begin_use() was told: a user of an earlier process is a thread of the parent
+};
+
+template <class Callback>
+class closure_life : public closure_use {
+ public:
+  explicit closure_life(Callback&& callback) noexcept : callback_(std::move(callback)) {}
+
+  /// Calls the callback. By the user, without the lock.
+  template <class Argument>
+  void run(Argument&& argument) {
+    callback_(std::forward<Argument>(argument));
+  }
+
+  /// Destroys the closure. By the user, with the lock, which is released meanwhile: the captures' destructors may call
+  /// the owner, and even destroy the last handle.
+  void destroy_closure(mutex& lock) noexcept FOLIOT_REQUIRES(lock) {
+    lock.unlock();
+    callback_.reset();
+    lock.lock();
+  }
+
+  /// In the child of a fork: abandons the closure if its user is a thread of the parent, which does not exist here.
+  void abandon_if_used_in_parent(std::uint8_t forks) noexcept {
+    if (!used_in_parent(forks)) return;
+    std::construct_at(&callback_);
+    forget_user();
+  }
+
+ private:
+  Callback callback_;
 };
 
 }  // namespace foliot::detail

@@ -15,9 +15,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string_view>
-#include <utility>
 
 #include <foliot/core/clock.hpp>
 #include <foliot/core/duration.hpp>
@@ -26,14 +26,15 @@
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/virtual_clock.hpp>
 #include <foliot/service/detail/closure_life.hpp>
+#include <foliot/service/detail/pinned_layout.hpp>
 #include <foliot/service/firing.hpp>
 
 namespace foliot::detail {
 
 class engine;
 
-/// One timer, as handles see it. Its shard makes and frees it, and adds the queue's node.
-class timer_record : protected closure_life<timer_callback> {
+/// One timer, as handles see it. Its shard makes and frees it, and adds the closure and the queue's node.
+class timer_record : protected closure_use {
  public:
   /// The shard that made the record; it exists as long as any of its records. A shard also finds records that have
   /// moved to another shard of the service since.
@@ -47,24 +48,27 @@ class timer_record : protected closure_life<timer_callback> {
   }
 
  protected:
-  enum class kind : bool { one_shot, ticker };
+  enum class kind : std::uint8_t {
+    one_shot,
+    ticker,
+    pinned,  // of one shot, in the user's object: see pinned_timer.hpp
+  };
   enum class location : bool { none, stored };
 
-  timer_record(engine& owner, timer_callback&& callback, kind is, location where) noexcept
-      : closure_life(std::move(callback)),
-        is_ticker_(is == kind::ticker),
-        has_location_(where == location::stored),
-        owner_(&owner) {}
+  timer_record(engine& owner, kind is, location where, pinned_distance closure = {}) noexcept
+      : kind_(is), has_location_(where == location::stored), closure_at_(closure), owner_(&owner) {}
   ~timer_record() = default;
 
   // The shard's, under its lock, as far as it is not constant.
 
-  const bool is_ticker_;
+  const kind kind_;
   const bool has_location_;
   /// Its callback is running.
   bool running_ = false;
   /// It is the timer of a sleeping thread. The thread or the shard owns the record; no handle does.
   bool is_sleep_ = false;
+  /// A pinned timer's: where its closure is.
+  const pinned_distance closure_at_;
 
  private:
   engine* const owner_;
@@ -74,6 +78,14 @@ class FOLIOT_EXPORT engine : public timeline {
  public:
   /// Makes an idle timer; a positive period makes it a ticker. Throws std::bad_alloc.
   [[nodiscard]] virtual timer_record* make(timer_callback callback, duration period) = 0;
+
+  /// Makes an idle pinned timer, or one that is armed for `deadline` if there is one, at the record's address in
+  /// `where`. The closure has been made there. Throws std::invalid_argument if the service has an executor or a log, or
+  /// the record does not fit, and as reset() does; there is no timer then.
+  virtual void pin(pinned_layout where, const pinned_operations& closure, const std::optional<instant>& deadline) = 0;
+  /// Ends a pinned timer: as stop_and_wait, and nothing uses its place on return. Inside its own callback it does not
+  /// wait: the callback goes on, and nothing uses the place after this.
+  virtual void unpin(timer_record& timer) noexcept = 0;
 
   /// Stores where in the source the timer is made, or about to be armed. Precondition: has_location().
   virtual void set_location(timer_record& timer, std::source_location location) noexcept = 0;
