@@ -1,5 +1,6 @@
 // The shipped timer service with its thread: start, stop, reset and the end, against the thread that sleeps, wakes and
 // fires.
+#include <functional>
 #include <memory>
 
 #include <foliot/core/sync/note.hpp>
@@ -43,6 +44,63 @@ void stop_and_wait_waits() {
 
 TEST(Service, StopAndWaitIsCertain) {
   holds({.name = "service, stop and wait", .preemptions = 1}, stop_and_wait_waits);
+}
+
+// ---------------------------------------------------------------- pinned timers
+
+/// After the destructor the callback does not run, and the captures are free to go.
+void destroy_against_fire() {
+  auto captured = std::make_unique<seam::plain<int>>(0);
+  timer_service timers;
+  {
+    const pinned_timer t(timers, 1ms, [raw = captured.get()] { ++*raw; });
+  }
+  captured.reset();  // a race, if the callback could still run
+}
+
+TEST(PinnedService, DestroyAgainstFire) {
+  holds({.name = "pinned, destroy against fire", .preemptions = 1}, destroy_against_fire);
+}
+
+/// The callback arms its timer again, while another thread stops it: each start has one outcome.
+void stop_against_a_reset_from_the_callback() {
+  timer_service timers;
+  seam::plain<int> runs{0};
+  pinned_timer<std::function<void()>>* self = nullptr;
+  int armed_by_callback = 0;
+  pinned_timer<std::function<void()>> t(timers, [&] {
+    ++runs;
+    if (runs < 2 && self->reset(0ns) == reset_result::running) ++armed_by_callback;
+  });
+  self = &t;
+  t.reset(0ns);
+  int stopped = t.stop() == stop_result::stopped ? 1 : 0;
+  if (t.stop_and_wait() == stop_result::stopped) ++stopped;
+  require(runs + stopped == 1 + armed_by_callback, "a start has no outcome, or two");
+}
+
+TEST(PinnedService, StopAgainstAResetFromTheCallback) {
+  holds({.name = "pinned, stop against a reset from the callback", .preemptions = 1},
+        stop_against_a_reset_from_the_callback);
+}
+
+/// A thread stops and resets the timer while it fires; then the destructor ends it.
+void stop_by_another_thread() {
+  auto captured = std::make_unique<seam::plain<int>>(0);
+  timer_service timers;
+  {
+    pinned_timer t(timers, 1ms, [raw = captured.get()] { ++*raw; });
+    seam::thread other("other", [&t] {
+      if (t.stop() == stop_result::stopped) t.reset(1ms);
+    });
+    other.join();
+  }
+  require(*captured <= 1, "one start has fired twice");
+  captured.reset();
+}
+
+TEST(PinnedService, StopByAnotherThread) {
+  holds({.name = "pinned, stopped by another thread", .preemptions = 0}, stop_by_another_thread);
 }
 
 }  // namespace

@@ -132,14 +132,18 @@ class pinned_distance {
 /// Where the parts of one pinned timer are, by the address of the object's first byte, which is aligned to 16.
 class pinned_layout {
  public:
-  /// The bytes of the record and of a small closure.
-  static constexpr std::size_t size = 96;
   static constexpr std::size_t alignment = 16;
   /// The room of the record, which begins with the slot.
+#if defined(FOLIOT_SEAM_SYNC)
+  static constexpr std::size_t record_room = 256;  // atomics of a simulated seam are larger
+#else
   static constexpr std::size_t record_room = 64;
+#endif
   static constexpr std::size_t slot = 8;
-  /// A closure that fits lies in the 96 bytes, any other behind them.
-  static constexpr std::size_t closure_room = size - record_room;
+  /// A closure that fits lies in these 32 bytes, any other behind the record and them.
+  static constexpr std::size_t closure_room = 32;
+  /// The bytes of the record and of a small closure: 96.
+  static constexpr std::size_t size = record_room + closure_room;
 
   constexpr pinned_layout(std::byte* object, bool closure_fits) noexcept
       : object_(object), closure_fits_(closure_fits) {}
