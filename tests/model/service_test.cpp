@@ -2,6 +2,7 @@
 // fires.
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include <foliot/core/sync/note.hpp>
 #include <foliot/service.hpp>
@@ -48,6 +49,13 @@ TEST(Service, StopAndWaitIsCertain) {
 
 // ---------------------------------------------------------------- pinned timers
 
+/// An object with an idle timer, whose closure may name its type.
+template <class Function>
+struct object {
+  object(timer_service& timers, Function function) : timer(timers, std::move(function)) {}
+  pinned_timer<Function> timer;
+};
+
 /// After the destructor the callback does not run, and the captures are free to go.
 void destroy_against_fire() {
   auto captured = std::make_unique<seam::plain<int>>(0);
@@ -60,6 +68,31 @@ void destroy_against_fire() {
 
 TEST(PinnedService, DestroyAgainstFire) {
   holds({.name = "pinned, destroy against fire", .preemptions = 1}, destroy_against_fire);
+}
+
+/// The callback destroys the object while another thread ends the service.
+void destroy_inside_the_callback() {
+  timer_service timers;
+  seam::plain<int> destroyed{0};
+  struct end {
+    object<end>** self;
+    seam::plain<int>* destroyed;
+    void operator()() const {
+      delete std::exchange(*self, nullptr);
+      ++*destroyed;  // the closure is on the stack: its captures are as before
+    }
+  };
+  object<end>* self = nullptr;
+  self = new object<end>(timers, end{&self, &destroyed});
+  self->timer.reset(1ms);  // the last use by this thread, unless the timer is dropped
+  timers.shut_down();
+  require((destroyed == 1) == (self == nullptr), "the callback has not destroyed the object");
+  require(timers.counters().fired == (self == nullptr ? 1u : 0u), "the count of firings is wrong");
+  delete self;
+}
+
+TEST(PinnedService, DestroyInsideTheCallback) {
+  holds({.name = "pinned, destroyed inside its callback", .preemptions = 1}, destroy_inside_the_callback);
 }
 
 /// The callback arms its timer again, while another thread stops it: each start has one outcome.
