@@ -230,7 +230,7 @@ class shard : public shard_base,
                                : records_.template make<closured>(lock_, *this, std::move(callback));
     const lock held(lock_);
     retain();
-    return made;
+    return &static_cast<timer_record&>(*made);  // of a pointer the compiler would ask whether it is null
   }
 
   void pin([[maybe_unused]] pinned_layout where, [[maybe_unused]] const pinned_operations& closure,
@@ -1015,13 +1015,13 @@ class shard : public shard_base,
     r.life().close();
     const bool unused = wait_for_closure(r);
     r.life().orphan();  // not before: the closure's user would free the record, and this thread waits on it
-    if (unused) retire(r);
+    if (unused) retire_closured(r);
   }
 
   void detach_here(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     forked_ ? static_cast<void>(cancel(r)) : unqueue_if_stopped(r);
     r.life().orphan();
-    if (!is_pending(r) && !r.life().in_use()) retire(r);
+    if (!is_pending(r) && !r.life().in_use()) retire_closured(r);
   }
 
   /// Waits until no thread uses the closure. Returns false if the caller is inside the callback or the closure's
@@ -1049,8 +1049,9 @@ class shard : public shard_base,
 
   /// Ends a record that is not pending and whose closure no thread uses.
   void retire(record& r) noexcept FOLIOT_REQUIRES(lock_) {
-    if (r.is_pinned()) [[unlikely]]
-      return retire_pinned(as_pinned(r));
+    r.is_pinned() ? retire_pinned(as_pinned(r)) : retire_closured(r);
+  }
+  void retire_closured(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     r.life().begin_use(forks_);
     r.life().close();
     settle(r);
