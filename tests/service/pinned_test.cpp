@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include <foliot/queue/foliot_queue.hpp>
+#include <foliot/service/timer_batch.hpp>
 
 #include "fixture.hpp"
 #include "service/shard_record.hpp"
@@ -410,6 +412,25 @@ TEST_P(Pinned, MayDestroyItsServiceAndItself) {
   clock.advance(1s);
   EXPECT_EQ(*capture, 1);
   EXPECT_FALSE(captured());
+}
+
+TEST_P(Pinned, ABatchHasThemBesideHandles) {
+  virtual_clock time;
+  timer_service both(time, options());
+  std::vector<int> fired;
+  pinned_timer first(both, [&fired] { fired.push_back(1); });
+  timer second(both, [&fired] { fired.push_back(2); });
+  pinned_timer third(both, [&fired] { fired.push_back(3); });
+  const std::vector<timer_ref> all{third, second, first};
+  for (const timer_ref& each : all) each.prefetch();
+  EXPECT_EQ(reset_all(all, 1ms).done, 3u);
+  time.advance(1ms);
+  std::ranges::sort(fired);
+  EXPECT_EQ(fired, (std::vector{1, 2, 3}));
+  EXPECT_EQ(reset_all(all, 1ms).done, 3u);
+  EXPECT_EQ(stop_all(all), 3u);
+  time.advance(1h);
+  EXPECT_EQ(fired.size(), 3u);
 }
 
 TEST_P(Pinned, MemoryComesBackWithItsService) {

@@ -47,6 +47,10 @@
 #include <foliot/service/firing.hpp>
 #include <foliot/service/timer_service.hpp>
 
+namespace foliot::inline service {
+class timer_ref;
+}  // namespace foliot::inline service
+
 namespace foliot::detail {
 
 /// What all pinned timers have: the calls on the record in the object.
@@ -73,6 +77,8 @@ class pinned_timer_base {
   stop_result stop_and_wait() noexcept { return record().owner().stop_and_wait(record()); }
   /// Whether the timer will fire. Any thread.
   [[nodiscard]] bool pending() const noexcept { return record().owner().pending(record()); }
+  /// As timer::prefetch.
+  void prefetch() const noexcept { record().prefetch(); }
 
  protected:
   pinned_timer_base() noexcept {}  // NOLINT(modernize-use-equals-default): `= default` would write zeros to the place
@@ -86,6 +92,8 @@ class pinned_timer_base {
   }
 
  private:
+  friend class service::timer_ref;
+
   alignas(pinned_layout::alignment) std::byte bytes_[pinned_layout::size];
 };
 

@@ -39,6 +39,7 @@
 #include <foliot/core/outcome.hpp>
 #include <foliot/core/timer_deadline.hpp>
 #include <foliot/service/detail/engine.hpp>
+#include <foliot/service/pinned_timer.hpp>
 #include <foliot/service/timer.hpp>
 
 namespace foliot::detail {
@@ -47,13 +48,16 @@ struct timer_ref_access;
 
 namespace foliot::inline service {
 
-/// Names a timer in a batch. A plain value of one pointer, made from a handle. It names the same timer when the handle
-/// has been moved, and must not be used when that timer was destroyed or detached.
+/// Names a timer in a batch. A plain value of one pointer, made from a handle or a pinned timer. It names the same
+/// timer when the handle has been moved, and must not be used when that timer was destroyed or detached.
 class timer_ref {
  public:
   /// Throws std::logic_error if the handle is empty.
   timer_ref(const timer& named) : record_(&named.record()) {}  // NOLINT(google-explicit-constructor)
   timer_ref(timer&& temporary) = delete;
+  timer_ref(const detail::pinned_timer_base& named) noexcept  // NOLINT(google-explicit-constructor)
+      : record_(&named.record()) {}
+  timer_ref(detail::pinned_timer_base&& temporary) = delete;
 
   /// As timer_handle::prefetch().
   void prefetch() const noexcept { record_->prefetch(); }
