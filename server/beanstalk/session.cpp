@@ -86,7 +86,7 @@ class wakes_reader {
 
 /// Calls it. Returns how the command is answered if that refuses it; else nothing.
 template <class Call>
-std::string_view refusal_of(const Call& call) {
+std::string_view refusal_by_calling(const Call& call) {
   try {
     call();
     return {};
@@ -98,6 +98,7 @@ std::string_view refusal_of(const Call& call) {
     return reply::bad_format;  // a value that the protocol allows and a store does not
   }
 }
+
 /// The answer to a command that the store has not executed. Rethrows a failure in doubt: no answer is known to be true.
 std::string_view refusal_of(const jobs::store_unavailable& why) {
   if (why.is_in_doubt()) throw why;
@@ -430,12 +431,13 @@ bool session::begin(event& what) {
   }
   const auto* const ended = std::get_if<delete_job>(&what);
   if (ended == nullptr || !puts_.empty() || delete_ || !client_.held(ended->id)) return false;
-  out_ += refusal_of([&] { delete_.emplace(client_, ended->id); });
+  out_ += refusal_by_calling([&] { delete_.emplace(client_, ended->id); });
   return true;
 }
 
 task<> session::answer(event& what) {
   const bool is_reserve = std::holds_alternative<reserve>(what) || std::holds_alternative<reserve_with_timeout>(what);
+  // The line of a put has no answer of its own, and the puts before it go on being handed over with it.
   if (!puts_.empty() && !std::holds_alternative<put_line>(what)) co_await answer_puts();
   if (delete_ && !is_reserve) co_await answer_delete();
   auto answering = std::visit(
@@ -470,7 +472,7 @@ std::string_view session::begin_put(put& what) {
   if (server_.draining) return reply::draining;
   what.job.tube = used_->name;
   bytes_in_puts_ += jobs::content_bytes(what.job);
-  return refusal_of([&] { puts_.emplace_back(client_, std::move(what.job), put_is_extended_); });
+  return refusal_by_calling([&] { puts_.emplace_back(client_, std::move(what.job), put_is_extended_); });
 }
 
 /// The puts before it have been answered.

@@ -18,7 +18,8 @@
 // batches becomes the leader: it takes everything that is queued, executes it as one batch on its own thread, and wakes
 // the tasks whose answers it has. If more was queued meanwhile, it passes the lead to run() and goes on with its own
 // answer. So a single connection pays for no switch between tasks, and no connection works for others for longer than
-// one batch. On a single processor run() leads all batches, so that other tasks can add to them.
+// one batch. On a single processor run() leads all batches, so that other tasks can add to them; and so it does on
+// several processors while many ask a store that syncs (broker_limits::commit_delay is not zero).
 //
 // Waiting reserves: a job that becomes ready goes to the client that has waited longest for its tube; a client that
 // waits for several tubes gets the best (priority, id) of them. One batch reserves jobs for many waiting clients, and

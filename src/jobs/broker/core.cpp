@@ -41,12 +41,12 @@ constexpr int turns_before_batch = 3;
 constexpr duration first_pause{std::chrono::microseconds(50)};  // between two looks; each one is twice as long
 constexpr std::size_t enough = 256;
 
-/// If a batch is for so many requests and clients in the mean, run() leads alone. The mean moves by an eighth of the
-/// difference with each batch, and is counted in sixteenths.
+/// If a batch answers so many in the mean, run() leads alone. The mean moves by an eighth of the difference with each
+/// batch. One batch counts for most_of_crowd at the most, so that a single burst makes no crowd.
 constexpr std::int64_t crowd = 3;
-constexpr std::int64_t most_of_crowd = 64;
-constexpr std::int64_t sixteenths = 16;
-constexpr std::int64_t weight_of_mean = 8;
+constexpr std::int64_t most_of_crowd = 16;
+constexpr std::int64_t unit_of_mean = 1024;
+constexpr std::int64_t weight_of_mean = 8;  // the division rounds: a steady number stays up to so many units beside it
 
 /// The most bytes of jobs in the answer that are not bounded as those of claims are.
 std::uint64_t most_bytes_asked_by(const operation& it, const job_limits& limits) {
@@ -216,20 +216,24 @@ void broker_core::lead() noexcept {
 
 void broker_core::execute_batch() noexcept {
   if (!form_batch()) return;
-  note_crowd();
   lock_.unlock();
   outcome brought = call_store();
   lock_.lock();
+  note_crowd(brought.done.answers);
   conclude_batch(brought);
   if (events_.wanted()) [[unlikely]]
     tell_events();
 }
 
-void broker_core::note_crowd() noexcept {
+void broker_core::note_crowd(std::span<const answer> all) noexcept {
   if (!delay_.is_used()) return;
-  const auto asking = static_cast<std::int64_t>(entries_.size() + claims_.recipients());
-  mean_asking_ += (std::min(asking, most_of_crowd) * sixteenths - mean_asking_) / weight_of_mean;
-  is_crowded_ = mean_asking_ >= crowd * sixteenths;
+  std::size_t answered = entries_.size();
+  for (const answer& each : all.last(std::min(claims_.grants().size(), all.size()))) {
+    if (const auto* const claimed = std::get_if<claim_answer>(&each)) answered += claimed->jobs.size();
+  }
+  const std::int64_t counted = std::min(static_cast<std::int64_t>(answered), most_of_crowd);
+  mean_answered_ += (counted * unit_of_mean - mean_answered_) / weight_of_mean;
+  is_crowded_ = mean_answered_ > crowd * unit_of_mean - weight_of_mean;
 }
 
 void broker_core::note_events(const execution& done) noexcept {

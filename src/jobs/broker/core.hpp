@@ -17,20 +17,23 @@
 // no lock of its own. A task becomes the leader when it awaits a request, or begins to wait for a job, and no task
 // leads. The leader forms a batch under the lock, executes it without the lock, and hands out the answers under the
 // lock. Then it ends its lead. If there is more to do by then, it wakes the task of run(), which leads from then on,
-// batch after batch, and yields in between; any task that comes in one of the gaps may lead as well. While no task is
+// batch after batch, and yields in between; any task that comes in one of the gaps may lead as well, but for the cases
+// below in which run() leads alone. While no task is
 // in run() the leader itself goes on until nothing is left.
 //
 // On a single processor nothing can be queued while a batch executes, so that each task would lead a batch of its own.
 // There run() alone leads: it lets the tasks that can run go first, and takes the operations that they have queued as
 // one batch.
 //
-// While many ask a store that syncs (broker_limits::commit_delay is not zero), run() alone leads as well. A task that
-// leads does so for the first operation that it queues; those that its processor would have queued right behind it then
-// wait for that batch and its sync, and so do the tasks that have their answers and could have asked for more. So a
-// crowd shares fewer and larger batches, although no operation waits for others that have not come.
+// While many ask a store that syncs (broker_limits::commit_delay is not zero), run() alone leads as well: while its
+// batches answer three requests and waiting clients or more, in a moving mean. A task that leads does so for the first
+// operation that it queues; those that its processor would have queued right behind it then wait for that batch and its
+// sync, and so do the tasks that have their answers and could have asked for more. So a crowd shares fewer and larger
+// batches, although no operation waits for others that have not come.
 //
 // Requests may wait for others (broker_limits::commit_delay), if nothing else is to be done. Then no task leads, and
-// run() does when the time is over; a request that does not wait leads at once, with all others.
+// run() does when the time is over; a request that does not wait leads at once, with all others, unless run() leads
+// alone.
 //
 // Over a store that other nodes share run() alone leads, too, and executes each batch on a thread that may block. While
 // it does, `led_` is true, and the requests form the next batch. Nothing is executed while no task is in run().
@@ -194,8 +197,8 @@ class broker_core {
   void lead_if_free() noexcept FOLIOT_REQUIRES(lock_);
   void lead() noexcept FOLIOT_REQUIRES(lock_);
   void execute_batch() noexcept FOLIOT_REQUIRES(lock_);
-  /// A batch is formed: notes whether many ask.
-  void note_crowd() noexcept FOLIOT_REQUIRES(lock_);
+  /// The store has answered a batch, or not: notes whether many ask. Clients that wait count if they get a job.
+  void note_crowd(std::span<const answer> all) noexcept FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool form_batch() noexcept FOLIOT_REQUIRES(lock_);
   /// Executes the batch. Called by the leader, or for it by a thread that may block.
   [[nodiscard]] outcome call_store() noexcept FOLIOT_EXCLUDES(lock_);
@@ -292,8 +295,8 @@ class broker_core {
   next_change next_ FOLIOT_GUARDED_BY(lock_);
   std::optional<next_change> armed_ FOLIOT_GUARDED_BY(lock_);
   bool runner_leads_alone_ FOLIOT_GUARDED_BY(lock_) = false;
-  bool is_crowded_ FOLIOT_GUARDED_BY(lock_) = false;       // many ask: run() leads alone, while there is one
-  std::int64_t mean_asking_ FOLIOT_GUARDED_BY(lock_) = 0;  // for how many a batch is: see note_crowd()
+  bool is_crowded_ FOLIOT_GUARDED_BY(lock_) = false;         // many ask: run() leads alone, while there is one
+  std::int64_t mean_answered_ FOLIOT_GUARDED_BY(lock_) = 0;  // how many a batch answers: see note_crowd()
   bool runner_wants_lead_ FOLIOT_GUARDED_BY(lock_) = false;
   broker_event runner_event_;
 

@@ -172,6 +172,9 @@ TEST(BrokerBatches, ACrowdOfASyncedStoreSharesItsBatches) {
         const std::size_t alone = runtime::processors() > 1 ? 20 : 1;  // each task leads a batch of its own
         EXPECT_EQ(at_first, alone);
         co_await put_at_once(world, 64);
+        const std::size_t behind_a_burst = co_await batches_of(world, 20);
+        EXPECT_EQ(behind_a_burst, alone);
+        for (int i = 0; i < 8; ++i) co_await put_at_once(world, 64);
         const std::size_t of_a_crowd = co_await batches_of(world, 20);
         EXPECT_LE(of_a_crowd, 15U);
         for (int i = 0; i < 50; ++i) co_await put_job(world.jobs, mail("x"));  // alone: the crowd has gone
@@ -181,10 +184,47 @@ TEST(BrokerBatches, ACrowdOfASyncedStoreSharesItsBatches) {
       limits);
 }
 
+task<> work_once(broker_world& world) {
+  client worker(world.jobs);
+  worker.watch("mail");
+  const reserve_answer got = co_await worker.reserve(1h);
+  EXPECT_TRUE(got.job);
+}
+
+task<> count_turns(std::size_t& turns, const bool& ends) {
+  for (; !ends; ++turns) co_await runtime::yield();
+}
+
+TEST(BrokerBatches, WorkersThatWaitAreNoCrowd) {
+  constexpr broker_limits limits{.commit_delay = 5ms};
+  constexpr int puts = 20;
+  in_broker_worlds(
+      [](broker_world& world) -> task<> {
+        if (runtime::processors() == 1) co_return;
+        std::vector<runtime::join_handle<void>> workers;
+        for (int i = 0; i < 2 * puts; ++i) workers.push_back(spawn(work_once(world), "worker"));
+        while (world.jobs.counters().waiting < workers.size()) co_await runtime::yield();
+        std::size_t turns = 0;
+        bool ends = false;
+        auto others = spawn(count_turns(turns, ends), "others");
+        for (int i = 0; i < puts; ++i) {
+          for (int look = 0; look < 100; ++look) co_await runtime::yield();  // a worker gets the job of before
+          const std::size_t before = turns;
+          co_await put_job(world.jobs, mail("x"));
+          EXPECT_EQ(turns, before) << "put " << i << ": its task has not led the batch";
+        }
+        ends = true;
+        co_await others.join();
+        for (int i = 0; i < puts; ++i) co_await put_job(world.jobs, mail("x"));
+        for (auto& each : workers) co_await each.join();
+      },
+      limits);
+}
+
 TEST(BrokerBatches, WithoutASyncACrowdSharesNothing) {
   in_broker_worlds([](broker_world& world) -> task<> {
     if (runtime::processors() == 1) co_return;
-    co_await put_at_once(world, 64);
+    for (int i = 0; i < 8; ++i) co_await put_at_once(world, 64);
     const std::size_t of_a_crowd = co_await batches_of(world, 20);
     EXPECT_EQ(of_a_crowd, 20U);
   });
