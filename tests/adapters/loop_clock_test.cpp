@@ -1,6 +1,7 @@
 // How often the timers of a loop read its clock, and by which of its two readings.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -85,6 +86,21 @@ TEST(LoopClock, CallbacksOfATurnShareItsInstant) {
   EXPECT_EQ(time.readings(), pair(0, 0));
   EXPECT_EQ(other.deadline(), due + 1ms + 5s);
   EXPECT_EQ(one.deadline(), due + 1ms + 5s);
+}
+
+/// On the real clock, whose cheaper reading goes back to the exact one every 10 us.
+TEST(LoopClock, TimersOfEqualDelaysFireInTheOrderOfTheirResets) {
+  loop_timers timers;
+  std::string order;
+  loop_timer first(timers, [&] { order += '1'; });
+  loop_timer second(timers, [&] { order += '2'; });
+  for (int i = 0; i < 200'000; ++i) {
+    first.reset(30s);
+    second.reset(30s);
+    ASSERT_LE(first.deadline(), second.deadline()) << i;
+  }
+  EXPECT_EQ(timers.expire(second.deadline()).fired, 2u);
+  EXPECT_EQ(order, "12");
 }
 
 }  // namespace

@@ -175,6 +175,20 @@ TEST(MonotonicClock, NowOrLaterIsNeverBehindNow) {
   other.join();
 }
 
+/// Each renewal of the anchor reads the clock, which is behind the estimates before it.
+TEST(MonotonicClock, NowOrLaterNeverGoesBack) {
+  const monotonic_clock& clock = monotonic_clock::instance();
+  const instant until = clock.now() + duration::nanoseconds(20'000'000);  // many renewals
+  instant last = clock.now_or_later();
+  do {
+    for (int i = 0; i < 10'000; ++i) {
+      const instant next = clock.now_or_later();
+      ASSERT_GE(next, last);
+      last = next;
+    }
+  } while (clock.now() < until);
+}
+
 TEST(MonotonicClock, NowOrLaterIsNeverBehindAfterAPause) {
   const monotonic_clock& clock = monotonic_clock::instance();
   for (int i = 0; i < 200; ++i) {

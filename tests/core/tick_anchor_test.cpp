@@ -43,6 +43,7 @@ class machine {
     resumed_at_ = system_;
     ticks_ += nanoseconds * ticks_rate_;
   }
+  void set_back(double nanoseconds) { system_ -= nanoseconds; }
   /// Within the range of adjtimex.
   void slew() {
     const double where = part();
@@ -71,7 +72,7 @@ class machine {
   double ticks_rate_;
   double slew_ = 1;
   double ticks_ = 1e12 * part();
-  double system_ = 1e12 * part();
+  double system_ = 1e13 + 1e12 * part();
   double resumed_at_ = 0;
 };
 
@@ -80,6 +81,8 @@ TEST(TickAnchor, IsNeverBehindAndLittleAhead) {
     SCOPED_TRACE(seed);
     machine all(seed, seed % 3 == 0 ? 1.0 : 2.45);
     seam::tick_anchor anchor;
+    instant last;
+    int held = 0;
     int ahead = 0;
     for (int i = 0; i < 20'000; ++i) {
       const instant before = all.now();
@@ -89,6 +92,9 @@ TEST(TickAnchor, IsNeverBehindAndLittleAhead) {
       if (all.interrupts == interrupts) {
         ASSERT_LE(shown, all.now() + duration::nanoseconds(7'000));
       }
+      ASSERT_GE(shown, last) << "the anchor went back";
+      held += shown == last ? 1 : 0;
+      last = shown;
       ahead += shown > all.now() ? 1 : 0;
       const double choice = all.part();
       if (choice < 0.9) {
@@ -102,6 +108,25 @@ TEST(TickAnchor, IsNeverBehindAndLittleAhead) {
       }
     }
     EXPECT_GT(ahead, 1'000) << "the anchor never used the ticks";
+    EXPECT_GT(held, 100) << "no reading of the clock was behind an estimate";
+  }
+}
+
+/// As the child of a fork may find it in another time namespace.
+TEST(TickAnchor, FollowsAClockThatIsSetBack) {
+  machine all(1, 2.45);
+  seam::tick_anchor anchor;
+  for (int i = 0; i < 1'000; ++i) {
+    static_cast<void>(anchor.now_or_later(all));
+    all.pass(5'000);
+  }
+  all.set_back(3600e9);
+  all.pass(20'000);
+  for (int i = 0; i < 1'000; ++i) {
+    const instant before = all.now();
+    const instant shown = anchor.now_or_later(all);
+    ASSERT_GE(shown, before);
+    ASSERT_LE(shown, all.now() + duration::nanoseconds(7'000));
   }
 }
 

@@ -18,7 +18,8 @@ class FOLIOT_EXPORT clock {
   /// The present instant of this clock.
   [[nodiscard]] virtual instant now() const noexcept = 0;
   /// An instant that is not before now() and at most a few microseconds after it. For computing deadlines, which must
-  /// not be early, where a call of now() is expensive.
+  /// not be early, where a call of now() is expensive. Of a monotonic clock the readings of one thread never go back;
+  /// a later now() may be behind them.
   [[nodiscard]] virtual instant now_or_later() const noexcept { return now(); }
   /// Whether the calling thread is the one that advances this clock. Such a thread must not wait for the clock to move.
   [[nodiscard]] virtual bool moved_by_caller() const noexcept { return false; }
@@ -37,7 +38,7 @@ class FOLIOT_EXPORT monotonic_clock final : public clock {
   /// A reading costs some 20 ns and keeps the processor from executing later instructions ahead of it.
   [[nodiscard]] instant now() const noexcept override;
   /// Costs some 10 ns where the processor's ticks can be counted, and some 45 ns for a thread's first call in 10 us. Up
-  /// to 4 us after now(); up to 7 us while the system's clock is slewed.
+  /// to 4 us after now(); up to 7 us while the system's clock is slewed. The readings of one thread never go back.
   [[nodiscard]] instant now_or_later() const noexcept override;
   /// The only instance.
   [[nodiscard]] static const monotonic_clock& instance() noexcept;

@@ -13,9 +13,14 @@
 //
 // It is at most 4 us ahead of the clock, where ticks are at most 1 ns; up to 7 us while the clock is slewed.
 //
+// It never goes back: a result is at least the previous one, also where a new reading of the clock is behind the last
+// estimates, or the processor reads its ticks out of order. The bound holds as before, since the clock itself does not
+// go back. Only the child of a fork may see an earlier clock, in another time namespace; then the estimate starts anew.
+//
 // Thread safety: one thread's.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <foliot/core/instant.hpp>
@@ -25,14 +30,15 @@ namespace foliot::inline core::seam {
 /// The estimate of one thread.
 class tick_anchor {
  public:
-  /// An instant that is not before clocks.system(), which is called only when the last reading is too old.
+  /// An instant that is not before clocks.system(), nor before the previous result. clocks.system() is called only when
+  /// the last reading is too old.
   /// clocks.ticks() is the processor's count of ticks; clocks.trusts_ticks() says whether the counts of all processors
   /// are synchronised.
   template <class Clocks>
   [[nodiscard]] instant now_or_later(Clocks&& clocks) noexcept {
     const std::uint64_t since = clocks.ticks() - ticks_;
     if (since < lifetime_) [[likely]] {
-      return instant::from_nanoseconds(shown_ + margin + static_cast<std::int64_t>((since * fast_rate_) >> 32));
+      return not_back(shown_ + margin + static_cast<std::int64_t>((since * fast_rate_) >> 32));
     }
     return renew(clocks);
   }
@@ -44,18 +50,26 @@ class tick_anchor {
   static constexpr std::uint64_t rate_margin = 4;          // the rate is raised by 1/4
   static constexpr std::uint64_t rate_may_differ = 100;    // two measurements may differ by 1/100
   static constexpr std::int64_t lifetime = 10'000;         // ns, of a reading of both
+  static constexpr std::int64_t furthest_ahead = 20'000;   // ns, more than any estimate is ahead of the clock
   static constexpr std::int64_t shortest_gap = 1'000'000;  // ns, between the readings of a measurement
   static constexpr std::uint64_t longest_reading = 500;    // ticks; a reading that takes more was interrupted
+
+  instant not_back(std::int64_t reading) noexcept {
+    result_ = std::max(result_, reading);
+    return instant::from_nanoseconds(result_);
+  }
 
   template <class Clocks>
   [[gnu::noinline]] instant renew(Clocks& clocks) noexcept {
     const std::uint64_t before = clocks.ticks();
-    const instant now = clocks.system();
-    if (clocks.ticks() - before > longest_reading) return now;
-    ticks_ = before;
-    shown_ = now.nanoseconds();
-    if (shown_ - measured_from_ >= shortest_gap) measure(clocks.trusts_ticks());
-    return now;
+    const std::int64_t now = clocks.system().nanoseconds();
+    if (result_ - now > furthest_ahead) result_ = now;  // another time namespace
+    if (clocks.ticks() - before <= longest_reading) {
+      ticks_ = before;
+      shown_ = now;
+      if (shown_ - measured_from_ >= shortest_gap) measure(clocks.trusts_ticks());
+    }
+    return not_back(now);
   }
 
   void measure(bool trusted) noexcept {
@@ -81,6 +95,8 @@ class tick_anchor {
   // The last reading of both.
   std::uint64_t ticks_ = 0;
   std::int64_t shown_ = 0;
+  // The previous result.
+  std::int64_t result_ = 0;
   // How many ticks that reading may be used for, and the raised rate: ns for 2^32 ticks.
   std::uint64_t lifetime_ = 0;
   std::uint64_t fast_rate_ = 0;

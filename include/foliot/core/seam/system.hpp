@@ -17,7 +17,8 @@ namespace foliot::inline core::seam {
 [[nodiscard]] FOLIOT_EXPORT instant monotonic_now() noexcept;
 
 /// Not before monotonic_now(), and at most 4 us after it (7 us while that clock is slewed). Cheaper than
-/// monotonic_now() for a thread that calls again within 10 us, where the processor's ticks can be counted.
+/// monotonic_now() for a thread that calls again within 10 us, where the processor's ticks can be counted. The results
+/// of one thread never go back.
 [[nodiscard]] FOLIOT_EXPORT instant monotonic_now_or_later() noexcept;
 
 /// The system's number of the calling thread (gettid).
