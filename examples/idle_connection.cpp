@@ -2,8 +2,13 @@
 // the cache lines of the connection that a message touches anyway bring the timer along.
 //
 // The loop reads the clock once for all messages of a turn, and passes the time. A connection may be destroyed inside
-// the callback of its own timer. Here everything happens on one thread, on virtual time; on real time the callback
-// runs on the service's thread, and the table needs a lock, as in heartbeat.cpp.
+// the callback of its own timer. Here everything happens on one thread, on virtual time.
+//
+// On real time the callback runs on the service's thread, and the table needs a lock. A thread must not destroy a
+// connection under that lock: the destructor of the timer waits for the callback, and the callback for the lock. So
+// each thread, and the callback, moves the connection out of the table under the lock and destroys it after the lock is
+// released. The callback finds its connection in the table, by a number that is never used again, and not by a pointer:
+// another thread may have removed it. Resets are made under the lock. docs/promises/lifetime.md has that form.
 #include <foliot/service.hpp>
 
 #include <cstdio>

@@ -70,21 +70,26 @@ TEST(PinnedService, DestroyAgainstFire) {
   holds({.name = "pinned, destroy against fire", .preemptions = 1}, destroy_against_fire);
 }
 
-/// The callback destroys the object while another thread ends the service.
+/// The callback destroys the object while another thread ends the service. It waits until that thread's reset has
+/// returned, which may touch the timer after it has armed it.
 void destroy_inside_the_callback() {
   timer_service timers;
   seam::plain<int> destroyed{0};
   struct end {
     object<end>** self;
     seam::plain<int>* destroyed;
+    note* reset_has_returned;
     void operator()() const {
+      require(reset_has_returned->sleep_until(instant::never()), "the note was not written");
       delete std::exchange(*self, nullptr);
       ++*destroyed;  // the closure is on the stack: its captures are as before
     }
   };
+  note reset_has_returned;
   object<end>* self = nullptr;
-  self = new object<end>(timers, end{&self, &destroyed});
+  self = new object<end>(timers, end{&self, &destroyed, &reset_has_returned});
   self->timer.reset(1ms);  // the last use by this thread, unless the timer is dropped
+  reset_has_returned.wake();
   timers.shut_down();
   require((destroyed == 1) == (self == nullptr), "the callback has not destroyed the object");
   require(timers.counters().fired == (self == nullptr ? 1u : 0u), "the count of firings is wrong");

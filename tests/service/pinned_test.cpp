@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <latch>
 #include <memory>
 #include <new>
@@ -211,8 +212,8 @@ TEST_P(Pinned, NothingIsAllocatedInItsWholeLife) {
 
 TEST_P(Pinned, ANullFunctionIsRefused) {
   void (*null)() = nullptr;
-  EXPECT_THROW(pinned_timer(timers, 1s, null), std::invalid_argument);
-  EXPECT_THROW(pinned_timer(timers, timer_callback()), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(pinned_timer(timers, 1s, null)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(pinned_timer(timers, timer_callback())), std::invalid_argument);
   EXPECT_EQ(timers.counters().started, 0u);
 }
 
@@ -401,6 +402,23 @@ TEST_P(Pinned, MayOutliveItsService) {
   EXPECT_EQ(idle.reset_at(instant{}), reset_result::closed);
 }
 
+TEST_P(Pinned, WhatComesAfterTheEndOfItsServiceIsRefused) {
+  timers.shut_down();
+  pinned_timer delayed(timers, 1ms, [held = capture] { ++*held; });
+  pinned_timer due(timers, instant{}, [held = capture] { ++*held; });
+  pinned_timer idle(timers, [held = capture] { ++*held; });
+  EXPECT_EQ(timers.counters().refused, 2u);
+  EXPECT_EQ(idle.reset(1ms), reset_result::closed);
+  for (auto* const each : std::initializer_list<detail::pinned_timer_base*>{&delayed, &due, &idle}) {
+    EXPECT_FALSE(each->pending());
+    EXPECT_EQ(each->stop(), stop_result::idle);
+    EXPECT_EQ(each->reset_at(instant{}), reset_result::closed);
+  }
+  EXPECT_EQ(timers.counters().refused, 6u);
+  clock.advance(1s);
+  EXPECT_EQ(*capture, 0);
+}
+
 TEST_P(Pinned, MayDestroyItsServiceAndItself) {
   std::optional<timer_service> short_lived(std::in_place, clock, options());
   in_raw_memory<std::function<void()>> object;
@@ -486,26 +504,30 @@ void linger(timer_service& timers, int round) {
   }
 }
 
+/// The callback may destroy the timer only when no call of another thread is under way.
 TEST_P(PinnedRaces, DestroyInsideItsCallbackAgainstOtherTimers) {
   std::atomic<int> done = 0;
   struct object {
     struct end {
       std::unique_ptr<object>* self;
+      std::atomic<bool>* armed;
       std::atomic<int>* done;
       void operator()() const {
+        while (!*armed) std::this_thread::yield();  // until the reset that started it has returned
         auto* const counted = done;
         self->reset();
         ++*counted;
       }
     };
-    object(timer_service& timers, std::unique_ptr<object>* self, std::atomic<int>* done)
-        : timer(timers, end{self, done}) {}
+    object(timer_service& timers, const end& function) : timer(timers, function) {}
     pinned_timer<end> timer;
   };
+  std::vector<std::atomic<bool>> armed(static_cast<std::size_t>(pinned_rounds));
   std::vector<std::unique_ptr<object>> all(static_cast<std::size_t>(pinned_rounds));
-  for (auto& each : all) {
-    each = std::make_unique<object>(timers, &each, &done);
-    each->timer.reset(0ns);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = std::make_unique<object>(timers, typename object::end{&all[i], &armed[i], &done});
+    all[i]->timer.reset(0ns);
+    armed[i] = true;
   }
   while (done < pinned_rounds) std::this_thread::yield();
   EXPECT_EQ(timers.counters().fired, static_cast<std::uint64_t>(pinned_rounds));

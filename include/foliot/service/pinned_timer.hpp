@@ -13,19 +13,26 @@
 //
 // It does what a timer does, with the same outcomes. The differences:
 //   - It is neither copied nor moved, nor detached, and never empty.
-//   - Nothing is allocated for it, whichever closure it has; only its queue allocates, unless the service has reserved
+//   - It has no memory of its own, whichever closure it has; only its queue allocates, unless the service has reserved
 //     (timer_service::reserve). A closure of up to 32 bytes lies in the 96 bytes of the timer, a larger one behind
-//     them.
+//     them. Its alignment must be at most 16.
 //   - What a start, a reset and a stop touch of it lies on one cache line.
 //   - It may be destroyed inside its own callback, and the object around it with it: the closure is moved to the stack
-//     before it is called. So the closure must be nothrow move constructible.
+//     before it is called, and back afterwards, a large one too, at each firing. So the closure must be nothrow move
+//     constructible, and fit on the stack of the shard's thread.
 //   - It has no name, and the service does not store where it was armed: in reports it is a timer of line 0.
 //   - It cannot be made in a service that has an executor or a log, nor with an engine whose queue has larger nodes:
 //     `red-black-tree` and the wheels of the lineage. The constructor throws.
 //
-// Thread safety: as timer.hpp. No other thread may use the timer while it is destroyed. Lifetime: its destructor waits
-// for its callback as stop_and_wait does, except inside the callback, where it returns at once; the thread must not
-// hold a lock that the callback waits for. It may outlive its service. Time: as timer.hpp.
+// Thread safety: as timer.hpp. No other thread may use the timer while it is destroyed. That holds for the callback,
+// too: it may destroy the timer only if no start, reset or stop by another thread, nor the constructor, is still under
+// way. Such a call may touch the timer after it has armed it, when the callback may already run. Calls under a lock
+// that the callback takes before it destroys the timer, and calls by callbacks of the same shard, have returned by
+// then.
+//
+// Lifetime: its destructor waits for its callback as stop_and_wait does, except inside the callback, where it returns
+// at once; the thread must not hold a lock that the callback waits for. So the object is moved out of its table under
+// the table's lock, and destroyed after it. It may outlive its service. Time: as timer.hpp.
 //
 // Put it at the end of a class if its callback uses the other members: it is destroyed first then.
 // docs/decisions/0028-a-timer-in-the-users-object.md says why it is as it is.
