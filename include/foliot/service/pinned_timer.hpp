@@ -130,16 +130,21 @@ class pinned_timer
  public:
   /// Makes an idle timer, to be started later. Throws std::invalid_argument for a null function, for a service with an
   /// executor or a log, and for an engine whose records are too large.
-  pinned_timer(timer_service& service, Function function) { make(service, std::move(function), std::nullopt); }
+  [[nodiscard("the timer ends with its object")]] pinned_timer(timer_service& service, Function function) {
+    make(service, std::move(function), std::nullopt);
+  }
 
   /// Makes a timer that fires `delay` from now. Throws as the constructor above and `reset` do; there is no timer then.
-  pinned_timer(timer_service& service, duration delay, Function function) : pinned_timer(service, std::move(function)) {
+  [[nodiscard("the timer ends with its object")]] pinned_timer(timer_service& service, duration delay,
+                                                               Function function)
+      : pinned_timer(service, std::move(function)) {
     reset(delay);
   }
 
   /// Makes a timer that fires when the service's clock shows `deadline`. Throws as the constructors above and
   /// `reset_at` do; there is no timer then.
-  pinned_timer(timer_service& service, timer_deadline deadline, Function function) {
+  [[nodiscard("the timer ends with its object")]] pinned_timer(timer_service& service, timer_deadline deadline,
+                                                               Function function) {
     const auto time = [&service]() -> const clock& { return home_of(service).time(); };
     make(service, std::move(function), deadline.on(time));
   }
