@@ -125,8 +125,10 @@ def postgresql(program=None, settings=""):
 
 
 def answers(where, process):
-    """Whether the node answers at this place, and no other program. False if its process has ended."""
-    while process.poll() is None:
+    """Whether the node answers at this place, and no other program. False if its process has ended, or if it does not
+    answer within PATIENCE."""
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < until:
         try:  # a connect is not enough: at its start a node listens for a moment, to see whether it can
             with contextlib.closing(Connection((HOST, where) if isinstance(where, int) else where)) as made:
                 if made.numbers(b"stats\r\n").get("pid") == process.pid:
@@ -139,14 +141,27 @@ def answers(where, process):
 
 def start(arguments, path=None, log=subprocess.DEVNULL):
     """A server: its port, or the path of its local socket, and its process. It answers."""
-    for _ in range(ATTEMPTS):  # another program may take the port first
+    for _ in range(1 if path else ATTEMPTS):  # another program may take a port first
         where = path or free_port()
         address = f"unix:{path}" if path else f"{HOST}:{where}"
         process = subprocess.Popen([*arguments, "--beanstalk", address], stderr=log)
-        if answers(where, process):
-            return where, process
-        process.wait()
+        with killed_on_failure(process):
+            if answers(where, process):
+                return where, process
+            if process.poll() is None:
+                raise RuntimeError(f"`{shlex.join(map(str, arguments))}` does not answer within {PATIENCE} s")
     raise RuntimeError(f"`{shlex.join(map(str, arguments))}` ended with the status {process.returncode}")
+
+
+@contextlib.contextmanager
+def killed_on_failure(process):
+    """Ends the process if the block is left by an exception, such as the user's Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
 
 
 @contextlib.contextmanager
@@ -179,8 +194,10 @@ def psql(database):
 def ask(session, statements):
     session.stdin.write(statements + "\n\\echo done\n")
     session.stdin.flush()
-    while session.stdout.readline().strip() != "done":
-        pass
+    while line := session.stdout.readline():
+        if line.strip() == "done":
+            return
+    raise RuntimeError("psql has ended")
 
 
 # ---------------------------------------------------------------- programs that load them

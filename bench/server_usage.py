@@ -18,8 +18,9 @@ def threads_of(process):
     """{thread: (its name, its seconds on a processor)}."""
     used = {}
     for each in Path(f"/proc/{process}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # the thread has ended
-            used[each.name] = (each / "comm").read_text(encoding="ascii").strip(), cpu_of(each.name)[0]
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            nanoseconds = int((each / "schedstat").read_text(encoding="ascii").split()[0])
+            used[each.name] = (each / "comm").read_text(encoding="ascii").strip(), nanoseconds / 1e9
     return used
 
 

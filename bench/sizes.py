@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import PATIENCE, Arguments, Report, positive, start
+from harness import PATIENCE, Arguments, Report, killed_on_failure, positive, start
 from kit.http_client import SingleConnection
 
 BATCH = 1000  # jobs of a request at the most, and so many bytes of bodies
@@ -38,6 +38,20 @@ class Server:
         self.path = folder / "http"
         _, self.process = start([program, "serve", "--quiet", "--http", f"unix:{self.path}", *arguments],
                                 str(folder / "beanstalk"), log=None)
+        with killed_on_failure(self.process):
+            self.wait_until_ready()
+
+    def wait_until_ready(self):
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with contextlib.closing(self.connect()) as asking:
+                    asking.ask("GET", "/ready")
+                return
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
 
     def connect(self):
         return AskingConnection(self.path)
