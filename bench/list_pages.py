@@ -5,8 +5,8 @@
 
 Uses a private server on this machine, and one node. The jobs are those of `foliot bench serve --only lists`, which measures the
 same pages of a server with a folder: half of them in one tube, the others spread evenly; of each tube half are due within a day.
-Each page is asked for 20 times, and the first does not count. Prints the median of the time, and of the processor time of the
-node and of the database, each in ms."""
+They are put over one connection. Each page is asked for 20 times, and the first does not count. Prints the median of the time,
+and of the processor time of the node and of the database, each in ms."""
 import random
 import statistics
 import tempfile
