@@ -39,20 +39,12 @@ struct contender {
   const server_kind* kind = nullptr;  // null: the server of --address
 };
 
-/// Builds NATS; why it cannot be started, if it cannot.
-std::optional<std::string> absence_of_nats(transport way) {
-  if (way == transport::local) return "it listens on no unix socket: leave out --unix";
-  try {
-    build_nats();
-    return std::nullopt;
-  } catch (const failure& error) {
-    return error.what();
-  }
-}
-
-/// Why a server of this kind cannot be started; nothing if it can.
+/// Why a server of this kind cannot be started; nothing if it can, or if that is known when it has been built.
 std::optional<std::string> absence_of(const server_kind& kind, const std::filesystem::path& old, transport way) {
-  if (kind.speaks == spoken_protocol::nats) return absence_of_nats(way);
+  if (kind.speaks == spoken_protocol::nats) {
+    if (way == transport::tcp) return std::nullopt;
+    return "it listens on no unix socket: leave out --unix";
+  }
   if (!kind.is_foliot && !program_of(kind)) return "beanstalkd is not installed (Debian: beanstalkd)";
   if (kind.is_old && !program_of(kind, old)) return "name the program of another version with --old";
   if ((kind.has_tls || kind.has_token) && !has_tls()) {
@@ -83,6 +75,14 @@ given_facts facts_of(const runtime::address& server) {
   return facts;
 }
 
+bool measures(const serve_workload& workload, const server_kind& kind) {
+  return !workload.takes_part || workload.takes_part(kind);
+}
+
+void report_absence(const absence& one) {
+  report(fmt::format("{} is left out{}: {}", one.name, one.from.empty() ? "" : " of " + one.from, one.reason));
+}
+
 /// The bytes of the bodies of this workload; 0 if it has none of one size.
 std::uint64_t body_of(const serve_workload& workload) noexcept {
   for (const auto& [name, value] : workload.parameters) {
@@ -95,23 +95,21 @@ std::uint64_t body_of(const serve_workload& workload) noexcept {
 /// server in every round, the servers in another order each time, and makes the records of what was measured.
 class serve_run {
  public:
-  /// Throws failure if nothing can be measured.
+  /// Throws failure if nothing can be measured. Starts and builds nothing.
   explicit serve_run(const serve_bench_options& options) : options_(options), random_(options.seed) {
+    if (options.address) take_given();
+    choose_workloads();
+    if (options.address) return;
+    const temporary_folder usable(options.folder);
     choose_contenders();
-    for (serve_workload& each : all_serve_workloads(options.scale)) {
-      const bool wanted = options.only.empty() || std::ranges::find(options.only, each.family) != options.only.end();
-      if (wanted && can_be_measured(each)) workloads_.push_back(std::move(each));
-    }
-    if (workloads_.empty()) {
-      throw failure(fmt::format("nothing can be measured: {}", all_.left_out.front().reason));
-    }
   }
 
-  /// The contestants, and those that are left out; before measure().
+  /// The contestants, and those that are left out; before measure(), which leaves out those that it cannot build.
   [[nodiscard]] const serve_results& so_far() const noexcept { return all_; }
 
   /// Precondition: the first call. Throws failure, with the names of workload and server, or interrupted.
   serve_results measure() {
+    build_contenders();
     all_.machine = describe_machine();
     all_.repetitions = options_.repetitions;
     all_.targets = all_serve_targets();
@@ -122,7 +120,7 @@ class serve_run {
       for (const serve_workload& workload : workloads_) {
         shuffle();
         for (const contender& each : contenders_) {
-          const bool takes_part = each.kind == nullptr || !workload.takes_part || workload.takes_part(*each.kind);
+          const bool takes_part = each.kind == nullptr || measures(workload, *each.kind);
           shown.show(fmt::format("{}, {}", workload.family, each.name), done++, count);
           if (takes_part && round < workload.most_repetitions) measure_one(workload, each);
         }
@@ -155,31 +153,77 @@ class serve_run {
     return false;
   }
 
-  void choose_contenders() {
-    if (options_.address) {
-      given_ = facts_of(*options_.address);
-      contenders_.push_back({.name = std::string(given_server)});
-      all_.contestants.push_back({.name = std::string(given_server),
-                                  .version = given_.version,
-                                  .remark = "at " + options_.address->to_string()});
-      return;
+  void take_given() {
+    given_ = facts_of(*options_.address);
+    contenders_.push_back({.name = std::string(given_server)});
+    all_.contestants.push_back({.name = std::string(given_server),
+                                .version = given_.version,
+                                .remark = "at " + options_.address->to_string()});
+  }
+
+  void choose_workloads() {
+    for (serve_workload& each : all_serve_workloads(options_.scale)) {
+      const bool wanted = options_.only.empty() || std::ranges::find(options_.only, each.family) != options_.only.end();
+      if (wanted && can_be_measured(each)) workloads_.push_back(std::move(each));
     }
+    expect_something(!workloads_.empty());
+  }
+
+  void choose_contenders() {
     for (const server_kind& each : server_kinds) {
       const bool named = std::ranges::find(options_.contestants, &each) != options_.contestants.end();
       if (!named && !options_.contestants.empty()) continue;
       if (each.is_old && !named && options_.old_program.empty()) continue;  // nobody has asked for one
-      if (const auto reason = absence_of(each, options_.old_program, options_.way)) {
-        all_.left_out.push_back({.name = std::string(each.name), .reason = *reason});
-        continue;
+      if (is_built_in_vain(each)) {
+        if (named) leave_out(each, "none of the workloads measures it");
+      } else if (const auto reason = absence_of(each, options_.old_program, options_.way)) {
+        leave_out(each, *reason);
+      } else {
+        const bool is_built = each.speaks != spoken_protocol::nats;
+        contenders_.push_back({.name = std::string(each.name), .kind = &each});
+        all_.contestants.push_back({.name = std::string(each.name),
+                                    .version = is_built ? version_of(each, options_.old_program) : "",
+                                    .remark = std::string(each.remark)});
       }
-      contenders_.push_back({.name = std::string(each.name), .kind = &each});
-      all_.contestants.push_back({.name = std::string(each.name),
-                                  .version = version_of(each, options_.old_program),
-                                  .remark = std::string(each.remark)});
     }
-    if (contenders_.empty()) {
-      throw failure(fmt::format("nothing can be measured: {}", all_.left_out.front().reason));
+    expect_something(!contenders_.empty());
+  }
+
+  /// Whether this is a server that would have to be built, and no workload that was chosen measures it.
+  [[nodiscard]] bool is_built_in_vain(const server_kind& kind) const {
+    return kind.speaks == spoken_protocol::nats &&
+           std::ranges::none_of(workloads_, [&kind](const serve_workload& each) { return measures(each, kind); });
+  }
+
+  /// Builds NATS if it takes part, and leaves it out if that fails. Throws failure if nothing else is there.
+  void build_contenders() {
+    const auto nats = std::ranges::find_if(contenders_, [](const contender& each) {
+      return each.kind != nullptr && each.kind->speaks == spoken_protocol::nats;
+    });
+    if (nats == contenders_.end()) return;
+    const server_kind& kind = *nats->kind;
+    const auto shown = std::ranges::find(all_.contestants, kind.name, &participant::name);
+    try {
+      build_nats();
+      shown->version = version_of(kind);
+    } catch (const interrupted&) {
+      throw;
+    } catch (const failure& error) {
+      contenders_.erase(nats);
+      all_.contestants.erase(shown);
+      leave_out(kind, error.what());
+      expect_something(!contenders_.empty());
+      report_absence(all_.left_out.back());
     }
+  }
+
+  void leave_out(const server_kind& kind, std::string reason) {
+    all_.left_out.push_back({.name = std::string(kind.name), .reason = std::move(reason)});
+  }
+
+  /// Throws failure if this does not hold.
+  void expect_something(bool is_there) const {
+    if (!is_there) throw failure(fmt::format("nothing can be measured: {}", all_.left_out.front().reason));
   }
 
   void shuffle() {
@@ -277,9 +321,7 @@ void report_doubts(const serve_bench_options& options, const serve_results& all)
     report(fmt::format("'{}' is in memory, where a sync costs nothing: name a folder on a disk with --folder",
                        options.folder));
   }
-  for (const absence& each : all.left_out) {
-    report(fmt::format("{} is left out{}: {}", each.name, each.from.empty() ? "" : " of " + each.from, each.reason));
-  }
+  for (const absence& each : all.left_out) report_absence(each);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "bench/child_process.hpp"
 #include "bench/peer_programs.hpp"
+#include "report.hpp"
 
 namespace foliot::program::bench {
 
@@ -40,6 +41,7 @@ std::vector<std::string> nats_command(const server_arguments& given) {
 void build_nats() {
   const std::string go = find_go();
   const std::string source = source_of_peer("nats").string();
+  report("building nats with Go, which fetches what is missing: the first time, this may take some minutes");
   // Downloads no toolchain, and asks for no state of a repository.
   build_peer(
       {.words = {go, "build", "-buildvcs=false", "-o", program_of_nats().string(), "github.com/nats-io/nats-server/v2"},

@@ -28,6 +28,7 @@ RATES = {"puts": ["1", "4"], "cycles": ["1", "4"], "pipelined-puts": ["8", "64"]
          "delayed-puts": ["1 x 1", "4 x 1", "4 x 8"], "put-sizes": ["8 B", "80 KB"],
          "cycle-sizes": ["8 B", "80 KB"]}
 BOTH_SIDES = {"puts": ["4"], "cycles": ["4"]}  # of the variants
+BUILDING = "foliot: building nats with Go, [^\n]+\n"
 SHORT = ["--quick", "--repetitions", "1"]
 # Of a build that is not optimised, and of a folder for tests that is no disk's.
 WARNING = r"(foliot: this program [^\n]+\n)?(foliot: '[^']+' is in memory, [^\n]+\n)?"
@@ -45,9 +46,21 @@ class ServeBenchCase(ProgramCase):
     def own(self, *arguments, **options):
         return self.quick("--unix", "--folder", self.here, *arguments, **options)
 
-    def expect_failure(self, sentence, *arguments, environment=None):
+    def with_stub_of_go(self, *lines):
+        """The environment of a run that builds NATS, into a folder of the test's, with this stub of Go."""
+        (self.here / "peers/nats").mkdir(parents=True)
+        (self.here / "bin").mkdir()
+        self.stub_go(*lines)
+        return {"FOLIOT_BENCH_PEERS": str(self.here / "peers"), "XDG_CACHE_HOME": str(self.here / "cache"),
+                "PATH": f"{self.here / 'bin'}:{os.environ['PATH']}"}
+
+    def stub_go(self, *lines):
+        (self.here / "bin/go").write_text("".join(f"{line}\n" for line in ("#!/bin/sh", f"touch {self.here / 'called'}", *lines)))
+        (self.here / "bin/go").chmod(0o755)
+
+    def expect_failure(self, sentence, *arguments, environment=None, told=""):
         code, out, err = self.run_foliot("bench", "serve", *SHORT, *arguments, env=os.environ | (environment or {}))
-        self.assertRegex(err, r"\A" + WARNING + r"foliot: [^\n]+\n\Z")
+        self.assertRegex(err, r"\A" + WARNING + told + r"foliot: [^\n]+\n\Z")
         self.assertIn(sentence, err)
         self.assertEqual((code, out), (2, ""))
 
@@ -234,16 +247,6 @@ class ServeBench(ServeBenchCase):
                             environment={"PATH": f"{wrong.parent}:{os.environ['PATH']}"})
         self.assertEqual(self.folders(), [])
 
-
-    def with_stub_of_nats(self, go):
-        """The environment of a run that builds NATS with this stub of Go."""
-        (self.here / "peers/nats").mkdir(parents=True)
-        (self.here / "bin").mkdir()
-        (self.here / "bin/go").write_text(go)
-        (self.here / "bin/go").chmod(0o755)
-        return {"FOLIOT_BENCH_PEERS": str(self.here / "peers"), "XDG_CACHE_HOME": str(self.here / "cache"),
-                "PATH": f"{self.here / 'bin'}:{os.environ['PATH']}"}
-
     def test_nats_that_cannot_be_measured(self):
         chosen = ["--folder", self.here, "--only", "delayed-puts", "--contestants", "foliot-memory,nats"]
         reason = "its source is not here: set FOLIOT_BENCH_PEERS"
@@ -251,13 +254,24 @@ class ServeBench(ServeBenchCase):
                                    FOLIOT_BENCH_PEERS=str(self.here / "nowhere"))
         self.check_rates(figures, ["foliot-memory"], {"delayed-puts": RATES["delayed-puts"]})
         self.assertIn(f"left out: nats: {reason}", text)
-        environment = self.with_stub_of_nats("#!/bin/sh\necho no such module >&2\nexit 1\n")
+        environment = self.with_stub_of_go("echo no such module >&2", "exit 1")
         reason = "it cannot be built: it ended with exit code 1: no such module"
-        self.quick(*chosen, told=f"foliot: nats is left out: {reason}\n", **environment)
-        (self.here / "bin/go").write_text(
-            "#!/bin/sh\nwhile [ $1 != -o ]; do shift; done\necho '#!/bin/sh\necho it has no luck >&2; exit 3' > $2\nchmod +x $2\n")
-        self.expect_failure("delayed-puts of nats: nats has ended by itself, with exit code 3: it has no luck",
-                            "--folder", self.here, "--only", "delayed-puts", "--contestants", "nats", environment=environment)
+        self.quick(*chosen, told=f"{BUILDING}foliot: nats is left out: {reason}\n", **environment)
+        self.expect_failure(f"nothing can be measured: {reason}", *chosen[:-1], "nats", environment=environment, told=BUILDING)
+        self.stub_go("while [ $1 != -o ]; do shift; done",
+                     "echo '#!/bin/sh\necho it has no luck >&2; exit 3' > $2", "chmod +x $2")
+        self.expect_failure("delayed-puts of nats: nats has ended by itself, with exit code 3: it has no luck", *chosen[:-1],
+                            "nats", environment=environment, told=BUILDING)
+
+    def test_nats_is_not_built_where_nothing_measures_it(self):
+        chosen = ["--folder", self.here, "--only", "pipelined-puts", "--contestants"]
+        environment = self.with_stub_of_go("exit 1")
+        figures, _ = self.quick(*chosen, "foliot-memory,nats", **environment,
+                                told="foliot: nats is left out: none of the workloads measures it\n")
+        self.check_rates(figures, ["foliot-memory"], {"pipelined-puts": RATES["pipelined-puts"]})
+        # Of all servers.
+        self.quick(*chosen[:-1], told=r"(foliot: (?!nats)[^\n]+ is left out: [^\n]+\n)*", **environment)
+        self.assertFalse((self.here / "called").exists())
         self.assertEqual(self.folders(), [])
 
 
@@ -275,7 +289,7 @@ class ServeBenchNats(ServeBenchCase):
                        "XDG_CACHE_HOME": str(self.here / "cache"), "FOLIOT_BENCH_PEERS": ""}
         only = ["puts", "cycles", "delayed-puts", "lateness", "stored-jobs"]
         figures, text = self.quick("--folder", self.here, "--only", ",".join(only), "--contestants", "foliot-memory,nats",
-                                   told=r"(foliot: nats is left out: [^\n]+\n)?", **environment)
+                                   told=f"({BUILDING})?" + r"(foliot: nats is left out: [^\n]+\n)?", **environment)
         if figures["absences"]:
             (absence,) = figures["absences"]
             self.assertRegex(absence["reason"], r"is not installed\Z|cannot be built")
@@ -431,7 +445,7 @@ class ServeBenchErrors(ServeBenchCase):
             "--tube is for the server of --address": ["--tube", "x"],
             "--tube: '-x' is no name of a tube": ["--address", "1", "--tube=-x"],
             "cannot make a folder in 'nowhere': No such file or directory": [
-                "--folder", "nowhere", "--contestants", "foliot-memory"],
+                "--folder", "nowhere"],
             "--json and --report go to the same file": ["--json", "a", "--report", "./a"],
             "--tubes: '2' is no whole number from 3 to 1000000": ["--tubes", "2"],
             "--jobs: 199 jobs are too few for 100 tubes: name at least 200 with --jobs": ["--tubes", "100", "--jobs", "199"],
@@ -439,12 +453,14 @@ class ServeBenchErrors(ServeBenchCase):
             "--jobs: 15 jobs are too few for 3 tubes: name at least 16": ["--tubes", "3", "--jobs", "15"],
             "--jobs is for the workload lists, which --only leaves out": ["--only", "puts", "--jobs", "16"],
         }
+        environment = os.environ | self.with_stub_of_go("exit 1")
         for sentence, arguments in wrong.items():
             with self.subTest(sentence):
-                code, out, err = self.run_foliot("bench", "serve", *arguments)
+                code, out, err = self.run_foliot("bench", "serve", *arguments, env=environment)
                 self.assertRegex(err, r"\A" + WARNING + r"foliot: [^\n]+\n\Z")
                 self.assertIn(sentence, err)
                 self.assertEqual((code, out), (2, ""))
+        self.assertFalse((self.here / "called").exists())
         self.expect_error("--quick stands before 'serve'", "bench", "--quick", "serve")
         self.expect_error("foliot bench serve has no '--n'", "bench", "serve", "--n", "1")
 
