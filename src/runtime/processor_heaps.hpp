@@ -40,12 +40,12 @@
 
 namespace foliot::runtime::detail {
 
-/// The record of a timer in processor_heaps. It may stay in a heap after the timer itself was stopped and destroyed.
-///
-/// Thread safety: the status decides which thread owns the other fields; see timer_status.hpp.
 class processor_heaps;
 
+/// The record of a timer in processor_heaps. It may stay in a heap after the timer itself was stopped and destroyed.
 /// Pooled: a task that sleeps again and again uses the same few pieces.
+///
+/// Thread safety: the status decides which thread owns the other fields; see timer_status.hpp.
 struct heap_timer : pooled {
   explicit heap_timer(timer_entry& of) noexcept : entry(&of) {}
   heap_timer(const heap_timer&) = delete;
