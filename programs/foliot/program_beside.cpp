@@ -47,8 +47,10 @@ void add_beside(CLI::App& program, command& chosen, const char* name, const char
 }  // namespace
 
 void add_bench(CLI::App& program, command& chosen) {
-  add_beside(program, chosen, "bench", purpose_of_bench,
-             "it is built beside foliot by 'cmake --build build --target foliot-bench', and by 'scripts/run bench'");
+  add_beside(
+      program, chosen, "bench", purpose_of_bench,
+      "it is built beside foliot, unless it was configured with FOLIOT_BENCH=OFF, by 'cmake --build build --target "
+      "foliot-bench', and by 'scripts/run bench'");
 }
 
 void add_job(CLI::App& program, command& chosen) {
