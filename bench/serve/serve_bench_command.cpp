@@ -85,7 +85,8 @@ std::vector<std::string_view> server_names() {
 
 CLI::App* add_serve_bench(CLI::App& bench_line, command& chosen) {
   const auto all = std::make_shared<serve_bench_arguments>();
-  CLI::App* line = bench_line.add_subcommand("serve", "Measure foliot serve beside beanstalkd and NATS, or any server of the beanstalk protocol");
+  CLI::App* line = bench_line.add_subcommand(
+      "serve", "Measure foliot serve beside beanstalkd and NATS, or any server of the beanstalk protocol");
   add_names(*line, "--only", all->only, "Only these workloads:\n" + joined(bench::serve_families()));
   add_names(*line, "--contestants", all->contestants, "Only these servers:\n" + joined(server_names()));
   line->add_option("--old", all->old_program,
