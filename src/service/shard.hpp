@@ -1432,7 +1432,7 @@ class shard : public shard_base,
       return lock_.unlock_beside_others();
     }
     forked_ = true;
-    ++forks_;
+    forks_.add();
     phase_ = phase::ended;
     lockless_.close_in_child();
     if (thread_.forget_in_child()) --references_;
@@ -1552,7 +1552,7 @@ class shard : public shard_base,
 
   /// This process is the child of a fork: the shard's thread may not exist here.
   bool forked_ FOLIOT_GUARDED_BY(lock_) = false;
-  std::uint8_t forks_ FOLIOT_GUARDED_BY(lock_) = 0;  // how many forks led here, modulo 256
+  fork_history forks_ FOLIOT_GUARDED_BY(lock_);
   /// How many of the timers that the queue returned in this turn were postponed or stopped.
   std::size_t not_due_ FOLIOT_GUARDED_BY(lock_) = 0;
   /// Under the lock, except for the sleep itself and waking.

@@ -116,7 +116,7 @@ void watcher::poll(watch_record& record, interest what) {
 }
 
 void watcher::forget(watch_record& record) noexcept {
-  if (std::exchange(record.polled, false) && !forked_) poller_->remove(record.fd);
+  if (std::exchange(record.polled, false) && forks_.empty()) poller_->remove(record.fd);
 }
 
 /// Closes the watch, and waits until no thread uses its closure. Returns false if the caller is inside the callback or
@@ -124,7 +124,7 @@ void watcher::forget(watch_record& record) noexcept {
 bool watcher::close_and_wait(watch_record& record) noexcept {
   forget(record);
   record.life.close();
-  if (forked_) [[unlikely]]
+  if (!forks_.empty()) [[unlikely]]
     record.life.abandon_if_used_in_parent(forks_);
   return record.life.wait_until_unused(lock_, done_);
 }
@@ -145,8 +145,8 @@ void watcher::settle(watch_record& record) noexcept {
 
 /// Only the thread that forked exists here. The poller is shared with the parent, and stays as it is.
 void watcher::after_fork_in_child() noexcept {
-  forked_ = ended_ = true;
-  ++forks_;
+  ended_ = true;
+  forks_.add();
   lock_.unlock_beside_others();
 }
 

@@ -54,7 +54,7 @@ class watcher final : private seam::fork_witness {
   void serve(instant until) noexcept;
   /// Ends the wait of serve(), also one that has not begun. Any thread, after open().
   void wake() noexcept {
-    if (!forked_) poller_->wake();  // in the child of a fork it would wake the parent's thread
+    if (forks_.empty()) poller_->wake();  // in the child of a fork it would wake the parent's thread
   }
   /// From now on no callback begins. Any thread.
   void end() noexcept;
@@ -103,9 +103,8 @@ class watcher final : private seam::fork_witness {
   seam::atomic<std::uint64_t> refused_{0};
   /// Notified when a closure is not in use any more.
   condition done_ FOLIOT_GUARDED_BY(lock_);
-  /// This process is the child of a fork, and the poller is the parent's. Written while there is one thread.
-  bool forked_ = false;
-  std::uint8_t forks_ = 0;  // how many forks led here, modulo 256
+  /// If there are any, the poller is the parent's. Written while there is one thread.
+  fork_history forks_;
 };
 
 }  // namespace foliot::detail

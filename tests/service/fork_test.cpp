@@ -163,6 +163,30 @@ TEST_P(Fork, InTheChildAThreadWaitsForAnotherOneThatDestroysTheCallback) {
   });
 }
 
+/// The callback's thread exists in the child, too, if it has forked.
+TEST_P(Fork, InTheChildAThreadWaitsForTheCallbackThatForked) {
+  std::optional<timer> t;
+  std::atomic<bool> over = false;
+  std::latch done(1);
+  int status = -1;
+  t.emplace(timers, [&, kept = std::make_shared<int>(1)] {
+    if (const pid_t child = fork(); child != 0) {
+      EXPECT_EQ(waitpid(child, &status, 0), child);
+      return done.count_down();
+    }
+    alarm(250);
+    std::thread([&] {
+      t.reset();
+      _exit(over ? 0 : 1);
+    }).detach();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    over = *kept == 1;
+  });
+  t->reset(0ns);
+  done.wait();
+  EXPECT_EQ(status, 0);
+}
+
 TEST_P(Fork, ANewServiceInTheChildWorks) {
   std::latch fired(1);
   timer once(timers, 0ns, [&] { fired.count_down(); });
@@ -263,6 +287,46 @@ TEST_P(ForkOfSleepers, InTheChildTheirJobsFindNothing) {
     clock.advance(2h);
     (*kept)();
   });
+}
+
+/// What threads have begun to use, in several processes one after the other. Here they are all one process, and each
+/// thread that "forks" tells so.
+TEST(ForkHistory, KnowsWhoseUsesGoOnInTheChild) {
+  const auto by_another_thread = [](auto act) { std::thread(act).join(); };
+  detail::fork_history forks;
+  detail::closure_use mine;
+  detail::closure_use others;
+  mine.begin_use(forks);
+  EXPECT_TRUE(forks.empty());
+  EXPECT_FALSE(mine.used_in_parent(forks));
+  by_another_thread([&] {
+    others.begin_use(forks);
+    EXPECT_FALSE(others.used_in_parent(forks));
+  });
+  forks.add();
+  EXPECT_FALSE(forks.empty());
+  EXPECT_FALSE(mine.used_in_parent(forks));
+  EXPECT_TRUE(others.used_in_parent(forks));
+  detail::closure_use in_child;
+  by_another_thread([&] { in_child.begin_use(forks); });
+  EXPECT_FALSE(in_child.used_in_parent(forks));
+  by_another_thread([&] { EXPECT_FALSE(mine.used_in_parent(forks)) << "it asks for the thread that forked"; });
+  forks.add();
+  EXPECT_FALSE(mine.used_in_parent(forks)) << "the same thread forked twice";
+  EXPECT_TRUE(in_child.used_in_parent(forks));
+}
+
+TEST(ForkHistory, ANewThreadAtTheAddressOfALostOneHasNoneOfItsUses) {
+  detail::fork_history forks;
+  detail::closure_use lost;
+  lost.begin_use(forks);
+  std::thread([&] { forks.add(); }).join();
+  EXPECT_TRUE(lost.used_in_parent(forks)) << "also where the caller has the address of the user";
+  detail::closure_use own;
+  own.begin_use(forks);
+  forks.add();  // and if that new thread forks
+  EXPECT_TRUE(lost.used_in_parent(forks));
+  EXPECT_FALSE(own.used_in_parent(forks));
 }
 
 /// Threads that take several of the witnesses' locks rely on that order.

@@ -600,5 +600,56 @@ TEST_P(PinnedRaces, InTheChildOfAForkNobodyWaitsForACallbackOfTheParent) {
   EXPECT_NE(t->stop_and_wait(), stop_result::stopped);
 }
 
+#if !defined(__SANITIZE_THREAD__)  // TSan does not support new threads in the child
+/// The first new thread of the child may have the stack and the address of the thread whose callback ran.
+TEST_P(PinnedRaces, InTheChildOfAForkANewThreadIsNotTakenForOneOfTheParent) {
+  std::latch inside(1);
+  std::latch go_on(1);
+  std::optional<pinned_timer<std::function<void()>>> t;
+  t.emplace(timers, 0ns, [&, kept = std::make_shared<int>(1)] {
+    inside.count_down();
+    go_on.wait();
+    EXPECT_EQ(*kept, 1);
+  });
+  inside.wait();
+  expect_in_child([&] {
+    bool unchanged = false;
+    std::thread([&] {
+      std::array<volatile std::uint64_t, 1000> of_stack;
+      for (volatile std::uint64_t& each : of_stack) each = 0;
+      t.reset();
+      unchanged = std::ranges::all_of(of_stack, [](std::uint64_t each) { return each == 0; });
+    }).join();
+    timers.shut_down();
+    return unchanged;
+  });
+  go_on.count_down();
+  EXPECT_NE(t->stop_and_wait(), stop_result::stopped);
+}
+
+TEST_P(PinnedRaces, InTheChildOfAForkAThreadWaitsForTheCallbackThatForked) {
+  std::optional<pinned_timer<std::function<void()>>> t;
+  std::atomic<bool> over = false;
+  std::latch done(1);
+  int status = -1;
+  t.emplace(timers, [&, kept = std::make_shared<int>(1)] {
+    if (const pid_t child = fork(); child != 0) {
+      EXPECT_EQ(waitpid(child, &status, 0), child);
+      return done.count_down();
+    }
+    alarm(250);
+    std::thread([&] {
+      t.reset();
+      _exit(over ? 0 : 1);
+    }).detach();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    over = *kept == 1;
+  });
+  t->reset(0ns);
+  done.wait();
+  EXPECT_EQ(status, 0);
+}
+#endif
+
 }  // namespace
 }  // namespace foliot::test

@@ -13,7 +13,8 @@
 // elsewhere, and its fields in an order of its own: src/service/shard_record.hpp.
 //
 // In the child of a fork the user may be a thread that does not exist there. Its closure is abandoned: it is neither
-// run nor destroyed, since it may be half changed.
+// run nor destroyed, since it may be half changed. The address of such a thread says nothing: a new thread of the child
+// may have the same. So the owner asks used_in_parent() before in_use_by_caller() and wait_until_unused().
 //
 // Thread safety: the owner's lock guards all members, except that the user calls run() without it.
 // Invariants:
@@ -34,6 +35,35 @@
 
 namespace foliot::detail {
 
+/// The forks that led to this process: which threads that began to use a closure exist here. An owner has one, and adds
+/// to it in the child, under its lock.
+class fork_history {
+ public:
+  /// By the thread that has forked.
+  void add() noexcept {
+    const void* const caller = &seam::this_thread();
+    if (forker_ != caller) {
+      forker_ = caller;
+      since_ = count_;
+    }
+    ++count_;
+  }
+  [[nodiscard]] bool empty() const noexcept { return forker_ == nullptr; }
+  /// How many forks, modulo 256.
+  [[nodiscard]] std::uint8_t count() const noexcept { return count_; }
+  /// Whether a thread that began something when the count was `then` was left behind in an earlier process. `thread`:
+  /// the address of its thread_state.
+  [[nodiscard]] bool has_lost(const void* thread, std::uint8_t then) const noexcept {
+    if (then == count_) return false;
+    return thread != forker_ || std::uint8_t(then - since_) > std::uint8_t(count_ - since_);
+  }
+
+ private:
+  const void* forker_ = nullptr;  // the thread that forked last, by its thread_state; null: this is not a child
+  std::uint8_t since_ = 0;        // what that thread has begun from this count on is its own, also in this process
+  std::uint8_t count_ = 0;
+};
+
 class closure_use {
  public:
   closure_use() noexcept = default;
@@ -51,11 +81,11 @@ class closure_use {
   [[nodiscard]] bool in_use() const noexcept { return user_ != nullptr; }
   [[nodiscard]] bool in_use_by_caller() const noexcept { return user_ == self(); }
 
-  /// The caller is the user from now on, also without the lock. `forks`: how many forks the owner has been through,
-  /// modulo 256. Precondition: no thread is the user.
-  void begin_use(std::uint8_t forks) noexcept {
+  /// The caller is the user from now on, also without the lock. `forks`: the owner's. Precondition: no thread is the
+  /// user.
+  void begin_use(const fork_history& forks) noexcept {
     user_ = self();
-    forks_ = forks;
+    forks_ = forks.count();
   }
 
   /// The caller is not the user any more. Wakes the threads in wait_until_unused().
@@ -74,8 +104,8 @@ class closure_use {
   }
 
   /// In the child of a fork: whether the user is a thread of the parent, which does not exist here.
-  [[nodiscard]] bool used_in_parent(std::uint8_t forks) const noexcept {
-    return user_ != nullptr && user_ != self() && forks_ != forks;
+  [[nodiscard]] bool used_in_parent(const fork_history& forks) const noexcept {
+    return user_ != nullptr && forks.has_lost(user_, forks_);
   }
   /// In the child of a fork, with a closure that is abandoned: no thread is the user any more.
   void forget_user() noexcept { user_ = nullptr; }
@@ -86,7 +116,7 @@ class closure_use {
   const void* user_ = nullptr;  // the address of its thread_state; null while no thread uses the closure
   bool closed_ = false;
   bool orphaned_ = false;
-  std::uint8_t forks_ = 0;  // as begin_use() was told: a user of an earlier process is a thread of the parent
+  std::uint8_t forks_ = 0;  // the owner's count when the use began
 };
 
 template <class Callback>
@@ -109,7 +139,7 @@ class closure_life : public closure_use {
   }
 
   /// In the child of a fork: abandons the closure if its user is a thread of the parent, which does not exist here.
-  void abandon_if_used_in_parent(std::uint8_t forks) noexcept {
+  void abandon_if_used_in_parent(const fork_history& forks) noexcept {
     if (!used_in_parent(forks)) return;
     std::construct_at(&callback_);
     forget_user();
