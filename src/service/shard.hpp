@@ -1029,7 +1029,7 @@ class shard : public shard_base,
   bool wait_for_closure(record& r) noexcept FOLIOT_REQUIRES(lock_) {
     running_.wait(lock_, done_, stall_kind::end_waits, &r, instant::never(), [this, &r] {
       lock_.assert_held();
-      if (forked_) [[unlikely]]  // a report may have forked, too
+      if (!forks_.empty()) [[unlikely]]  // a report may have forked, too
         abandon_if_used_in_parent(r);
       return !r.life().in_use() || r.life().in_use_by_caller();
     });
@@ -1427,15 +1427,14 @@ class shard : public shard_base,
   /// Only the thread that forked exists here. The locks are free again, and nothing waits for the other threads.
   void after_fork_in_child() noexcept override FOLIOT_NO_ANALYSIS {
     running_.forget_other_threads();
-    if (options_.on_virtual_time) {  // the shard goes on: the thread that advances the clock is the one that forked
-      forget_sleeping_threads();
-      return lock_.unlock_beside_others();
-    }
-    forked_ = true;
     forks_.add();
-    phase_ = phase::ended;
-    lockless_.close_in_child();
-    if (thread_.forget_in_child()) --references_;
+    // On virtual time the shard goes on: the thread that advances the clock is the one that forked.
+    if (!options_.on_virtual_time) {
+      forked_ = true;
+      phase_ = phase::ended;
+      lockless_.close_in_child();
+      if (thread_.forget_in_child()) --references_;
+    }
     callbacks_running_ = 0;
     for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
       if (frame->owner == this) ++callbacks_running_;
@@ -1550,7 +1549,7 @@ class shard : public shard_base,
   /// ended.
   condition done_ FOLIOT_GUARDED_BY(lock_);
 
-  /// This process is the child of a fork: the shard's thread may not exist here.
+  /// This process is the child of a fork, and not on virtual time: the shard's thread may not exist here.
   bool forked_ FOLIOT_GUARDED_BY(lock_) = false;
   fork_history forks_ FOLIOT_GUARDED_BY(lock_);
   /// How many of the timers that the queue returned in this turn were postponed or stopped.

@@ -201,6 +201,32 @@ TEST_P(Fork, ANewServiceInTheChildWorks) {
 }
 #endif
 
+class ForkOnVirtualTime : public engine_suite {};
+INSTANTIATE_TEST_SUITE_P(, ForkOnVirtualTime, every_engine(), engine_as_name);
+
+TEST_P(ForkOnVirtualTime, InTheChildNobodyWaitsForACallbackOfTheParent) {
+  virtual_clock clock;
+  timer_service timers(clock, options());
+  std::latch inside(1);
+  std::latch go_on(1);
+  std::optional<timer> running(std::in_place, timers, 1ms, [&, kept = std::make_unique<int>(1)] {
+    inside.count_down();
+    go_on.wait();
+    EXPECT_EQ(*kept, 1);
+  });
+  std::thread advances([&clock] { clock.advance(1h); });
+  inside.wait();
+  expect_in_child([&] {
+    static_cast<void>(running->stop_and_wait());
+    running.reset();
+    timers.shut_down();
+    return true;
+  });
+  go_on.count_down();
+  advances.join();
+  EXPECT_EQ(timers.counters().fired, 1u) << "the service must go on in the parent";
+}
+
 /// In the child a sleeping thread does not exist, and its stack may become that of a new thread. The timer of the sleep
 /// lies on that stack, and must not be touched any more. Here the stack is unmapped.
 class ForkOfSleepers : public engine_suite {
