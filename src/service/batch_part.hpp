@@ -35,11 +35,18 @@ class batch_deadlines {
   batch_deadlines(const batch_deadlines&) = delete;
   batch_deadlines& operator=(const batch_deadlines&) = delete;
 
+  /// The timers that follow are those of a shard that is precise, or not. Once for all of them, so that of() need not
+  /// ask.
+  void begin_shard(bool precise) noexcept {
+    precise_ = precise;
+    if (precise && !exact_) read_ = nullptr;
+  }
   /// The deadline of timer number `index` of the call, on a shard of that clock. Reads the clock if no timer of it has
-  /// come before, and not for timers that need none: the clock of a closed timer may not exist any more.
-  [[nodiscard]] instant of(std::size_t index, const clock& time, bool precise) noexcept {
+  /// come before, or none whose reading is good enough, and not for timers that need none: the clock of a closed timer
+  /// may not exist any more.
+  [[nodiscard]] instant of(std::size_t index, const clock& time) noexcept {
     if (each_ != nullptr) return each_[index * step_];
-    if (read_ != &time) read(time, precise);
+    if (read_ != &time) read(time);
     return deadline_;
   }
   /// The delay and the slack, where the deadlines are not given.
@@ -48,15 +55,18 @@ class batch_deadlines {
   [[nodiscard]] duration slack() const noexcept { return slack_; }
 
  private:
-  [[gnu::noinline]] void read(const clock& time, bool precise) noexcept {
-    deadline_ = coalesced(deadline_after(precise ? time.now() : time.now_or_later(), delay_), slack_);
+  [[gnu::noinline]] void read(const clock& time) noexcept {
+    deadline_ = coalesced(deadline_after(precise_ ? time.now() : time.now_or_later(), delay_), slack_);
     read_ = &time;
+    exact_ = precise_;
   }
 
   const instant* each_ = nullptr;  // null: a delay
   std::size_t step_ = 0;
   instant deadline_;
   const clock* read_ = nullptr;  // the clock that deadline_ was computed from
+  bool exact_ = false;           // by now(): a precise shard's timers must not be later
+  bool precise_ = false;         // the present shard
   duration delay_ = duration::zero();
   duration slack_ = duration::zero();
 };

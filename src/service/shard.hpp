@@ -522,6 +522,7 @@ class shard : public shard_base,
  public:
   void reset_part(reset_batch& batch) noexcept override {
     if constexpr (lockless) {
+      batch.deadlines().begin_shard(options_.precise);
       batch_lock held(lock_);
       bool must_wake = false;
       bool started = false;
@@ -593,7 +594,7 @@ class shard : public shard_base,
   };
 
   instant batch_deadline(reset_batch& batch, std::size_t index) const noexcept {
-    return batch.deadlines().of(index, options_.time, options_.precise);
+    return batch.deadlines().of(index, options_.time);
   }
 
   /// Resets a timer that is not just postponed. Throws as reset does; the timer is as it was then, or stopped if

@@ -18,7 +18,7 @@ void shard_base::reset_part(reset_batch& batch) noexcept {
     try {
       if (timer.has_location()) set_location(timer, batch.here());
       // With a delay each call reads the clock: only the engine knows when a timer needs no reading.
-      batch.done(index, deadlines.given() ? reset(timer, deadlines.of(index, time(), false))
+      batch.done(index, deadlines.given() ? reset(timer, deadlines.of(index, time()))
                                           : reset(timer, deadlines.delay(), deadlines.slack()));
     } catch (...) {
       batch.failed(index, std::current_exception());

@@ -24,6 +24,7 @@
 #include <foliot/service/timer_batch.hpp>
 
 #include "fixture.hpp"
+#include "service/batch_part.hpp"
 #include "support/allocations.hpp"
 
 namespace foliot::test {
@@ -123,6 +124,65 @@ std::vector<outcome> one_by_one(const random_step& step, noted_timers& timers, i
     }
   }
   return found;
+}
+
+/// Its cheap reading is 4 us ahead, as the monotonic clock's may be.
+class clock_with_two_readings final : public clock {
+ public:
+  [[nodiscard]] instant now() const noexcept override {
+    ++readings;
+    return at;
+  }
+  [[nodiscard]] instant now_or_later() const noexcept override {
+    ++readings;
+    return at + 4us;
+  }
+  instant at = instant::from_nanoseconds(1'000'000'000);
+  mutable int readings = 0;
+};
+
+TEST(TimerBatchDeadlines, APreciseShardHasAnExactReading) {
+  const clock_with_two_readings time;
+  detail::batch_deadlines deadlines(2ms, 0ns);
+  deadlines.begin_shard(false);
+  EXPECT_EQ(deadlines.of(0, time), time.at + 4us + 2ms);
+  EXPECT_EQ(deadlines.of(1, time), time.at + 4us + 2ms);
+  EXPECT_EQ(time.readings, 1);
+  deadlines.begin_shard(true);
+  EXPECT_EQ(deadlines.of(2, time), time.at + 2ms);
+  EXPECT_EQ(deadlines.of(3, time), time.at + 2ms);
+  deadlines.begin_shard(false);
+  EXPECT_EQ(deadlines.of(4, time), time.at + 2ms) << "an exact reading is good enough for all";
+  deadlines.begin_shard(true);
+  EXPECT_EQ(deadlines.of(5, time), time.at + 2ms);
+  EXPECT_EQ(time.readings, 2);
+}
+
+/// A batch over two services of one clock: it reads that clock twice.
+TEST(TimerBatchDeadlines, APreciseServiceDoesNotTakeTheReadingOfAnother) {
+  service_options exact;
+  exact.precise = true;
+  timer_service coarse;
+  timer_service precise(std::move(exact));
+  constexpr int rounds = 20;
+  int same = 0;
+  for (int i = 0; i < rounds; ++i) {
+    std::latch fired(2);
+    std::array<instant, 2> deadlines;
+    const auto note = [&fired](instant& deadline) {
+      return [&](const firing& now) {
+        deadline = now.deadline;
+        fired.count_down();
+      };
+    };
+    const timer first(coarse, note(deadlines[0]));
+    const timer second(precise, note(deadlines[1]));
+    const std::array refs{timer_ref(first), timer_ref(second)};
+    EXPECT_EQ(reset_all(refs, 1ms).done, 2u);
+    fired.wait();
+    same += deadlines[0] == deadlines[1] ? 1 : 0;
+  }
+  EXPECT_LT(same, rounds) << "two readings are equal by chance only";
 }
 
 class TimerBatches : public virtual_suite {};
