@@ -113,6 +113,9 @@ TEST(PinnedLayout, TheMembersThatAStartTouchesAreInThe48Bytes) {
   EXPECT_TRUE(is_hot(&made->kind_, 1));
   EXPECT_TRUE(is_hot(&made->running_, 1));
   EXPECT_EQ(static_cast<const void*>(static_cast<detail::timer_record*>(made)), place.timer());
+  // A timer whose 48 bytes are on one line has no other line fetched; the last byte is on the last line.
+  EXPECT_TRUE(is_hot(made->prefetched().first, 1));
+  EXPECT_EQ(made->prefetched().last, place.record() + 63);
   std::destroy_at(made);
 }
 

@@ -41,10 +41,19 @@ class timer_record : protected closure_use {
   [[nodiscard]] engine& owner() const noexcept { return *owner_; }
   /// Whether set_location and set_name may be called: the record has room for both.
   [[nodiscard]] bool has_location() const noexcept { return has_location_; }
-  /// Fetches the cache lines that a start, a stop and a reset use: 48 bytes from here on (shard_record.hpp).
+  /// Fetches the cache lines that a start, a stop and a reset use.
   void prefetch() const noexcept {
-    __builtin_prefetch(&kind_, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(&kind_) + 47, 1);
+    __builtin_prefetch(prefetched().first, 1);
+    __builtin_prefetch(prefetched().last, 1);
+  }
+  /// Bytes on the first and the last of these lines. The 48 bytes (shard_record.hpp) begin three before kind_, so the
+  /// last of them is 44 behind it.
+  struct prefetched_bytes {
+    const void* first;
+    const void* last;
+  };
+  [[nodiscard]] prefetched_bytes prefetched() const noexcept {
+    return {&kind_, reinterpret_cast<const char*>(&kind_) + 44};
   }
 
  protected:
