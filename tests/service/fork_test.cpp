@@ -179,7 +179,7 @@ TEST_P(Fork, InTheChildAThreadWaitsForTheCallbackThatForked) {
       t.reset();
       _exit(over ? 0 : 1);
     }).detach();
-    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
     over = *kept == 1;
   });
   t->reset(0ns);
