@@ -2,7 +2,6 @@
 import subprocess
 import tempfile
 import unittest
-from pathlib import Path
 from unittest import mock
 
 import harness
@@ -33,7 +32,7 @@ class Harness(unittest.TestCase):
         self.assertIn("ended with the status 3", said)
         self.assertEqual(len(processes), harness.ATTEMPTS)  # each with another port
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(len(self.refused(script("exit 3"), Path(folder) / "socket")[1]), 1)
+            self.assertEqual(len(self.refused(script("exit 3"), f"{folder}/socket")[1]), 1)
 
     def test_a_server_that_does_not_answer(self):
         with mock.patch("harness.PATIENCE", 0):
