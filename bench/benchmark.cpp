@@ -23,6 +23,10 @@ struct go_family {
 std::vector<go_family> go_families() {
   const std::vector<std::string_view> kinds = {"impl=chan", "impl=func"};
   const std::vector<std::string_view> delays = {"0s", "1us", "2us", "5us", "10us", "20us", "50us", "100us"};
+  const std::vector<std::string_view> works = {"work=300us/tickers=1", "work=300us/tickers=2", "work=300us/tickers=5",
+                                               "work=300us/tickers=10", "work=2ms/tickers=1"};
+  const std::string_view late_timers = "how late timers of 1 ms fire while the task that started them computes";
+  const std::string_view late_tickers = "how late tickers of 3 ms tick whose tasks compute after each tick";
   const std::string_view one_shot = "connect, 512 bytes and back, with deadlines, close";
   const std::string_view persistent = "512 bytes and back, with deadlines";
   return {
@@ -37,19 +41,8 @@ std::vector<go_family> go_families() {
       {"TickerReset", {}, "one ticker is reset, again and again", "reset"},
       {"TickerResetNaive", {}, "a ticker is stopped, another one is made"},
       {"AdjustTimers10000", {}, "10,000 timers of 1 h are started, one is reset to 1 ns, all are stopped"},
-      {"ParallelTimerLatency",
-       {},
-       "how late timers of 1 ms fire while the task that started them computes",
-       "timer",
-       2,
-       true},
-      {"StaggeredTickerLatency",
-       {"work=300us/tickers=1", "work=300us/tickers=2", "work=300us/tickers=5", "work=300us/tickers=10",
-        "work=2ms/tickers=1"},
-       "how late tickers of 3 ms tick whose tasks compute after each tick",
-       "tick",
-       2,
-       true},
+      {"ParallelTimerLatency", {}, late_timers, "timer", 2, true},
+      {"StaggeredTickerLatency", works, late_tickers, "tick", 2, true},
       {"WithTimeout",
        {"concurrency=40", "concurrency=4000", "concurrency=400000"},
        "ten contexts with a timeout of 1 h are made and cancelled"},

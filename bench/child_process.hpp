@@ -11,7 +11,7 @@
 namespace foliot::program::bench {
 
 struct child_command {
-  std::vector<std::string> words{};        ///< the program, with its path, and its arguments
+  std::vector<std::string> words{};        ///< the program, by its path or a name in $PATH, and its arguments
   std::vector<std::string> environment{};  ///< "NAME=value", beside the variables of this process
   std::string folder{};                    ///< in which it runs; empty: that of this process
 };

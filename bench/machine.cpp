@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <ctime>
 #include <fstream>
-#include <string_view>
+#include <string>
 
 #include <fmt/format.h>
 #include <foliot/core/contract.hpp>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "record.hpp"
+#include "resident_memory.hpp"
 
 namespace foliot::program::bench {
 
@@ -21,17 +22,6 @@ std::string first_line(const char* file) {
   std::string line;
   std::getline(in, line);
   return line;
-}
-
-/// The value of the first line of this name in a file of `name : value` lines.
-std::string field(const char* file, std::string_view name) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(name)) continue;
-    const std::size_t value = line.find_first_not_of(" \t:", name.size());
-    return value == std::string::npos ? "" : line.substr(value);
-  }
-  return {};
 }
 
 std::string compiler() {
@@ -62,9 +52,9 @@ machine_facts describe_machine() {
   };
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const double gibibytes = static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 0x1p30;
-  add("processor", field("/proc/cpuinfo", "model name"));
+  add("processor", field_of("/proc/cpuinfo", "model name"));
   add("cores", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
-  add("cache", field("/proc/cpuinfo", "cache size"));
+  add("cache", field_of("/proc/cpuinfo", "cache size"));
   add("memory", fmt::format("{:.1f} GiB", gibibytes));
   add("kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
   add("clocksource", first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"));

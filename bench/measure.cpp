@@ -1,5 +1,11 @@
-#include "measure.hpp"
-
+// Measures the timers. Each contestant is measured once in each repetition of a benchmark, in an order that is shuffled
+// each time, so that a disturbance of the machine meets all of them alike.
+//
+// A measurement makes its timers anew, warms up, and lasts from 50 ms, if there is much to measure, to 300 ms. Sleeps,
+// single calls and wake-ups last longer, and are repeated at most three times.
+//
+// The thread is pinned to a core while it measures the benchmarks of one thread, and free to move in all others, since
+// threads and processes inherit its cores.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,8 +15,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "bench_options.hpp"
 #include "grouped.hpp"
+#include "record.hpp"
+#include "report.hpp"
+#include "roster.hpp"
 #include "text/failure.hpp"
 #include "workloads/cores.hpp"
 #include "workloads/quick_random.hpp"
@@ -150,12 +161,8 @@ class series {
 
 class measurements {
  public:
-  measurements(const bench_options& options, roster chosen, const progress_sink& progress)
-      : options_(options),
-        roster_(std::move(chosen)),
-        progress_(progress),
-        random_(options.seed),
-        steps_(steps_of(options)) {
+  measurements(const bench_options& options, roster chosen)
+      : options_(options), roster_(std::move(chosen)), random_(options.seed), steps_(steps_of(options)) {
     std::erase_if(roster_.contestants, [this](const contestant& each) {
       return std::ranges::none_of(options_.only, [&each](workload what) { return each.takes_part(what); });
     });
@@ -173,6 +180,8 @@ class measurements {
     time_for_each_ = options.quick ? duration(1ms) : std::clamp(fair, shortest, longest);
   }
 
+  /// Throws failure if a contestant does not do what a workload asks of it. A contestant that may be left out is left
+  /// out of that workload instead, by name and with the reason, and its figures with it.
   results run() {
     present();
     weigh();  // before this process has memory to reuse
@@ -188,7 +197,7 @@ class measurements {
            });
   }
 
-  void tell(const std::string& what) { progress_(what, done_++, count_); }
+  void tell(const std::string& what) { progress_.show(what, done_++, count_); }
 
   /// Fills in the machine, the contestants, and those that are left out.
   void present() {
@@ -318,7 +327,7 @@ class measurements {
 
   const bench_options& options_;
   roster roster_;
-  const progress_sink& progress_;
+  progress_line progress_;
   quick_random random_;
   const std::vector<step> steps_;
   duration time_for_each_{};
@@ -328,10 +337,36 @@ class measurements {
   results all_;
 };
 
+/// Throws failure if all contestants were left out, so that there is nothing to write.
+void check_figures(const results& all) {
+  if (!all.records.empty()) return;
+  std::vector<std::string> reasons;
+  for (const absence& each : all.left_out) reasons.push_back(fmt::format("{}: {}", each.name, each.reason));
+  throw failure(fmt::format("nothing was measured, for all contestants were left out: {}", fmt::join(reasons, "; ")));
+}
+
+/// Adds the chosen contestants and workloads that are not measured. No absence is added twice.
+void add(results& all, const gaps& missing) {
+  for (const absence& each : missing.contestants) {
+    if (std::ranges::find(all.left_out, each) == all.left_out.end()) all.left_out.push_back(each);
+  }
+  all.not_measured = missing.workloads;
+}
+
 }  // namespace
 
-results measure(const bench_options& options, roster chosen, const progress_sink& progress) {
-  return measurements(options, std::move(chosen), progress).run();
+void run_bench(const bench_options& options) {
+  outputs to(options.files);
+  roster chosen = select(all_contestants(), options.contestants);
+  const gaps missing = gaps_in(options, chosen);
+  if (const auto warning = build_warning()) report(*warning);
+  if (options.names_workloads) {  // otherwise the contestants were asked for, in all that they take part in
+    for (const std::string& each : messages_about(missing)) report(each);
+  }
+  results all = measurements(options, std::move(chosen)).run();
+  add(all, missing);
+  check_figures(all);
+  to.publish(all);
 }
 
 }  // namespace foliot::program::bench

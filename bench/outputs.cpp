@@ -1,11 +1,11 @@
-#include "outputs.hpp"
+#include "record.hpp"
 
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "output_file.hpp"
-#include "report/report.hpp"
+#include "serve/serve_results.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::bench {
@@ -40,15 +40,23 @@ const output_names& checked(const output_names& names) {
 
 }  // namespace
 
-outputs::outputs(const output_names& names)
-    : standard_output_taken_(standard_output_taken(checked(names))), json_(names.json), page_(names.report) {}
-
-void outputs::publish(const std::function<std::string()>& text, const std::function<std::string()>& json,
-                      const std::function<std::string()>& page) {
-  json_.publish(json);
-  page_.publish(page);
-  if (!standard_output_taken_) print(text());
+outputs::outputs(const output_names& names) : standard_output_taken_(standard_output_taken(checked(names))) {
+  if (names.json) json_.emplace(*names.json);
+  if (names.report) page_.emplace(*names.report);
 }
+
+void outputs::publish(const auto& all, auto text_of, auto json_of) {
+  const auto write = [](output_file& file, const std::string& text) {
+    file.write(text);
+    file.publish();
+  };
+  if (json_) write(*json_, json_of(all));
+  if (page_) write(*page_, report_page(all));
+  if (!standard_output_taken_) print(text_of(all));
+}
+
+void outputs::publish(const results& all) { publish(all, results_text, results_json); }
+void outputs::publish(const serve_results& all) { publish(all, serve_text, serve_json); }
 
 progress_line::~progress_line() { write_(clear_line); }
 

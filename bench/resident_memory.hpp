@@ -1,4 +1,4 @@
-// How much memory things take: the resident memory of a process after it has made them, less that before.
+// What things take: the processor time of a process, and its resident memory after it has made them, less that before.
 #pragma once
 
 #include <array>
@@ -8,14 +8,44 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include <fcntl.h>
+#include <foliot/core/clock.hpp>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace foliot::program::bench {
+
+/// The time by which the benchmarks measure.
+[[nodiscard]] inline instant now() noexcept { return monotonic_clock::instance().now(); }
+
+/// User and system time together, in seconds: of the process with RUSAGE_SELF, of the calling thread with
+/// RUSAGE_THREAD.
+[[nodiscard]] inline double cpu_seconds(int whose) noexcept {
+  rusage used{};
+  ::getrusage(whose, &used);
+  const auto seconds_of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
+}
+
+/// The value of the first line of this name in a file of `name : value` lines; empty if there is none.
+[[nodiscard]] inline std::string field_of(const std::string& file, std::string_view name) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(name)) continue;
+    const std::size_t value = line.find_first_not_of(" \t:", name.size());
+    return value == std::string::npos ? "" : line.substr(value);
+  }
+  return {};
+}
 
 /// The memory of this process that is resident and belongs to no file, in KiB; -1 where the system does not report it.
 /// (Not statm: its counters are kept for each core, and are some hundred KiB behind.) Allocates nothing, so as not to

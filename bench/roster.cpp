@@ -74,9 +74,7 @@ std::vector<std::string> roster::names() const {
 roster all_contestants() {
   roster all;
   add_queues(all);
-  add_floors(all);
-  add_multimap(all);
-  add_priority_queue(all);
+  add_plain_sets(all);
   add_libraries(all);
   add_services(all);
   add_runtimes(all);

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/contestant.hpp"
+#include "bench/roster.hpp"
 
 namespace foliot::program::bench {
 

@@ -11,7 +11,7 @@
 
 #include <foliot/queue/timer_queue.hpp>
 
-#include "bench/workloads/timer_set.hpp"
+#include "bench/workloads/one_thread.hpp"
 
 namespace foliot::program::bench {
 

@@ -1,4 +1,4 @@
-// The project's services.
+// The project's services and runtimes.
 //
 // Shared by threads, `foliot` resets by a duration and reads the clock itself, as Go's Reset does; `foliot-now` passes
 // a deadline, from a time that the thread reads every 64 operations, as event loops do. `goim` and `erlang-wheel`
@@ -7,22 +7,41 @@
 //
 // A sleep is a timer that its own callback starts again. Idle services hold timers that are far from due, made by as
 // many threads as there are processors, so that each shard has some.
+//
+// A runtime has each of the timers that its processors can have.
+//
+// Where others share a service, a task on each processor does what a thread does there, and the timers that it starts
+// are its processor's. A processor looks at its timers between two tasks, so each task yields after 1,024 operations
+// and goes on at once: the work of the processor's timers is inside the figure. The tasks stay on their processors,
+// because no processor is ever without a task.
+//
+// Idle runtimes have tasks that sleep for an hour and longer. Go's benchmarks are in go/.
 #include <cstddef>
+#include <exception>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/seam/system.hpp>
 #include <foliot/core/sync/note.hpp>
+#include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/task.hpp>
+#include <foliot/runtime/this_task.hpp>
 #include <foliot/service.hpp>
 
+#include "bench/go/go_benchmarks.hpp"
 #include "bench/roster.hpp"
 #include "bench/workloads/crew.hpp"
 #include "bench/workloads/sleep_log.hpp"
-#include "bench/workloads/wake_ups.hpp"
 
 namespace foliot::program::bench {
 
@@ -30,7 +49,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ---------------------------------------------------------------- threads
+// ---------------------------------------------------------------- services: threads
 
 enum class deadlines { by_service, by_caller };
 
@@ -78,7 +97,7 @@ offer shared_service(const std::string& engine, std::string remark = {}, shards 
   return shared_by_threads(make, std::move(remark));
 }
 
-// ---------------------------------------------------------------- one sleep
+// ---------------------------------------------------------------- services: one sleep
 
 samples sleep_in(const std::string& engine, bool precise, const request& asked) {
   sleep_log sleeps(asked);
@@ -98,7 +117,7 @@ samples sleep_in(const std::string& engine, bool precise, const request& asked) 
   return sleeps.found();
 }
 
-// ---------------------------------------------------------------- idle
+// ---------------------------------------------------------------- services: idle
 
 std::vector<timer> far_timers(timer_service& service, const request& asked) {
   std::vector<timer> timers(asked.timers);
@@ -120,6 +139,148 @@ samples wake_ups_of(std::string_view engine, const request& asked) {
   const std::vector<timer> timers = far_timers(service, asked);
   const ticker beat = asked.what == workload::idle_ticker ? ticker(service, 10ms, [] {}) : ticker();
   return count_wake_ups(asked);
+}
+
+using runtime::task;
+
+runtime::run_options with_timers(const std::string& timers) {
+  runtime::run_options options;
+  options.timers = timers;
+  return options;
+}
+
+// ---------------------------------------------------------------- runtimes: threads
+
+class runtime_timers {
+ public:
+  struct hand {};
+
+  explicit runtime_timers(std::size_t count) : timers_(count) {}
+
+  void make(std::size_t index) {
+    timers_[index] = runtime::callback_timer([] {});
+  }
+  void start(hand /*mine*/, std::size_t index, duration delay) { timers_[index].reset(delay); }
+  bool stop(hand /*mine*/, std::size_t index) { return timers_[index].stop() == stop_result::stopped; }
+  void reset(hand /*mine*/, std::size_t index, duration delay) { timers_[index].reset(delay); }
+  void refresh(hand /*mine*/) {}
+
+ private:
+  std::vector<runtime::callback_timer> timers_;
+};
+
+task<> work(crew<runtime_timers>& all, int index) {
+  if (!all.begin(index)) co_return;
+  while (all.go_on(index)) co_await runtime::yield();
+}
+
+task<samples> share_a_runtime(request asked) {
+  runtime_timers timers(timers_of_all(asked));
+  crew<runtime_timers> all(timers, asked);
+  std::vector<runtime::join_handle<>> members;
+  try {
+    // All at the same time: no member begins before each has a processor.
+    for (int i = 0; i < asked.threads; ++i) members.push_back(runtime::spawn(work(all, i), "member"));
+  } catch (const std::exception& error) {
+    all.give_up(error.what());
+  }
+  for (runtime::join_handle<>& each : members) co_await each.join();
+  co_return all.result();
+}
+
+samples share_a_runtime_with(const std::string& timers, const request& asked) {
+  samples found;
+  std::exception_ptr wrong;
+  // In a thread that ends with it: each worker is kept on a core from some point on.
+  seam::thread runs("bench", [&] {
+    runtime::run_options options = with_timers(timers);
+    options.processors = static_cast<std::size_t>(asked.threads);
+    try {
+      found = runtime::run(share_a_runtime(asked), options);
+    } catch (const failure&) {
+      wrong = std::current_exception();
+    } catch (const std::exception& error) {
+      wrong = std::make_exception_ptr(failure(error.what()));
+    }
+  });
+  runs.join();
+  if (wrong) std::rethrow_exception(wrong);
+  return found;
+}
+
+// ---------------------------------------------------------------- runtimes: one sleep
+
+task<samples> sleep_in_a_task(request asked) {
+  sleep_log sleeps(asked);
+  while (sleeps.more()) {
+    const instant deadline = sleeps.begin();
+    co_await runtime::sleep_until(deadline);
+    sleeps.end();
+  }
+  co_return sleeps.found();
+}
+
+// ---------------------------------------------------------------- runtimes: idle
+
+using task_count = seam::atomic<std::size_t>;
+
+task<> sleep_for(duration length, task_count& asleep) {
+  asleep.fetch_add(1, seam::relaxed);  // a number, which publishes nothing
+  co_await runtime::sleep(length);
+}
+
+task<> tick() {
+  for (instant next = runtime::now() + duration(10ms);; next = next + duration(10ms)) {
+    co_await runtime::sleep_until(next);
+  }
+}
+
+/// Until it is stopped.
+task<> have_far_timers(request asked, task_count& asleep) {
+  quick_random random(asked.seed);
+  for (std::size_t i = 0; i < asked.timers; ++i) {
+    static_cast<void>(runtime::spawn(sleep_for(far_from(random.next()), asleep), "far"));
+  }
+  if (asked.what == workload::idle_ticker) static_cast<void>(runtime::spawn(tick(), "ticker"));
+  co_await runtime::sleep_until(instant::never());
+}
+
+task<> main_task(request asked, std::stop_token ends, task_count& asleep) {
+  auto inner = runtime::spawn(have_far_timers(asked, asleep), std::move(ends), "timers");
+  try {
+    co_await inner.join();
+  } catch (const runtime::cancelled&) {  // as intended
+  }
+}
+
+samples wake_ups_of_runtime(const std::string& timers, const request& asked) {
+  std::stop_source ends;
+  task_count asleep{0};
+  seam::thread runs("bench", [&] { runtime::run(main_task(asked, ends.get_token(), asleep), with_timers(timers)); });
+  struct at_end {
+    std::stop_source& ends;
+    seam::thread& runs;
+    ~at_end() {
+      ends.request_stop();
+      runs.join();
+    }
+  } const end{ends, runs};
+  while (asleep.load(seam::relaxed) < asked.timers) {
+    note().sleep_until(monotonic_clock::instance().now() + duration(1ms));
+  }
+  return count_wake_ups(asked);
+}
+
+void add_runtime(roster& to, std::string_view name, const std::string& timers) {
+  to.add(name, {.takes = all_shared,
+                .remark = "in W5 a runtime, with a task on each processor instead of threads",
+                .run = [timers](const request& asked) { return share_a_runtime_with(timers, asked); }});
+  to.add(name, {.takes = all_sleeps, .run = [timers](const request& asked) {
+                  return runtime::run(sleep_in_a_task(asked), with_timers(timers));
+                }});
+  to.add(name, {.takes = all_idle,
+                .may_be_left_out = true,  // not every system counts context switches
+                .run = [timers](const request& asked) { return wake_ups_of_runtime(timers, asked); }});
 }
 
 }  // namespace
@@ -147,6 +308,15 @@ void add_services(roster& to) {
                     .may_be_left_out = true,  // not every system counts context switches
                     .run = [engine](const request& asked) { return wake_ups_of(engine, asked); }});
   }
+}
+
+void add_runtimes(roster& to) {
+  add_runtime(to, "processor-heaps", "processor-heaps");
+  add_runtime(to, "processor-heaps-1.14", "processor-heaps-1.14");
+  add_runtime(to, "foliot-runtime", "foliot");
+  add_go_benchmarks(to.add("foliot"), "foliot");
+  add_go_benchmarks(to.add("processor-heaps"), "processor-heaps");
+  add_go_benchmarks(to.add("processor-heaps-1.14"), "processor-heaps-1.14");
 }
 
 }  // namespace foliot::program::bench

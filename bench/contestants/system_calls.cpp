@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/owners.hpp"
 #include "bench/roster.hpp"
 #include "bench/workloads/sleep_log.hpp"
 
@@ -29,20 +30,6 @@ int checked(int result) {
   if (result < 0 && errno != EINTR) throw failure(std::strerror(errno));
   return result;
 }
-
-/// Owns a descriptor.
-class descriptor {
- public:
-  explicit descriptor(int file) : file_(checked(file)) {}
-  ~descriptor() { ::close(file_); }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-
-  [[nodiscard]] int get() const noexcept { return file_; }
-
- private:
-  int file_;
-};
 
 // Each of these sleeps until a deadline of the monotonic clock. Throws failure.
 
@@ -81,7 +68,7 @@ struct by_epoll {
   }
 
  private:
-  descriptor poll_{::epoll_create1(EPOLL_CLOEXEC)};  // tidy: allow(seam-system) as above
+  owned_descriptor poll_{checked(::epoll_create1(EPOLL_CLOEXEC))};  // tidy: allow(seam-system) as above
 };
 
 struct by_timerfd {
@@ -102,9 +89,9 @@ struct by_timerfd {
   }
 
  private:
-  descriptor poll_{::epoll_create1(EPOLL_CLOEXEC)};  // tidy: allow(seam-system) as above
-  descriptor timer_{
-      ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};  // tidy: allow(seam-system) as above
+  owned_descriptor poll_{checked(::epoll_create1(EPOLL_CLOEXEC))};  // tidy: allow(seam-system) as above
+  owned_descriptor timer_{
+      checked(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC))};  // tidy: allow(seam-system) as above
 };
 
 template <class Call>

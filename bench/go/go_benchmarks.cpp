@@ -23,7 +23,6 @@ using runtime::join_handle;
 using runtime::spawn;
 using runtime::task;
 
-instant now() noexcept { return monotonic_clock::instance().now(); }
 double nanoseconds(duration length) noexcept { return static_cast<double>(length.count()); }
 
 task<duration> run_in_shares(const share_work& each, stretch asked) {
@@ -85,12 +84,9 @@ task<sample> measure(counted_work what, std::size_t pending_timers, request aske
 const go_benchmarks& all_benchmarks() {
   static const go_benchmarks all = [] {
     go_benchmarks made;
-    add_context_benchmarks(made);
     add_lateness_benchmarks(made);
-    add_sleep_benchmarks(made);
     add_socket_benchmarks(made);
     add_timer_benchmarks(made);
-    add_wake_up_benchmarks(made);
     return made;
   }();
   return all;

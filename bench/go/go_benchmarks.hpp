@@ -23,7 +23,7 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/task.hpp>
 
-#include "bench/contestant.hpp"
+#include "bench/roster.hpp"
 
 namespace foliot::program::bench {
 
@@ -93,12 +93,9 @@ using go_benchmarks = std::map<std::string, go_benchmark, std::less<>>;
 /// A benchmark without such timers.
 [[nodiscard]] go_benchmark alone(counted_work what);
 
-void add_context_benchmarks(go_benchmarks& to);
 void add_lateness_benchmarks(go_benchmarks& to);
-void add_sleep_benchmarks(go_benchmarks& to);
 void add_socket_benchmarks(go_benchmarks& to);
 void add_timer_benchmarks(go_benchmarks& to);
-void add_wake_up_benchmarks(go_benchmarks& to);
 
 /// Offers all of them for this contestant, with a runtime whose processors have these timers.
 void add_go_benchmarks(contestant& to, const std::string& timers);

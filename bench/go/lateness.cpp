@@ -1,18 +1,26 @@
-// How late timers fire while tasks compute: ParallelTimerLatency, StaggeredTickerLatency.
+// How late timers fire while tasks compute: ParallelTimerLatency, StaggeredTickerLatency. How long it takes until a
+// task goes on after another one has woken it: WakeupParallelSpinning, WakeupParallelSyscall.
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/callback_timer.hpp>
+#include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/ticker.hpp>
 #include <foliot/runtime/wait_group.hpp>
+#include <time.h>
 
+#include "bench/resident_memory.hpp"
 #include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
@@ -25,7 +33,6 @@ using runtime::task;
 
 constexpr duration millisecond = 1ms;
 
-instant now() noexcept { return monotonic_clock::instance().now(); }
 duration late_for(instant expected) noexcept { return std::max(now() - expected, duration::zero()); }
 
 /// Gives each processor a thread that has run. (Go: warmupScheduler.)
@@ -121,6 +128,57 @@ task<sample> staggered_latency(duration work, std::size_t tickers, request asked
   co_return average_of(all);
 }
 
+// ---------------------------------------------------------------- how long a wake-up takes
+
+// Two tasks send to each other in turn. Before that the sending task works for a delay and 5 us, the receiving task for
+// the delay. The time of a round beyond 10 us and twice the delay is the scheduler's.
+
+using worker = void (*)(duration length) noexcept;
+using signals = runtime::channel<char>;
+
+constexpr duration longer = std::chrono::microseconds(5);
+
+/// Sleeps in the kernel, unknown to the runtime. Precondition: shorter than a second.
+void sleep_in_kernel(duration length) noexcept {
+  timespec left{.tv_sec = 0, .tv_nsec = length.count()};
+  while (::nanosleep(&left, &left) != 0) {  // tidy: allow(seam-sleep) it is measured
+  }
+}
+
+struct both {
+  signals ping;
+  signals pong;
+  worker work;
+  duration delay;
+  std::uint64_t rounds;
+};
+
+task<> first(both each) {
+  for (std::uint64_t i = 0; i < each.rounds; ++i) {
+    each.work(each.delay + longer);
+    co_await each.ping.send(0);
+    each.work(each.delay);
+    co_await each.pong.receive();
+  }
+}
+
+task<> second(both each) {
+  for (std::uint64_t i = 0; i < each.rounds; ++i) {
+    each.work(each.delay);
+    co_await each.ping.receive();
+    each.work(each.delay + longer);
+    co_await each.pong.send(0);
+  }
+}
+
+task<duration> in_turn(worker work, duration delay, stretch asked) {
+  const both all{.ping = signals(), .pong = signals(), .work = work, .delay = delay, .rounds = asked.operations};
+  const instant begin = monotonic_clock::instance().now();
+  std::array two = {runtime::spawn(first(all), "first"), runtime::spawn(second(all), "second")};
+  for (auto& each : two) co_await each.join();
+  co_return monotonic_clock::instance().now() - begin;
+}
+
 }  // namespace
 
 void add_lateness_benchmarks(go_benchmarks& to) {
@@ -132,6 +190,16 @@ void add_lateness_benchmarks(go_benchmarks& to) {
     to[fmt::format("StaggeredTickerLatency/work=300us/tickers={}", tickers)] = staggered(300us, tickers);
   }
   to["StaggeredTickerLatency/work=2ms/tickers=1"] = staggered(2ms, 1);
+  const auto add = [&to](std::string_view family, worker work) {
+    for (const int microseconds : {0, 1, 2, 5, 10, 20, 50, 100}) {
+      const std::string delay = microseconds == 0 ? "0s" : fmt::format("{}us", microseconds);
+      to[fmt::format("{}/{}", family, delay)] = alone([work, microseconds](const stretch& asked) {
+        return in_turn(work, std::chrono::microseconds(microseconds), asked);
+      });
+    }
+  };
+  add("WakeupParallelSpinning", compute_for);
+  add("WakeupParallelSyscall", sleep_in_kernel);
 }
 
 }  // namespace foliot::program::bench

@@ -1,19 +1,29 @@
 // Timers: AfterFunc1000, After, Stop, SimultaneousAfterFunc1000, StartStop1000, Reset, AdjustTimers10000. Tickers:
-// Ticker, TickerReset, TickerResetNaive.
+// Ticker, TickerReset, TickerResetNaive. Tasks that sleep: Sleep1000, SleepingTasks100000. Contexts: WithTimeout,
+// CancelTree.
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <foliot/core/clock.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/runtime/after.hpp>
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/channel.hpp>
+#include <foliot/runtime/context.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
 #include <foliot/runtime/ticker.hpp>
 #include <foliot/runtime/timer.hpp>
 #include <foliot/runtime/wait_group.hpp>
+#include <malloc.h>
 
+#include "bench/resident_memory.hpp"
 #include "go_benchmarks.hpp"
 
 namespace foliot::program::bench {
@@ -22,11 +32,16 @@ namespace {
 
 using namespace std::chrono_literals;
 using runtime::after_func;
+using runtime::background;
 using runtime::callback_timer;
+using runtime::cancel_context;
 using runtime::channel;
+using runtime::context;
+using runtime::spawn;
 using runtime::task;
 using runtime::ticker;
 using runtime::timer;
+using runtime::with_cancel;
 
 /// 1,001 timers, each started by the callback of the one before; the last one sends to `done`.
 class timer_chain {
@@ -147,6 +162,107 @@ task<> replacements_of_tickers(share& mine) {
   co_return;
 }
 
+// ---------------------------------------------------------------- tasks that sleep
+
+task<> short_sleep(runtime::wait_group& group) {
+  co_await runtime::sleep(1ns);
+  group.done();
+}
+
+task<> thousand_sleeps(share& mine) {
+  constexpr std::size_t count = 1'000;
+  runtime::wait_group group;
+  while (mine.next()) {
+    group.add(count);
+    for (std::size_t i = 0; i < count; ++i) static_cast<void>(spawn(short_sleep(group), "sleeper"));
+    co_await group.wait();
+  }
+}
+
+constexpr std::size_t many = 100'000;
+
+task<> long_sleep(seam::atomic<std::size_t>& asleep) {
+  asleep.fetch_add(1, seam::relaxed);  // a number, which publishes nothing
+  co_await runtime::sleep(1h);
+}
+
+/// Spawns tasks that sleep until the runtime ends.
+task<> put_to_sleep(std::size_t count, seam::atomic<std::size_t>& asleep) {
+  for (std::size_t i = 0; i < count; ++i) static_cast<void>(spawn(long_sleep(asleep), "sleeper"));
+  while (asleep.load(seam::relaxed) < count) co_await runtime::yield();
+}
+
+task<sample> sleeping_tasks(request) {
+  seam::atomic<std::size_t> asleep{0};
+#ifdef __GLIBC__
+  ::malloc_trim(0);  // what other measurements have freed, in this process or in the one that it was forked from
+#endif
+  const auto memory_before = resident_kibibytes();
+  const monotonic_clock& clock = monotonic_clock::instance();
+  const instant begin = clock.now();
+  co_await put_to_sleep(many, asleep);
+  const auto length = static_cast<double>((clock.now() - begin).count());
+  const auto memory_after = resident_kibibytes();
+  sample found{.figure = length / static_cast<double>(many)};
+  if (memory_before >= 0 && memory_after >= memory_before) {
+    found.bytes = 1024 * static_cast<double>(memory_after - memory_before) / static_cast<double>(many);
+  }
+  co_return found;
+}
+
+// ---------------------------------------------------------------- contexts
+
+task<> tens(share& mine) {
+  constexpr std::size_t count = 10;
+  std::vector<cancel_context> ten;
+  ten.reserve(count);
+  while (mine.next()) {
+    ten.clear();
+    for (std::size_t i = 0; i < count; ++i) ten.push_back(with_timeout(background(), 1h));
+    for (cancel_context& each : ten) each.cancel();
+  }
+  co_return;
+}
+
+/// While so many contexts with a timeout are alive, an equal part of them made on each processor.
+task<sample> timeouts(std::size_t concurrency, request asked) {
+  const auto processors = static_cast<std::size_t>(asked.threads);
+  const std::size_t each = concurrency / processors;
+  std::vector<std::vector<cancel_context>> alive(processors);
+  const auto make = [&alive, each](std::size_t index) {
+    alive[index].reserve(each);
+    for (std::size_t i = 0; i < each; ++i) alive[index].push_back(with_timeout(background(), 1h));
+  };
+  co_await on_every_processor(processors, make);
+  counted_work what = in_shares(tens);
+  sample found;
+  found.figure = co_await calibrated(what, asked.time, processors);
+  co_return found;
+}
+
+/// Makes a chain of so many contexts: the first below `root`, each other one below the one before.
+void make_chain(const context& root, std::uint64_t depth, std::vector<cancel_context>& into) {
+  into.clear();
+  for (std::uint64_t i = 0; i < depth; ++i) into.push_back(with_cancel(i == 0 ? root : into.back()));
+}
+
+task<duration> cancelled_chains(std::uint64_t depth, stretch asked) {
+  std::vector<cancel_context> chain;
+  chain.reserve(depth);
+  const instant begin = monotonic_clock::instance().now();
+  for (std::uint64_t i = 0; i < asked.operations; ++i) {
+    make_chain(background(), depth, chain);
+    cancel_context open = with_cancel(background());
+    make_chain(open, depth, chain);
+    open.cancel();
+    cancel_context closed = with_cancel(background());
+    closed.cancel();
+    make_chain(closed, depth, chain);
+  }
+  chain.clear();
+  co_return monotonic_clock::instance().now() - begin;
+}
+
 }  // namespace
 
 void add_timer_benchmarks(go_benchmarks& to) {
@@ -162,6 +278,17 @@ void add_timer_benchmarks(go_benchmarks& to) {
   to["TickerReset"] = beside_pending_timers(resets_of_tickers);
   to["TickerResetNaive"] = beside_pending_timers(replacements_of_tickers);
   to["AdjustTimers10000"] = beside_pending_timers(adjustments);
+  to["Sleep1000"] = beside_pending_timers(thousand_sleeps);
+  to["SleepingTasks100000"] = sleeping_tasks;
+  for (const std::size_t concurrency : {40U, 4'000U, 400'000U}) {
+    to[fmt::format("WithTimeout/concurrency={}", concurrency)] = [concurrency](const request& asked) {
+      return timeouts(concurrency, asked);
+    };
+  }
+  for (const std::uint64_t depth : {1U, 10U, 100U, 1'000U}) {
+    to[fmt::format("CancelTree/depth={}", depth)] =
+        alone([depth](const stretch& asked) { return cancelled_chains(depth, asked); });
+  }
 }
 
 }  // namespace foliot::program::bench

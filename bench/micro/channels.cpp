@@ -7,7 +7,6 @@
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
-#include <utility>
 
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/run.hpp>
@@ -102,34 +101,28 @@ task<> locks(benchmark::State& state) {
   }
 }
 
-void round_trip_unbuffered(benchmark::State& state) {
-  on_processors(state, [](benchmark::State& s) { return round_trips(s, 0); });
-}
-void round_trip_buffered(benchmark::State& state) {
-  on_processors(state, [](benchmark::State& s) { return round_trips(s, 1); });
-}
-void stream_unbuffered(benchmark::State& state) {
-  on_processors(state, [](benchmark::State& s) { return stream(s, 0); });
-}
-void stream_buffered(benchmark::State& state) {
-  on_processors(state, [](benchmark::State& s) { return stream(s, 128); });
-}
-void round_trip_in_selects(benchmark::State& state) { on_processors(state, selected_round_trips); }
-void lock_and_unlock(benchmark::State& state) { on_processors(state, locks); }
-
 }  // namespace
 
 namespace foliot::program::bench {
 
 void add_channel_costs() {
-  const std::pair<const char*, void (*)(::benchmark::State&)> all[] = {
-      {"channels/round_trip_unbuffered", round_trip_unbuffered},
-      {"channels/round_trip_buffered", round_trip_buffered},
-      {"channels/stream_unbuffered", stream_unbuffered},
-      {"channels/stream_buffered", stream_buffered},
-      {"channels/round_trip_in_selects", round_trip_in_selects}};
-  for (const auto& [name, what] : all) ::benchmark::RegisterBenchmark(name, what)->Arg(1)->Arg(2)->UseRealTime();
-  ::benchmark::RegisterBenchmark("channels/lock_and_unlock", lock_and_unlock)->Arg(1)->UseRealTime();
+  const auto add = [](const char* name, auto main) {
+    return ::benchmark::RegisterBenchmark(name, [main](::benchmark::State& state) { on_processors(state, main); })
+        ->Arg(1)
+        ->UseRealTime();
+  };
+  const auto round_trips_with = [](std::size_t room) {
+    return [room](::benchmark::State& state) { return round_trips(state, room); };
+  };
+  const auto stream_with = [](std::size_t room) {
+    return [room](::benchmark::State& state) { return stream(state, room); };
+  };
+  add("channels/round_trip_unbuffered", round_trips_with(0))->Arg(2);
+  add("channels/round_trip_buffered", round_trips_with(1))->Arg(2);
+  add("channels/stream_unbuffered", stream_with(0))->Arg(2);
+  add("channels/stream_buffered", stream_with(128))->Arg(2);
+  add("channels/round_trip_in_selects", selected_round_trips)->Arg(2);
+  add("channels/lock_and_unlock", locks);
 }
 
 }  // namespace foliot::program::bench

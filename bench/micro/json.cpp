@@ -80,7 +80,8 @@ void add_json_costs() {
                                    {"nlohmann values", read_by_nlohmann},
                                    {"nlohmann parser", parse_by_nlohmann},
                                    {"simdjson values", read_by_simdjson}}) {
-      ::benchmark::RegisterBenchmark(fmt::format("json/{}/{}", name, what).c_str(), read_text, by, text);
+      ::benchmark::RegisterBenchmark(fmt::format("json/{}/{}", name, what).c_str(),
+                                     [by, text](::benchmark::State& state) { read_text(state, by, text); });
     }
   }
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_options.hpp"
 #include "bench/serve/serve_results.hpp"
 #include "text/failure.hpp"
 
@@ -21,8 +21,7 @@
 #include <fmt/ranges.h>
 #include <foliot/version.hpp>
 
-#include "bench/report/report.hpp"
-#include "bench/statistics.hpp"
+#include "bench/record.hpp"
 #include "report.hpp"
 #endif
 
@@ -31,10 +30,6 @@ namespace foliot::program::bench {
 #ifdef FOLIOT_WITH_BENCHMARK
 
 namespace {
-
-constexpr std::string_view introduction_of_page =
-    "Single operations, in the loops of Google Benchmark: compare the lines of one run with each other, "
-    "and no two runs.";
 
 struct micro_family {
   const char* name;
@@ -62,12 +57,6 @@ class collector : public ::benchmark::BenchmarkReporter {
       note(each);
     }
   }
-  /// After all runs: the medians.
-  void add_records() {
-    for (auto& [record, amounts] : amounts_) {
-      to_.records[record].amount = spread_of(amounts);
-    }
-  }
 
  private:
   void note(const Run& run) {
@@ -81,12 +70,12 @@ class collector : public ::benchmark::BenchmarkReporter {
     }
     const double iterations = static_cast<double>(run.iterations);
     const auto add = [&](const char* figure, const char* unit, double amount) {
-      add_amount({.family = std::string(name.substr(0, family)),
-                  .contestant = contestant,
-                  .figure = figure,
-                  .unit = unit,
-                  .head = column.empty() ? "each" : column},
-                 amount);
+      to_.note({.family = std::string(name.substr(0, family)),
+                .contestant = contestant,
+                .figure = figure,
+                .unit = unit,
+                .head = column.empty() ? "each" : column},
+               amount);
     };
     add("time", "ns", run.real_accumulated_time * 1e9 / iterations);
     add("cpu", "ns of the processor", run.cpu_accumulated_time * 1e9 / iterations);
@@ -96,18 +85,7 @@ class collector : public ::benchmark::BenchmarkReporter {
     }
   }
 
-  void add_amount(serve_record of, double amount) {
-    const auto known = std::ranges::find_if(to_.records, [&of](const serve_record& each) {
-      return each.family == of.family && each.contestant == of.contestant && each.figure == of.figure &&
-             each.head == of.head;
-    });
-    const auto place = static_cast<std::size_t>(known - to_.records.begin());
-    if (known == to_.records.end()) to_.records.push_back(std::move(of));
-    amounts_[place].push_back(amount);
-  }
-
   serve_results& to_;
-  std::map<std::size_t, std::vector<double>> amounts_;  // by the record
 };
 
 /// Tells Google Benchmark what to do: it has flags for that alone.
@@ -175,12 +153,16 @@ const std::vector<std::string>& micro_families() {
   return all;
 }
 
-void require_micro() {}
-
 void run_micro(const micro_options& options) {
+  for (const std::string& each : options.only) {
+    static_cast<void>(known_names("--only", "workload", {each.substr(0, each.find('/'))}, micro_families()));
+  }
   outputs to(options.files);
   if (const auto warning = build_warning()) report(*warning);
-  serve_results all{.command = "foliot bench micro", .machine = describe_machine()};
+  serve_results all{.command = "foliot bench micro",
+                    .introduction =
+                        "Single operations, in the loops of Google Benchmark: compare the lines of one run "
+                        "with each other, and no two runs."};
   all.repetitions = options.repetitions;
   all.has_load_generator = false;
   for (const micro_family& each : families) {
@@ -191,12 +173,11 @@ void run_micro(const micro_options& options) {
   }
   set_flags({fmt::format("--benchmark_filter={}", filter_of(options.only)),
              fmt::format("--benchmark_repetitions={}", options.repetitions),
-             fmt::format("--benchmark_min_time={}", options.seconds), "--benchmark_enable_random_interleaving=true"});
+             fmt::format("--benchmark_min_time={}", static_cast<double>(options.length.count()) * 1e-9),
+             "--benchmark_enable_random_interleaving=true"});
   collector into(all);
   ::benchmark::RunSpecifiedBenchmarks(&into);
-  into.add_records();
-  to.publish([&all] { return serve_text(all); }, [&all] { return serve_json(all); },
-             [&all] { return serve_page(all.command, introduction_of_page, serve_json(all)); });
+  to.publish(all);
 }
 
 #else
@@ -206,13 +187,11 @@ const std::vector<std::string>& micro_families() {
   return none;
 }
 
-void require_micro() {
+void run_micro(const micro_options&) {
   throw failure(
       "this program was built without micro-benchmarks: they need FOLIOT_BUILD_BENCHMARKS=ON, and Google Benchmark "
       "(Debian: libbenchmark-dev)");
 }
-
-void run_micro(const micro_options&) { require_micro(); }
 
 #endif
 

@@ -7,29 +7,25 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include <foliot/core/duration.hpp>
 
+#include "bench/owners.hpp"
 #include "micro.hpp"
 #include "replay/replay.hpp"
 #include "sample/sample.hpp"
 
 namespace {
 
-namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t lines = 3'000'000;
 
 /// A folder with the generated logs, which is removed at the end of the run.
-class generated_logs {
- public:
+struct generated_logs {
   generated_logs() {
-    std::string name = (fs::temp_directory_path() / "foliot-bench-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
     for (const char* each : {"plain.log", "packed.log.gz"}) {
       foliot::program::sample_options options;
       options.traffic.lines = lines;
@@ -37,11 +33,9 @@ class generated_logs {
       foliot::program::sample(options);
     }
   }
-  ~generated_logs() { fs::remove_all(folder_); }
-  [[nodiscard]] std::string path_of(const char* name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path_of(const char* name) const { return (folder.path() / name).string(); }
 
- private:
-  fs::path folder_;
+  foliot::program::bench::temporary_folder folder{std::filesystem::temp_directory_path()};
 };
 
 /// Redirects standard output to /dev/null while it lives, since each run writes a summary.
@@ -80,9 +74,12 @@ void replay_log(benchmark::State& state, const char* log, const char* sessions) 
 namespace foliot::program::bench {
 
 void add_replay_costs() {
-  ::benchmark::RegisterBenchmark("replay/foliot/plain", replay_log, "plain.log", "");
-  ::benchmark::RegisterBenchmark("replay/foliot/gzip", replay_log, "packed.log.gz", "");
-  ::benchmark::RegisterBenchmark("replay/foliot/plain with sessions", replay_log, "plain.log", "sessions.csv");
+  const auto add = [](const char* name, const char* log, const char* sessions) {
+    ::benchmark::RegisterBenchmark(name, [=](::benchmark::State& state) { replay_log(state, log, sessions); });
+  };
+  add("replay/foliot/plain", "plain.log", "");
+  add("replay/foliot/gzip", "packed.log.gz", "");
+  add("replay/foliot/plain with sessions", "plain.log", "sessions.csv");
 }
 
 }  // namespace foliot::program::bench

@@ -98,34 +98,16 @@ void standard_mutex_and_heap(benchmark::State& state) {
   }
 }
 
-void service(benchmark::State& state) {
-  busy_service busy(pending_of(state));
-  foliot::timer t(busy.timers(), [] {});
-  for (auto _ : state) {
-    t.reset_at(busy.next_deadline());
-    benchmark::DoNotOptimize(t.stop());
-  }
-}
-
-/// The same with foliot's own queue.
-void service_with_foliots_queue(benchmark::State& state) {
-  busy_service busy(pending_of(state), "foliot");
-  foliot::timer t(busy.timers(), [] {});
-  for (auto _ : state) {
-    t.reset_at(busy.next_deadline());
-    benchmark::DoNotOptimize(t.stop());
-  }
-}
-
-/// With a duration instead of a deadline: one more reading of the clock.
-void service_with_clock(benchmark::State& state) {
-  busy_service busy(pending_of(state));
-  foliot::timer t(busy.timers(), [] {});
-  const instant base = busy.timers().now();
-  for (auto _ : state) {
-    t.reset(busy.next_deadline() - base);
-    benchmark::DoNotOptimize(t.stop());
-  }
+/// A timer of such a service is started by `start(timer, deadline)` and stopped.
+auto starts_and_stops(auto start, const char* engine = "global-heap") {
+  return [start, engine](benchmark::State& state) {
+    busy_service busy(pending_of(state), engine);
+    foliot::timer t(busy.timers(), [] {});
+    for (auto _ : state) {
+      start(t, busy.next_deadline());
+      benchmark::DoNotOptimize(t.stop());
+    }
+  };
 }
 
 /// The whole lifetime of a handle: made, started, destroyed.
@@ -176,16 +158,20 @@ void look_at_the_clock(benchmark::State& state) {
 namespace foliot::program::bench {
 
 void add_service_costs() {
-  const std::pair<const char*, void (*)(::benchmark::State&)> beside_others[] = {
-      {"services/heap_alone", heap_alone},
-      {"services/standard_mutex_and_heap", standard_mutex_and_heap},
-      {"services/service", ::service},
-      {"services/service_with_foliots_queue", service_with_foliots_queue},
-      {"services/service_with_clock", service_with_clock},
-      {"services/service_with_a_new_timer", service_with_a_new_timer}};
-  for (const auto& [name, what] : beside_others) {
-    ::benchmark::RegisterBenchmark(name, what)->Arg(0)->Arg(1000)->Arg(100'000);
-  }
+  const auto beside_others = [](const char* name, auto loop) {
+    ::benchmark::RegisterBenchmark(name, loop)->Arg(0)->Arg(1000)->Arg(100'000);
+  };
+  const auto at_deadline = [](foliot::timer& t, instant deadline) { t.reset_at(deadline); };
+  beside_others("services/heap_alone", heap_alone);
+  beside_others("services/standard_mutex_and_heap", standard_mutex_and_heap);
+  beside_others("services/service", starts_and_stops(at_deadline));
+  beside_others("services/service_with_foliots_queue", starts_and_stops(at_deadline, "foliot"));
+  // With a duration instead of a deadline: one more reading of the clock.
+  beside_others("services/service_with_clock",
+                starts_and_stops([base = monotonic_clock::instance().now()](foliot::timer& t, instant deadline) {
+                  t.reset(deadline - base);
+                }));
+  beside_others("services/service_with_a_new_timer", service_with_a_new_timer);
   ::benchmark::RegisterBenchmark("services/service_that_fires", service_that_fires)->Arg(0)->Arg(1)->UseRealTime();
   ::benchmark::RegisterBenchmark("services/standard_mutex_pair", standard_mutex_pair);
   ::benchmark::RegisterBenchmark("services/foliot_mutex_pair", foliot_mutex_pair);

@@ -26,7 +26,6 @@ constexpr std::size_t producers_of_node = 4;
 constexpr std::int64_t most_unanswered = 4000;  // puts of a steady load
 constexpr std::int64_t steady_puts = 20;        // at once, of one connection
 constexpr std::size_t steady_body = 85;
-constexpr double day = 86'400;
 constexpr double longest_drain = 600;
 constexpr double most_spans = 1e9;
 constexpr int keyed_puts = 8;  // at once, of one connection
@@ -40,28 +39,15 @@ std::vector<server_place> places_of(const std::vector<std::string>& nodes) {
 /// The first clients put, the others are workers; of each kind each node has as many.
 class queue_clients {
  public:
-  queue_clients(const queue_load& load, const std::vector<std::string>& nodes)
+  explicit queue_clients(const queue_load& load)
       : load_(load),
         all_(load),
-        producers_(producers_of_node * nodes.size()),
-        clients_(places_of(nodes), producers_ + static_cast<std::size_t>(load.workers)) {}
+        producers_(producers_of_node * load.nodes.size()),
+        clients_(places_of(load.nodes), producers_ + static_cast<std::size_t>(load.workers)) {}
 
   void run() {
-    switch (load_.shape) {
-      case queue_shape::steady: return run_steadily();
-      case queue_shape::lateness: {
-        const due_times due(load_);
-        put_all([&](std::int64_t number) { return due.of(number); });
-        due.check();
-        break;
-      }
-      case queue_shape::far: {
-        const double due = wall_seconds() + day;
-        put_all([due](std::int64_t) { return due; });
-        break;
-      }
-      default: put_all([](std::int64_t) { return 0.0; });
-    }
+    if (load_.shape == queue_shape::steady) return run_steadily();
+    put_all();
     pass(ready_line);
     if (load_.shape == queue_shape::far) return;
     begin_work();
@@ -124,12 +110,13 @@ class queue_clients {
     }
   }
 
-  template <class DueOf>
-  void put_all(DueOf due_of) {
+  void put_all() {
+    const due_times due(load_);
     while (answered_ < load_.first_jobs()) {
-      send_puts(load_.first_jobs(), due_of);
+      send_puts(load_.first_jobs(), [&due](std::int64_t number) { return due.of(number); });
       turn();
     }
+    due.check();
   }
 
   void flow() {
@@ -242,8 +229,8 @@ class queue_clients {
 /// idle stand evenly among them, so that each session of the node has as many of both.
 class keyed_clients {
  public:
-  keyed_clients(const queue_load& load, const std::vector<std::string>& nodes)
-      : load_(load), clients_(places_of(nodes), static_cast<std::size_t>(load.workers + load.idle)) {}
+  explicit keyed_clients(const queue_load& load)
+      : load_(load), clients_(places_of(load.nodes), static_cast<std::size_t>(load.workers + load.idle)) {}
 
   void run() {
     for (std::size_t each = 0; each < clients_.size(); ++each) {
@@ -290,11 +277,11 @@ class keyed_clients {
 
 }  // namespace
 
-void run_queue_clients(const queue_load& asked, const std::vector<std::string>& nodes) {
+void run_queue_clients(const queue_load& asked) {
   if (asked.shape == queue_shape::keys) {
-    keyed_clients(asked, nodes).run();
+    keyed_clients(asked).run();
   } else {
-    queue_clients(asked, nodes).run();
+    queue_clients(asked).run();
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/bench_options.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::bench {
@@ -39,9 +40,20 @@ std::string late_part(std::string_view before, std::vector<double>& late) {
 
 }  // namespace
 
-const std::vector<std::string>& queue_shape_names() {
-  static const std::vector<std::string> all{"backlog", "flow", "lateness", "far", "steady", "keys"};
-  return all;
+queue_shape parse_queue_shape(const std::string& name) {
+  const std::vector<std::string> all{"backlog", "flow", "lateness", "far", "steady", "keys"};
+  static_cast<void>(known_names("--workload", "workload", {name}, all));
+  return static_cast<queue_shape>(std::ranges::find(all, name) - all.begin());
+}
+
+void run_queue_load(const queue_load& asked) {
+  if (asked.nodes.empty() == asked.library.empty()) throw failure("name either --nodes or --library");
+  if (asked.library.empty()) return run_queue_clients(asked);
+  if (asked.shape == queue_shape::steady || asked.shape == queue_shape::keys) {
+    throw failure(fmt::format("--library: the workload '{}' is for --nodes",
+                              asked.shape == queue_shape::steady ? "steady" : "keys"));
+  }
+  run_queue_workers(asked);
 }
 
 void pass(std::string_view line) {
@@ -51,12 +63,16 @@ void pass(std::string_view line) {
   std::getline(std::cin, answer);
 }
 
-due_times::due_times(const queue_load& given) noexcept
-    : first_(wall_seconds() + lead + static_cast<double>(given.first_jobs()) / puts_in_a_second),
-      rate_(static_cast<double>(given.rate)) {}
+due_times::due_times(const queue_load& given) noexcept {
+  constexpr double day = 86'400;
+  if (given.shape == queue_shape::far) first_ = wall_seconds() + day;
+  if (given.shape != queue_shape::lateness) return;
+  first_ = wall_seconds() + lead + static_cast<double>(given.first_jobs()) / puts_in_a_second;
+  rate_ = static_cast<double>(given.rate);
+}
 
 void due_times::check() const {
-  if (wall_seconds() > first_) throw failure("jobs became due before all were put: take a lower rate");
+  if (rate_ > 0 && wall_seconds() > first_) throw failure("jobs became due before all were put: take a lower rate");
 }
 
 std::string body_of(double due, bool is_delayed, std::size_t least) {
@@ -107,7 +123,7 @@ namespace {
 
 }  // namespace
 
-void run_queue_workers(const queue_load&, const std::string&, std::size_t) { throw_no_library(); }
+void run_queue_workers(const queue_load&) { throw_no_library(); }
 void run_batches(const std::string&) { throw_no_library(); }
 
 #endif

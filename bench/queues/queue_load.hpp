@@ -31,10 +31,13 @@ enum class queue_shape : std::uint8_t {
   keys,      ///< jobs with few keys replace each other, and are reserved and deleted now and then
 };
 
-/// The names of the shapes, in their order.
-[[nodiscard]] const std::vector<std::string>& queue_shape_names();
+/// The shape of this name. Throws failure.
+[[nodiscard]] queue_shape parse_queue_shape(const std::string& name);
 
 struct queue_load {
+  std::vector<std::string> nodes{};  ///< that speak the beanstalk protocol: the load is divided among them
+  std::string library{};             ///< or the database of workers in this process, with the library foliot::jobs
+  std::size_t sessions = 1;          ///< of the library with its database
   queue_shape shape = queue_shape::backlog;
   std::int64_t jobs = 20'000;  ///< of backlog and far; of flow: the most that are not finished
   std::int64_t rate = 1'000;   ///< of lateness and steady: jobs in a second
@@ -67,19 +70,21 @@ struct queue_load {
 void pass(std::string_view line);
 inline constexpr std::string_view ready_line = R"({"ready": true})";
 
-/// When the jobs of the shape `lateness` become due: if a put takes no longer than it does here at most, all have been
-/// put before the first. Thread safety: immutable.
+/// When the first jobs become due. Those of the shape `lateness`: if a put takes no longer than it does here at most,
+/// all have been put before the first. Thread safety: immutable.
 class due_times {
  public:
   explicit due_times(const queue_load& given) noexcept;
-  /// In seconds since 1970.
-  [[nodiscard]] double of(std::int64_t number) const noexcept { return first_ + static_cast<double>(number) / rate_; }
-  /// To be called when all are put. Throws failure if the first is due already.
+  /// In seconds since 1970; 0: at once.
+  [[nodiscard]] double of(std::int64_t number) const noexcept {
+    return first_ + (rate_ > 0 ? static_cast<double>(number) / rate_ : 0);
+  }
+  /// To be called when all are put. Throws failure if the first of `lateness` is due already.
   void check() const;
 
  private:
-  double first_;
-  double rate_;
+  double first_ = 0;
+  double rate_ = 0;  // of lateness
 };
 
 /// The body of a job that is due at this time, in seconds since 1970, with so many bytes at least.
@@ -137,12 +142,13 @@ class flow_window {
   std::int64_t before_ = 0;
 };
 
-/// Clients of nodes that speak the beanstalk protocol: the load is divided among them. Throws failure.
-void run_queue_clients(const queue_load& asked, const std::vector<std::string>& nodes);
-
-/// Workers in this process, with the library foliot::jobs and so many sessions with the database. Takes the first four
-/// shapes. Throws failure, also if the program was built without PostgreSQL's library.
-void run_queue_workers(const queue_load& asked, const std::string& database, std::size_t sessions);
+/// Does one of the next two. Throws failure unless there are either nodes or a library.
+void run_queue_load(const queue_load& asked);
+/// Clients of nodes. Throws failure.
+void run_queue_clients(const queue_load& asked);
+/// Workers in this process. Takes the first four shapes. Throws failure, also if the program was built without
+/// PostgreSQL's library.
+void run_queue_workers(const queue_load& asked);
 
 /// Executes batches of one kind against a store in PostgreSQL, as standard input asks for them. Throws as
 /// run_queue_workers() does.

@@ -1,13 +1,22 @@
+// What needs the library foliot::jobs with PostgreSQL: workers in this process, and batches of one kind.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
+#include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <foliot/jobs/broker.hpp>
+#include <foliot/jobs/operations.hpp>
+#include <foliot/jobs/other_nodes.hpp>
 #include <foliot/jobs/postgresql_store.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
@@ -15,6 +24,7 @@
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/this_task.hpp>
 
+#include "bench/resident_memory.hpp"
 #include "queue_load.hpp"
 #include "text/failure.hpp"
 
@@ -39,9 +49,8 @@ struct session {
 
 class queue_workers {
  public:
-  queue_workers(const queue_load& given, const std::string& database, std::size_t sessions)
-      : given_(given), all_(given) {
-    for (std::size_t i = 0; i < sessions; ++i) sessions_.push_back(std::make_unique<session>(database, i));
+  explicit queue_workers(const queue_load& given) : given_(given), all_(given) {
+    for (std::size_t i = 0; i < given.sessions; ++i) sessions_.push_back(std::make_unique<session>(given.library, i));
   }
 
   task<> run() {
@@ -108,14 +117,9 @@ class queue_workers {
   }
 
   task<> put_all() {
-    if (given_.shape == queue_shape::lateness) {
-      const due_times due(given_);
-      co_await put(given_.first_jobs(), [&](std::int64_t number) { return job_due(due.of(number)); });
-      due.check();
-    } else {
-      const double due = given_.shape == queue_shape::far ? wall_seconds() + 86'400 : 0;
-      co_await put(given_.first_jobs(), [&](std::int64_t) { return job_due(due); });
-    }
+    const due_times due(given_);
+    co_await put(given_.first_jobs(), [&](std::int64_t number) { return job_due(due.of(number)); });
+    due.check();
   }
 
   task<> flow() {
@@ -137,11 +141,84 @@ class queue_workers {
   std::vector<std::unique_ptr<session>> sessions_;
 };
 
+// ---------------------------------------------------------------- batches
+
+constexpr const char* tube_of_batches = "mail";
+
+class batches {
+ public:
+  explicit batches(jobs::postgresql_store& store) : store_(store) {}
+
+  /// Writes a line: jobs that are held then, seconds, this process's seconds of CPU, and the median of a batch in
+  /// seconds.
+  void answer(const std::string& what, std::size_t size, std::size_t body, std::size_t count) {
+    std::vector<double> each_took;
+    const double cpu = cpu_seconds(RUSAGE_SELF);
+    const double begin = steady_seconds();
+    for (double last = begin; each_took.size() < count;) {
+      once(what, size, body);
+      const double now = steady_seconds();
+      each_took.push_back(now - last);
+      last = now;
+    }
+    const double took = steady_seconds() - begin;
+    std::ranges::nth_element(each_took, each_took.begin() + static_cast<std::ptrdiff_t>(count / 2));
+    fmt::print("{} {:.6f} {:.6f} {:.6f}\n", held_.size(), took, cpu_seconds(RUSAGE_SELF) - cpu, each_took[count / 2]);
+    std::fflush(stdout);
+  }
+
+ private:
+  /// Executes one batch, or tells once.
+  void once(const std::string& what, std::size_t size, std::size_t body) {
+    if (what == "tell") {
+      store_.others()->tell(std::vector<std::string>{tube_of_batches});
+      return;
+    }
+    std::vector<jobs::operation> batch;
+    if (what == "finish" || what == "cycle") {
+      for (; batch.size() < size && !held_.empty(); held_.pop_front()) {
+        batch.emplace_back(jobs::finish{held_.front()});
+      }
+    }
+    if (what == "put" || what == "delay" || what == "cycle") {
+      const jobs::put one{
+          .tube = tube_of_batches, .body = std::string(body, 'b'), .due = what == "delay" ? 1h : 0h, .ttr = 1h};
+      batch.insert(batch.end(), size, one);
+    }
+    if (what == "claim" || what == "cycle") {
+      batch.emplace_back(
+          jobs::claim{.tubes = {tube_of_batches}, .count = static_cast<std::uint32_t>(size), .bytes = 16U << 20});
+    }
+    for (const jobs::answer& each : store_.execute(batch).answers) {
+      if (const auto* const claimed = std::get_if<jobs::claim_answer>(&each)) {
+        for (const jobs::claimed_job& mine : claimed->jobs) held_.push_back(mine.token);
+      }
+    }
+  }
+
+  jobs::postgresql_store& store_;
+  std::deque<jobs::reservation> held_;
+};
+
 }  // namespace
 
-void run_queue_workers(const queue_load& asked, const std::string& database, std::size_t sessions) {
-  queue_workers all(asked, database, sessions);
+void run_queue_workers(const queue_load& asked) {
+  queue_workers all(asked);
   runtime::run(all.run());
+}
+
+void run_batches(const std::string& database) {
+  jobs::postgresql_store store({.database = database, .node = "batches"});
+  batches by(store);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string what;
+    std::size_t size = 0;
+    std::size_t body = 0;
+    std::size_t times = 0;
+    if (!(words >> what >> size >> body >> times) || times == 0) throw failure("no request: " + line);
+    by.answer(what, size, body, times);
+  }
 }
 
 }  // namespace foliot::program::bench

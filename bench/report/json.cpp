@@ -4,8 +4,9 @@
 #include <foliot/version.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bench/generations.hpp"
-#include "report.hpp"
+#include "bench/benchmark.hpp"
+#include "bench/record.hpp"
+#include "bench/serve/serve_results.hpp"
 
 namespace foliot::program::bench {
 
@@ -13,8 +14,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// To a hundredth: the rest is noise.
+/// The rest is noise.
 double rounded(double figure) { return std::round(figure * 100) / 100; }
+double to_thousandth(double figure) { return std::round(figure * 1000) / 1000; }
 
 json record_json(const results& all, const record& each) {
   json made = {{"workload", name(each.what)}};
@@ -58,37 +60,82 @@ json story_json(const results& all) {
   return made;
 }
 
+/// An array of what `of` makes of each.
+json array_of(const auto& all, auto of) {
+  json made = json::array();
+  for (const auto& each : all) made.push_back(of(each));
+  return made;
+}
+
+/// What the figures of timers and those of servers begin with.
+json head_json(const machine_facts& facts, std::string_view reference, int repetitions) {
+  json machine = json::object();
+  for (const auto& [name, value] : facts) machine[name] = value;
+  return {{"version", FOLIOT_VERSION}, {"machine", machine}, {"reference", reference}, {"repetitions", repetitions}};
+}
+
+json absences_json(const std::vector<absence>& all) {
+  return array_of(all, [](const absence& each) -> json {
+    return {{"contestant", each.name}, {"workloads", each.from}, {"reason", each.reason}};
+  });
+}
+
+std::string text_of(const json& made) { return made.dump(1, ' ', false, json::error_handler_t::replace) + '\n'; }
+
+json record_json(const serve_record& each) {
+  json made = {{"workload", each.family}};
+  for (const auto& [name, value] : each.parameters) made[name] = value;
+  made["contestant"] = each.contestant;
+  made["figure"] = each.figure;
+  made["unit"] = each.unit;
+  if (!each.head.empty()) made["column"] = each.head;
+  made["median"] = to_thousandth(each.amount.median);
+  made["min"] = to_thousandth(each.amount.min);
+  made["max"] = to_thousandth(each.amount.max);
+  return made;
+}
+
+json outcome_json(const target_outcome& each) {
+  json made = {{"what", each.target.what}, {"contestant", each.target.contestant}};
+  if (!each.target.against.empty()) made["against"] = each.target.against;
+  made[each.target.at_least ? "at_least" : "at_most"] = each.target.bound;
+  made["measured"] = to_thousandth(each.measured);
+  made["reached"] = each.reached;
+  return made;
+}
+
 }  // namespace
 
 std::string results_json(const results& all) {
-  json machine = json::object();
-  for (const auto& [name, value] : all.machine) machine[name] = value;
-  json contestants = json::array();
-  for (const participant& each : all.contestants) {
-    contestants.push_back(
-        {{"name", each.name}, {"version", each.version}, {"time", each.time}, {"remark", each.remark}});
-  }
-  json left_out = json::array();
-  json absences = json::array();
+  json made = head_json(all.machine, all.reference, all.repetitions);
+  made["contestants"] = array_of(all.contestants, [](const participant& each) -> json {
+    return {{"name", each.name}, {"version", each.version}, {"time", each.time}, {"remark", each.remark}};
+  });
+  made["left_out"] = json::array();
   for (const absence& each : all.left_out) {
-    if (each.from.empty()) left_out.push_back(each.name);
-    absences.push_back({{"contestant", each.name}, {"workloads", each.from}, {"reason", each.reason}});
+    if (each.from.empty()) made["left_out"].push_back(each.name);
   }
-  json not_measured = json::array();
-  for (const omission& each : all.not_measured) {
-    not_measured.push_back({{"workload", name(each.what)}, {"reason", each.reason}});
-  }
-  json workloads = json::array();
-  for (const workload what : all_workloads) workloads.push_back(workload_json(what));
-  json records = json::array();
-  for (const record& each : all.records) records.push_back(record_json(all, each));
-  json made = {{"version", FOLIOT_VERSION},  {"machine", machine},
-               {"reference", all.reference}, {"repetitions", all.repetitions},
-               {"contestants", contestants}, {"left_out", left_out},
-               {"absences", absences},       {"not_measured", not_measured},
-               {"workloads", workloads},     {"records", records}};
+  made["absences"] = absences_json(all.left_out);
+  made["not_measured"] = array_of(all.not_measured, [](const omission& each) -> json {
+    return {{"workload", name(each.what)}, {"reason", each.reason}};
+  });
+  made["workloads"] = array_of(all_workloads, workload_json);
+  made["records"] = array_of(all.records, [&all](const record& each) { return record_json(all, each); });
   if (all.with_generations) made["generations"] = story_json(all);
-  return made.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
+  return text_of(made);
+}
+
+std::string serve_json(const serve_results& all) {
+  json made = head_json(all.machine, "foliot", all.repetitions);
+  made["contestants"] = array_of(all.contestants, [](const participant& each) -> json {
+    return {{"name", each.name}, {"version", each.version}, {"remark", each.remark}};
+  });
+  made["absences"] = absences_json(all.left_out);
+  made["workloads"] = array_of(
+      all.families, [](const serve_family& each) -> json { return {{"name", each.name}, {"title", each.title}}; });
+  made["records"] = array_of(all.records, [](const serve_record& each) { return record_json(each); });
+  made["targets"] = array_of(outcomes_of(all), outcome_json);
+  return text_of(made);
 }
 
 }  // namespace foliot::program::bench

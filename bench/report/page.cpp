@@ -3,7 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "report.hpp"
+#include "bench/record.hpp"
+#include "bench/serve/serve_results.hpp"
 
 // The assembler includes the files: a compiler takes long for a string of 200 kB, and -Wpedantic forbids it. In
 // bench/Report.cmake this source depends on them.
@@ -93,10 +94,11 @@ std::string report_page(const results& all) {
                  results_json(all));
 }
 
-std::string serve_page(std::string_view command, std::string_view introduction, std::string json) {
-  return page_of(
-      {.title = command, .introduction = introduction, .script = {foliot_serve_script_begin, foliot_serve_script_end}},
-      std::move(json));
+std::string report_page(const serve_results& all) {
+  return page_of({.title = all.command,
+                  .introduction = all.introduction,
+                  .script = {foliot_serve_script_begin, foliot_serve_script_end}},
+                 serve_json(all));
 }
 
 }  // namespace foliot::program::bench

@@ -2,7 +2,7 @@
 // other.
 //
 //   text_table costs("timers", {"foliot", "libuv"}, 16);
-//   costs.add({.columns = {{.head = "1,000", .width = 9, .cells = {"5.64", "52.5"}}}});
+//   costs.put("libuv", "1,000", {{9, "52.5"}});
 //   text += costs.text();
 //
 // Thread safety: none, one thread.
@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/statistics.hpp"
+#include "bench/record.hpp"
 #include "grouped.hpp"
 
 namespace foliot::program::bench {
@@ -94,6 +94,26 @@ class text_table {
   }
 
   void add(column_group group) { groups_.push_back(std::move(group)); }
+
+  /// The cells of a row, each with the width of its column, in the group of columns under this head, which is made at
+  /// the end if there is none.
+  void put(std::size_t row, std::string_view head, const std::vector<std::pair<std::size_t, std::string>>& cells) {
+    auto group = std::ranges::find(groups_, head, [](const column_group& each) { return each.columns.front().head; });
+    if (group == groups_.end()) {
+      groups_.emplace_back();
+      group = groups_.end() - 1;
+      for (const auto& [width, text] : cells) {
+        group->columns.push_back({.width = width, .cells = std::vector<std::string>(labels_.size())});
+      }
+      group->columns.front().head = head;
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) group->columns[i].cells[row] = cells[i].second;
+  }
+  /// The same, of the row with this label.
+  void put(std::string_view label, std::string_view head,
+           const std::vector<std::pair<std::size_t, std::string>>& cells) {
+    put(static_cast<std::size_t>(std::ranges::find(labels_, label) - labels_.begin()), head, cells);
+  }
   [[nodiscard]] const std::vector<std::string>& labels() const noexcept { return labels_; }
 
   /// A line of heads, after those of titles where a group has some, and one for each label with a cell; `between`

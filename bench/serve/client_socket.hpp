@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "owned_descriptor.hpp"
+#include "bench/owners.hpp"
 #include "server_place.hpp"
 
 namespace foliot::program::bench {
@@ -32,7 +32,8 @@ class tls_client {
 
 /// Whether the program was built with OpenSSL.
 [[nodiscard]] bool has_tls() noexcept;
-/// Makes a key and a certificate for 127.0.0.1 and localhost, as PEM, for a month. Throws failure.
+/// Makes a key and a certificate for 127.0.0.1 and localhost, as PEM, for a month, with the program openssl. Throws
+/// failure.
 void make_certificate(const std::filesystem::path& certificate, const std::filesystem::path& key);
 
 class client_socket {

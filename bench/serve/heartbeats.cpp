@@ -10,11 +10,9 @@
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
-#include "connection_limit.hpp"
+#include "bench/resident_memory.hpp"
 #include "load_generator.hpp"
-#include "serve_target.hpp"
 #include "serve_workload.hpp"
-#include "tube.hpp"
 
 namespace foliot::program::bench {
 
@@ -30,13 +28,9 @@ struct heartbeats {
   std::size_t most_connections{};  ///< of devices; 0: a connection for each key, where the system allows as many
 };
 
-constexpr std::size_t usual_keys = 100'000;
 constexpr std::size_t body_length = 20;
 constexpr std::size_t puts_at_once = 100;
-constexpr double target_cores = 0.5;
 constexpr const char* tube = "foliot-bench";
-
-instant now() noexcept { return monotonic_clock::instance().now(); }
 
 /// The beats of all keys, over and over, each at its time.
 class heartbeats_run {
@@ -44,7 +38,7 @@ class heartbeats_run {
   /// `batch`: how many beats a connection sends at once.
   heartbeats_run(const heartbeats& asked, const server_process& server, std::size_t connections, std::size_t batch)
       : asked_(asked), server_(server), batch_(batch), clients_(server.place(), connections) {
-    for (std::size_t each = 0; each < clients_.size(); ++each) enter_tube(clients_, each, tube);
+    for (std::size_t each = 0; each < clients_.size(); ++each) clients_.enter(each, tube);
   }
 
   /// The figures, with `name` in front of their names. The jobs are put first, which is not measured.
@@ -97,17 +91,11 @@ class heartbeats_run {
     std::size_t sent = 0;
     const auto send_one = [&](std::size_t client) {
       std::vector<keyed_put> together;
-      for (std::size_t i = 0; i < std::min(puts_at_once, asked_.keys - sent); ++i) together.push_back(job(sent + i));
-      sent += together.size();
+      for (; together.size() < puts_at_once && sent < asked_.keys; ++sent) together.push_back(job(sent));
       clients_.send(client, clients_.protocol().replace_many(tube, together, body_length));
     };
-    for (std::size_t client = 0; client < std::min<std::size_t>(4, clients_.size()) && sent < asked_.keys; ++client) {
-      send_one(client);
-    }
-    clients_.finish([&](std::size_t client, const reply& got) {
-      note(got);
-      if (sent < asked_.keys && clients_.awaited(client) == 0) send_one(client);
-    });
+    clients_.send_all((asked_.keys + puts_at_once - 1) / puts_at_once, std::min<std::size_t>(4, clients_.size()), 1,
+                      send_one, note);
   }
 
   static void note(const reply& got) {
@@ -126,7 +114,7 @@ class heartbeats_run {
 std::vector<serve_figure> measure_heartbeats(const heartbeats& asked, const server_ground& ground) {
   server_settings settings = ground.settings;
   const std::size_t wanted = asked.most_connections == 0 ? asked.keys : std::min(asked.keys, asked.most_connections);
-  const std::size_t devices = connections_to_server(wanted, settings.way);
+  const std::size_t devices = clients_that_fit(wanted, settings.way == transport::tcp);
   settings.connections = devices + 100;
   const auto measure = [&](const char* name, std::size_t connections, std::size_t batch) {
     const std::filesystem::path folder = ground.folder / (name + std::string("server"));
@@ -143,33 +131,18 @@ std::vector<serve_figure> measure_heartbeats(const heartbeats& asked, const serv
 
 void add_heartbeats(serve_workloads& to, const serve_scale& scale) {
   using namespace std::chrono_literals;
-  heartbeats asked{.keys = usual_keys, .period = 10s, .length = 10s};
+  heartbeats asked{.period = 10s, .length = 10s};
   if (scale.quick) asked = {.keys = 100, .period = 100ms, .length = 100ms, .batch = 10};
-  serve_workload made;
-  made.family = "heartbeats";
-  made.title = fmt::format(
-      "{} keys, each replaced every {} ms: processor time of the server, in cores; over connections of the devices, "
-      "and "
-      "by {} gateways in batches of {}",
-      asked.keys, asked.period.count() / 1'000'000, asked.gateways, asked.batch);
-  made.parameters = {{"keys", asked.keys}};
-  made.takes_part = [](const server_kind& kind) {
-    return kind.is_foliot && kind.keeps == durability::each_change && !kind.is_old;
-  };
-  made.measure_own = [asked](const server_ground& ground) { return measure_heartbeats(asked, ground); };
-  to.push_back(std::move(made));
-}
-
-void add_heartbeats_targets(serve_targets& to) {
-  for (const auto& [what, figure] : {std::pair("devices", "cores"), std::pair("gateways", "gateway-cores")}) {
-    to.push_back({.what = fmt::format("heartbeats over {}, in cores", what),
-                  .family = "heartbeats",
-                  .parameters = {{"keys", usual_keys}},
-                  .figure = figure,
-                  .contestant = "foliot-http",
-                  .bound = target_cores,
-                  .at_least = false});
-  }
+  to.push_back({.family = "heartbeats",
+                .title = fmt::format("{} keys, each replaced every {} ms: processor time of the server, in cores; over "
+                                     "connections of the devices, and by {} gateways in batches of {}",
+                                     asked.keys, asked.period.count() / 1'000'000, asked.gateways, asked.batch),
+                .parameters = {{"keys", asked.keys}},
+                .takes_part =
+                    [](const server_kind& kind) {
+                      return kind.is_foliot && kind.keeps == durability::each_change && !kind.is_old;
+                    },
+                .measure_own = [asked](const server_ground& ground) { return measure_heartbeats(asked, ground); }});
 }
 
 }  // namespace foliot::program::bench

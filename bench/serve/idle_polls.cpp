@@ -8,26 +8,21 @@
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/note.hpp>
 
-#include "connection_limit.hpp"
 #include "load_generator.hpp"
-#include "serve_target.hpp"
 #include "serve_workload.hpp"
-#include "statistics_reply.hpp"
 #include "text/failure.hpp"
-#include "tube.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
-constexpr std::size_t usual_polls = 10'000;
 constexpr const char* tube = "foliot-bench";
 
 /// Clients that wait for a job, which never comes.
 class waiting_clients {
  public:
   waiting_clients(const server_process& server, std::size_t clients) : clients_(server.place(), clients) {
-    for (std::size_t each = 0; each < clients; ++each) enter_tube(clients_, each, tube);
+    for (std::size_t each = 0; each < clients; ++each) clients_.enter(each, tube);
     for (std::size_t each = 0; each < clients; ++each) clients_.send(each, clients_.protocol().reserve(tube));
     static_cast<void>(clients_.turn(no_reply, duration::zero()));
   }
@@ -41,7 +36,7 @@ class waiting_clients {
 /// Waits until the server has so many clients that wait.
 void wait_for(std::size_t polls, const server_process& server) {
   load_generator asking(server.control(), 1);
-  enter_tube(asking, 0, tube);
+  asking.enter(0, tube);
   const clock& time = monotonic_clock::instance();
   const instant end = time.now() + load_generator::longest_silence;
   for (std::uint64_t waiting = 0; waiting < polls;) {
@@ -60,7 +55,7 @@ void wait_for(std::size_t polls, const server_process& server) {
 /// Throws failure.
 std::vector<serve_figure> measure_idle_polls(std::size_t polls, const server_ground& ground) {
   server_settings settings = ground.settings;
-  const std::size_t count = connections_to_server(polls, settings.way);
+  const std::size_t count = clients_that_fit(polls, settings.way == transport::tcp);
   settings.connections = count + 100;
   const server_process server(ground.kind, ground.folder, settings);
   const waiting_clients first(server, 1);  // what the first one needs is not for each
@@ -77,30 +72,16 @@ std::vector<serve_figure> measure_idle_polls(std::size_t polls, const server_gro
 }  // namespace
 
 void add_idle_polls(serve_workloads& to, const serve_scale& scale) {
-  const std::size_t polls = scale.quick ? 100 : usual_polls;
-  serve_workload made;
-  made.family = "idle-polls";
-  made.title = "memory of the server in bytes for each client that waits for a job, by their number";
-  made.parameters = {{"polls", polls}};
-  made.most_repetitions = 1;
-  made.takes_part = [](const server_kind& kind) {
-    return kind.keeps == durability::each_change && kind.speaks != spoken_protocol::nats;
-  };
-  made.measure_own = [polls](const server_ground& ground) { return measure_idle_polls(polls, ground); };
-  to.push_back(std::move(made));
-}
-
-void add_idle_polls_targets(serve_targets& to) {
-  constexpr double kibibyte = 1024;
-  for (const auto& [contestant, most] : {std::pair("foliot-http", 8), std::pair("foliot-http-tls", 56)}) {
-    to.push_back({.what = "10,000 idle polls, bytes for each",
-                  .family = "idle-polls",
-                  .parameters = {{"polls", usual_polls}},
-                  .figure = "bytes",
-                  .contestant = contestant,
-                  .bound = most * kibibyte,
-                  .at_least = false});
-  }
+  const std::size_t polls = scale.quick ? 100 : 10'000;
+  to.push_back({.family = "idle-polls",
+                .title = "memory of the server in bytes for each client that waits for a job, by their number",
+                .parameters = {{"polls", polls}},
+                .most_repetitions = 1,
+                .takes_part =
+                    [](const server_kind& kind) {
+                      return kind.keeps == durability::each_change && kind.speaks != spoken_protocol::nats;
+                    },
+                .measure_own = [polls](const server_ground& ground) { return measure_idle_polls(polls, ground); }});
 }
 
 }  // namespace foliot::program::bench

@@ -13,7 +13,6 @@
 #include "bench/workloads/quick_random.hpp"
 #include "http_protocol.hpp"
 #include "load_generator.hpp"
-#include "serve_target.hpp"
 #include "serve_workload.hpp"
 #include "text/failure.hpp"
 
@@ -84,11 +83,8 @@ class lists_run {
       for (const std::size_t first = sent; sent < end; ++sent) all += (sent == first ? "" : ",") + job(sent);
       clients_.send(client, http_.request("POST", "/v1/batch", "application/json", all + "]}"));
     };
-    for (std::size_t client = 0; client < connections && sent < stored_.jobs; ++client) send_one(client);
-    clients_.finish([&](std::size_t client, const reply& got) {
-      expect_reply(got, reply_kind::ok, "a batch of puts");
-      if (sent < stored_.jobs) send_one(client);
-    });
+    clients_.send_all((stored_.jobs + puts_at_once - 1) / puts_at_once, connections, 1, send_one,
+                      [](const reply& got) { expect_reply(got, reply_kind::ok, "a batch of puts"); });
   }
 
   void reserve_some() {
@@ -185,17 +181,16 @@ stored_tubes size_of_lists(const serve_scale& scale) {
 
 void add_lists(serve_workloads& to, const serve_scale& scale) {
   const stored_tubes stored = size_of_lists(scale);
-  serve_workload made;
-  made.family = "lists";
-  made.title =
-      fmt::format("a page of each list, with {} tubes and {} jobs stored: the time in ms", stored.tubes, stored.jobs);
-  made.parameters = {{"tubes", stored.tubes}, {"jobs", stored.jobs}};
-  made.most_repetitions = 1;
-  made.takes_part = [](const server_kind& kind) {
-    return kind.speaks == spoken_protocol::http && !kind.has_tls && !kind.has_token;
-  };
-  made.measure_own = [stored](const server_ground& ground) { return measure_lists(stored, ground); };
-  to.push_back(std::move(made));
+  to.push_back({.family = "lists",
+                .title = fmt::format("a page of each list, with {} tubes and {} jobs stored: the time in ms",
+                                     stored.tubes, stored.jobs),
+                .parameters = {{"tubes", stored.tubes}, {"jobs", stored.jobs}},
+                .most_repetitions = 1,
+                .takes_part =
+                    [](const server_kind& kind) {
+                      return kind.speaks == spoken_protocol::http && !kind.has_tls && !kind.has_token;
+                    },
+                .measure_own = [stored](const server_ground& ground) { return measure_lists(stored, ground); }});
 }
 
 }  // namespace foliot::program::bench

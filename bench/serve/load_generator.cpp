@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include "interruption.hpp"
 #include "text/failure.hpp"
@@ -24,6 +25,20 @@ constexpr std::size_t many_clients = 1000;
 constexpr std::int64_t nanoseconds_in_millisecond = 1'000'000;
 // So long at most, since a signal that comes just before the wait does not end it.
 constexpr std::int64_t longest_wait = 100;  // ms
+
+/// What the server opens besides, and what it keeps free.
+constexpr std::size_t other_descriptors = 1500;
+/// Ports that others have, or had a moment ago.
+constexpr std::size_t other_ports = 1000;
+
+/// How many ports the system gives to clients.
+std::size_t client_ports() {
+  std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+  std::size_t first = 32'768;
+  std::size_t last = 60'999;
+  range >> first >> last;
+  return last < first ? 0 : last - first + 1;
+}
 
 int new_epoll() noexcept {
   return ::epoll_create1(EPOLL_CLOEXEC);  // tidy: allow(seam-system) foliot's own poller is under load
@@ -148,6 +163,18 @@ void load_generator::throw_closed(std::size_t client) const {
 void load_generator::throw_silent() const {
   throw failure(fmt::format("the server at {} has not answered for {} s", servers_.front().address.to_string(),
                             longest_silence.count() / (1000 * nanoseconds_in_millisecond)));
+}
+
+std::size_t clients_that_fit(std::size_t wanted, bool over_tcp) {
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur < now.rlim_max) {
+    const rlimit all{now.rlim_max, now.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &all) == 0) now = all;
+  }
+  const auto descriptors = static_cast<std::size_t>(now.rlim_cur);
+  std::size_t most = descriptors - std::min(descriptors, other_descriptors);
+  if (over_tcp) most = std::min(most, client_ports() - std::min(client_ports(), other_ports));
+  return std::min(wanted, std::max<std::size_t>(most, 1));
 }
 
 void throw_unexpected(const reply& got, std::string_view wanted) {

@@ -12,24 +12,67 @@
 // Thread safety: none, one thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/duration.hpp>
 
+#include "bench/owners.hpp"
 #include "client_protocol.hpp"
 #include "client_socket.hpp"
-#include "owned_descriptor.hpp"
-#include "reply_scanner.hpp"
 #include "server_place.hpp"
 
 namespace foliot::program::bench {
+
+/// The replies of a server, found in the bytes that it sends. It copies no body: the load generator must cost little,
+/// and the same for every server. Thread safety: none, one thread.
+class reply_scanner {
+ public:
+  /// The protocol must outlive it.
+  explicit reply_scanner(const client_protocol& of) noexcept : protocol_(&of) {}
+
+  /// Room for at least `least` bytes, to read into; then call added(). Invalidates the last reply.
+  [[nodiscard]] std::span<char> room(std::size_t least) {
+    if (begin_ == end_) begin_ = end_ = 0;
+    if (bytes_.size() - end_ < least && begin_ > 0) {
+      std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
+      end_ -= std::exchange(begin_, 0);
+    }
+    if (bytes_.size() - end_ < least) bytes_.resize(std::max(end_ + least, 2 * bytes_.size()));
+    return std::span(bytes_).subspan(end_);
+  }
+  /// Some bytes were written to the beginning of that room.
+  void added(std::size_t length) noexcept { end_ += length; }
+  /// Copies the bytes into the room. Invalidates the last reply.
+  void append(std::string_view bytes) {
+    std::ranges::copy(bytes, room(bytes.size()).begin());
+    added(bytes.size());
+  }
+
+  /// The next complete reply, or nothing until more bytes come. Its texts are valid until the next call of room() or
+  /// append().
+  [[nodiscard]] std::optional<reply> next() {
+    const std::optional<found_reply> found = protocol_->find_reply({bytes_.data() + begin_, end_ - begin_});
+    if (!found) return std::nullopt;
+    begin_ += found->length;
+    return found->what;
+  }
+
+ private:
+  const client_protocol* protocol_;
+  std::vector<char> bytes_;
+  std::size_t begin_ = 0;  // of what next() has not returned
+  std::size_t end_ = 0;
+};
 
 class load_generator {
  public:
@@ -83,9 +126,28 @@ class load_generator {
       if (!turn(on_reply)) throw_silent();
     }
   }
+  /// Calls `send_one(client)` `count` times, for the first `clients` clients, each of which then awaits at most
+  /// `in_flight` replies, or what one call sends; and `check(reply)` for each reply. The other clients must await
+  /// nothing.
+  template <class Send, class Check>
+  void send_all(std::size_t count, std::size_t clients, std::size_t in_flight, Send send_one, Check check) {
+    std::size_t sent = 0;
+    for (; sent < std::min(count, clients * in_flight); ++sent) send_one(sent % clients);
+    finish([&](std::size_t client, const reply& got) {
+      check(got);
+      if (sent == count || awaited(client) >= in_flight) return;
+      ++sent;
+      send_one(client);
+    });
+  }
   /// Sends the commands of one client, waits, and throws failure unless the reply to each is of this kind. The other
   /// clients must await nothing.
   void expect(std::size_t client, std::string_view commands, std::size_t count, reply_kind kind);
+
+  /// The client uses this tube from now on, and watches it alone. Throws failure.
+  void enter(std::size_t client, std::string_view tube) {
+    for (const opening& each : protocol().enter(tube)) expect(client, each.bytes, 1, each.wanted);
+  }
 
   /// Throws failure: the server has not answered for longest_silence.
   [[noreturn]] void throw_silent() const;
@@ -128,6 +190,11 @@ class load_generator {
   std::size_t read_at_once_;
   std::unique_ptr<events> events_;
 };
+
+/// Raises this process's limit of open files as far as the system lets it, and returns how many clients of one server
+/// fit, at most `wanted`: in this process and in the server, which has the same limit, and over TCP where there are as
+/// many ports.
+[[nodiscard]] std::size_t clients_that_fit(std::size_t wanted, bool over_tcp);
 
 /// Throws failure: the reply is none that the workload can go on with, such as OUT_OF_MEMORY.
 [[noreturn]] void throw_unexpected(const reply& got, std::string_view wanted);

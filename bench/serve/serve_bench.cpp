@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,29 +8,39 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <foliot/core/clock.hpp>
 #include <foliot/core/sync/note.hpp>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
-#include "bench/report/report.hpp"
+#include "bench/bench_options.hpp"
+#include "bench/child_process.hpp"
+#include "bench/owners.hpp"
+#include "bench/record.hpp"
 #include "bench/workloads/quick_random.hpp"
 #include "client_socket.hpp"
 #include "interruption.hpp"
 #include "load_generator.hpp"
 #include "report.hpp"
-#include "serve_bench_options.hpp"
 #include "serve_results.hpp"
-#include "statistics_reply.hpp"
-#include "temporary_folder.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::bench {
 
+serve_workloads all_serve_workloads(const serve_scale& scale) {
+  serve_workloads all;
+  for (const auto add : {add_throughput, add_batches, add_heartbeats, add_idle_polls, add_lateness, add_flood,
+                         add_stored_jobs, add_lists}) {
+    add(all, scale);
+  }
+  return all;
+}
+
 namespace {
 
 constexpr std::string_view given_server = "server";
-constexpr std::string_view introduction_of_page =
-    "Job servers, measured side by side in one run: compare its lines with "
-    "each other, and no two runs.";
 
 /// A server that takes part: one that is started for each measurement, or that of --address.
 struct contender {
@@ -49,6 +58,9 @@ std::optional<std::string> absence_of(const server_kind& kind, const std::filesy
   if (kind.is_old && !program_of(kind, old)) return "name the program of another version with --old";
   if ((kind.has_tls || kind.has_token) && !has_tls()) {
     return "OpenSSL was not installed when this program was built (Debian: libssl-dev)";
+  }
+  if (kind.has_tls && !run_child({.words = {"openssl", "version"}}, std::chrono::seconds(60)).wrong.empty()) {
+    return "the program openssl is not installed (Debian: openssl)";  // it makes the certificate
   }
 #ifndef FOLIOT_HAS_EMBEDDED_STORE
   if (kind.is_foliot && kind.keeps != durability::none) {
@@ -110,7 +122,6 @@ class serve_run {
   /// Precondition: the first call. Throws failure, with the names of workload and server, or interrupted.
   serve_results measure() {
     build_contenders();
-    all_.machine = describe_machine();
     all_.repetitions = options_.repetitions;
     all_.targets = all_serve_targets();
     progress_line shown;
@@ -126,16 +137,11 @@ class serve_run {
         }
       }
     }
-    make_records();
+    put_in_order();
     return std::move(all_);
   }
 
  private:
-  struct sample {
-    serve_figure figure;  // of the first repetition
-    std::vector<double> amounts;
-  };
-
   /// Whether the server of --address, if there is one, can do the workload; else it is left out of it.
   [[nodiscard]] bool can_be_measured(const serve_workload& workload) {
     if (!options_.address) return true;
@@ -274,32 +280,31 @@ class serve_run {
   }
 
   void note(const serve_workload& workload, const contender& of, const std::vector<serve_figure>& figures) {
-    const auto index = static_cast<std::size_t>(&workload - workloads_.data());
     for (const serve_figure& each : figures) {
-      std::vector<sample>& samples = samples_[{index, of.name}];
-      auto known = std::ranges::find(samples, each.name, [](const sample& one) { return one.figure.name; });
-      if (known == samples.end()) known = samples.insert(samples.end(), {.figure = each, .amounts = {}});
-      known->amounts.push_back(each.amount);
+      all_.note({.family = workload.family,
+                 .parameters = workload.parameters,
+                 .contestant = of.name,
+                 .figure = each.name,
+                 .unit = each.unit,
+                 .head = each.head},
+                each.amount);
     }
   }
 
-  void make_records() {
-    for (std::size_t index = 0; index < workloads_.size(); ++index) {
-      const serve_workload& workload = workloads_[index];
-      const auto known = std::ranges::find(all_.families, workload.family, &serve_family::name);
-      if (known == all_.families.end()) all_.families.push_back({workload.family, workload.title});
-      for (const participant& of : all_.contestants) {
-        for (sample& each : samples_[{index, of.name}]) {
-          all_.records.push_back({.family = workload.family,
-                                  .parameters = workload.parameters,
-                                  .contestant = of.name,
-                                  .figure = each.figure.name,
-                                  .unit = each.figure.unit,
-                                  .head = each.figure.head,
-                                  .amount = spread_of(each.amounts)});
-        }
-      }
+  /// The records by workload and contestant, in the order of both, and the families.
+  void put_in_order() {
+    for (const serve_workload& each : workloads_) {
+      const auto known = std::ranges::find(all_.families, each.family, &serve_family::name);
+      if (known == all_.families.end()) all_.families.push_back({each.family, each.title});
     }
+    std::ranges::stable_sort(all_.records, {}, [this](const serve_record& each) {
+      const auto is_its = [&each](const serve_workload& one) {
+        return one.family == each.family && one.parameters == each.parameters;
+      };
+      const auto workload = std::ranges::find_if(workloads_, is_its);
+      const auto of = std::ranges::find(all_.contestants, each.contestant, &participant::name);
+      return std::pair(workload - workloads_.begin(), of - all_.contestants.begin());
+    });
   }
 
   const serve_bench_options& options_;
@@ -307,9 +312,15 @@ class serve_run {
   given_facts given_;
   std::vector<contender> contenders_;
   serve_workloads workloads_;
-  std::map<std::pair<std::size_t, std::string>, std::vector<sample>> samples_;  // by workload and server
   serve_results all_;
 };
+
+/// Whether the folder is in a file system that keeps its files in memory, where a sync costs nothing.
+bool is_in_memory(const std::string& folder) noexcept {
+  struct statfs system{};
+  if (::statfs(folder.c_str(), &system) != 0) return false;
+  return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
+}
 
 void report_doubts(const serve_bench_options& options, const serve_results& all) {
   if (const auto warning = build_warning()) report(*warning);
@@ -326,6 +337,51 @@ void report_doubts(const serve_bench_options& options, const serve_results& all)
 
 }  // namespace
 
+std::vector<std::string> serve_families() {
+  std::vector<std::string> names;
+  for (const serve_workload& each : all_serve_workloads({})) {
+    if (std::ranges::find(names, each.family) == names.end()) names.push_back(each.family);
+  }
+  return names;
+}
+
+std::vector<std::string_view> server_names() {
+  std::vector<std::string_view> names;
+  for (const server_kind& each : server_kinds) names.push_back(each.name);
+  return names;
+}
+
+std::vector<const server_kind*> parse_servers(const std::vector<std::string>& names) {
+  std::vector<const server_kind*> found;
+  for (const std::string& each : names) {
+    const server_kind* const known = find_server_kind(each);
+    if (known == nullptr) {
+      throw failure(
+          fmt::format("--contestants: there is no server '{}'; there are {}", each, fmt::join(server_names(), ", ")));
+    }
+    if (std::ranges::find(found, known) == found.end()) found.push_back(known);
+  }
+  return found;
+}
+
+std::string parse_old_program(const std::string& path) {
+  if (::access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path)) return path;
+  throw failure(fmt::format("--old: '{}' is no program that can be executed", path));
+}
+
+std::string parse_tube(const std::string& name) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()";
+  constexpr std::size_t most = 200;
+  if (!name.empty() && name.size() <= most && name.front() != '-' &&
+      name.find_first_not_of(allowed) == std::string::npos) {
+    return name;
+  }
+  throw failure(
+      fmt::format("--tube: '{}' is no name of a tube: write 1 to {} letters, digits and -+/;.$_(), the first "
+                  "of them no -",
+                  name, most));
+}
+
 void run_serve_bench(const serve_bench_options& options) {
   outputs to(options.files);
   try {
@@ -333,8 +389,7 @@ void run_serve_bench(const serve_bench_options& options) {
     serve_run run(options);
     report_doubts(options, run.so_far());
     const serve_results all = run.measure();
-    to.publish([&all] { return serve_text(all); }, [&all] { return serve_json(all); },
-               [&all] { return serve_page(all.command, introduction_of_page, serve_json(all)); });
+    to.publish(all);
   } catch (const interrupted&) {
     die_if_interrupted();
     throw;

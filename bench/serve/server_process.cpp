@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <string_view>
@@ -23,15 +23,15 @@
 #include <unistd.h>
 
 #include "beanstalk_protocol.hpp"
+#include "bench/owners.hpp"
+#include "bench/resident_memory.hpp"
 #include "http_protocol.hpp"
 #include "interruption.hpp"
 #include "load_generator.hpp"
 #include "nats_protocol.hpp"
-#include "owned_descriptor.hpp"
 #include "server/access/access_token.hpp"
 #include "server/access/rights.hpp"
 #include "server/access/token_file.hpp"
-#include "statistics_reply.hpp"
 #include "text/failure.hpp"
 
 namespace foliot::program::bench {
@@ -46,8 +46,6 @@ constexpr duration longest_end = 10min;
 constexpr int most_ports = 20;
 /// Bytes that wait for a client of NATS.
 constexpr std::size_t least_pending = std::size_t{64} << 20;
-
-instant now() noexcept { return monotonic_clock::instance().now(); }
 
 void pause_briefly() noexcept {
   note nobody_wakes;
@@ -79,18 +77,6 @@ void become(char* const* words, int log, pid_t parent) noexcept {
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
   ::execv(words[0], words);
-}
-
-/// The value of a line `VmRSS:  1234 kB` of a status file, in bytes.
-std::uint64_t bytes_of(std::string_view status, std::string_view name) {
-  const std::size_t line = status.find(name);
-  if (line == std::string_view::npos) return 0;
-  const std::size_t digits = status.find_first_of("0123456789", line);
-  std::uint64_t kibibytes = 0;
-  if (digits != std::string_view::npos) {
-    std::from_chars(status.data() + digits, status.data() + status.size(), kibibytes);
-  }
-  return 1024 * kibibytes;
 }
 
 std::string contents(const std::filesystem::path& file) {
@@ -274,14 +260,13 @@ void server_process::throw_ended() const {
 }
 
 server_usage server_process::usage() const {
-  const std::string status = contents(fmt::format("/proc/{}/status", child_));
   clockid_t times{};
   timespec used{};
   const bool running = ::clock_getcpuclockid(child_, &times) == 0 &&
                        ::clock_gettime(times, &used) == 0;  // tidy: allow(seam-clock) another process' time
-  if (!running || status.empty()) throw failure(fmt::format("{} has ended", kind_.name));
-  return {.resident_bytes = bytes_of(status, "VmRSS:"),
-          .peak_resident_bytes = bytes_of(status, "VmHWM:"),
+  const std::string kibibytes = field_of(fmt::format("/proc/{}/status", child_), "VmRSS:");
+  if (!running || kibibytes.empty()) throw failure(fmt::format("{} has ended", kind_.name));
+  return {.resident_bytes = 1024 * std::strtoull(kibibytes.c_str(), nullptr, 10),
           .processor_time = std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec)};
 }
 

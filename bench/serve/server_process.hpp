@@ -35,7 +35,6 @@ struct server_settings {
 /// The memory and the processor time that a server has taken so far.
 struct server_usage {
   std::uint64_t resident_bytes = 0;
-  std::uint64_t peak_resident_bytes = 0;
   duration processor_time{};  ///< of all its threads, user and system
 };
 

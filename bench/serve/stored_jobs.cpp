@@ -9,15 +9,12 @@
 
 #include "bench/workloads/quick_random.hpp"
 #include "load_generator.hpp"
-#include "serve_target.hpp"
 #include "serve_workload.hpp"
-#include "tube.hpp"
 
 namespace foliot::program::bench {
 
 namespace {
 
-constexpr std::size_t many_jobs = 10'000'000;
 constexpr std::size_t body_length = 100;
 constexpr std::size_t connections = 4;
 constexpr std::size_t in_flight = 256;  // on each
@@ -30,38 +27,31 @@ std::int64_t wall_milliseconds() noexcept { return wall_clock::instance().now().
 void put_jobs(std::size_t first, std::size_t jobs, const server_process& server) {
   const std::string tube = "foliot-bench";
   load_generator clients(server.place(), connections);
-  for (std::size_t each = 0; each < connections; ++each) enter_tube(clients, each, tube);
+  for (std::size_t each = 0; each < connections; ++each) clients.enter(each, tube);
   const std::string body(body_length, 'x');
   quick_random random(1);
-  std::size_t sent = 0;
   const auto send_one = [&](std::size_t client) {
     const std::uint64_t delay = hour + upper_below(random.next(), day);
     const std::int64_t due = wall_milliseconds() + static_cast<std::int64_t>(1000 * delay);
-    const delayed_put job{.number = first + sent++, .due = due, .delay = delay, .body = body};
-    clients.send(client, clients.protocol().put_delayed(tube, job));
+    clients.send(client,
+                 clients.protocol().put_delayed(tube, {.number = first++, .due = due, .delay = delay, .body = body}));
   };
-  for (std::size_t i = 0; i < connections * in_flight && sent < jobs; ++i) send_one(i % connections);
-  clients.finish([&](std::size_t client, const reply& got) {
-    expect_reply(got, reply_kind::inserted, "put");
-    if (sent < jobs) send_one(client);
-  });
+  clients.send_all(jobs, connections, in_flight, send_one,
+                   [](const reply& got) { expect_reply(got, reply_kind::inserted, "put"); });
 }
 
 /// Starts a server, puts that many jobs, which are due at random times within a day, and notes its memory; ends it in
 /// order, starts it, kills it, and starts it again. Throws failure.
 std::vector<serve_figure> measure_stored_jobs(std::size_t jobs, const server_ground& ground) {
   std::vector<serve_figure> figures;
+  const auto note = [&](const char* name, const char* unit, const char* head, double amount) {
+    figures.push_back({.name = name, .unit = unit, .head = fmt::format("{} {}", jobs, head), .amount = amount});
+  };
   const auto note_memory = [&](const char* name, const char* head, const server_process& server) {
-    figures.push_back({.name = name,
-                       .unit = "MB",
-                       .head = fmt::format("{} {}", jobs, head),
-                       .amount = static_cast<double>(server.usage().resident_bytes) / 1e6});
+    note(name, "MB", head, static_cast<double>(server.usage().resident_bytes) / 1e6);
   };
   const auto note_start = [&](const char* name, const char* head, const server_process& server) {
-    figures.push_back({.name = name,
-                       .unit = "s",
-                       .head = fmt::format("{} {}", jobs, head),
-                       .amount = static_cast<double>(server.start_up_time().count()) / 1e9});
+    note(name, "s", head, static_cast<double>(server.start_up_time().count()) / 1e9);
   };
   {
     server_settings filling = ground.settings;
@@ -87,38 +77,21 @@ std::vector<serve_figure> measure_stored_jobs(std::size_t jobs, const server_gro
 
 void add_stored_jobs(serve_workloads& to, const serve_scale& scale) {
   std::vector<std::size_t> counts{scale.quick ? std::size_t{1000} : std::size_t{1'000'000}};
-  if (scale.full) counts.push_back(many_jobs);
+  if (scale.full) counts.push_back(10'000'000);
   for (const std::size_t jobs : counts) {
-    serve_workload made;
-    made.family = "stored-jobs";
-    made.title =
-        "memory in MB after the puts and after a start, by the number of delayed jobs; then the seconds of a start";
-    made.parameters = {{"jobs", jobs}};
-    made.most_repetitions = 1;
-    made.takes_part = [](const server_kind& kind) {
-      if (kind.speaks == spoken_protocol::nats) return true;
-      return kind.is_usual() &&
-             (kind.keeps == durability::unsynced || (kind.is_foliot && kind.keeps != durability::none));
-    };
-    made.measure_own = [jobs](const server_ground& ground) { return measure_stored_jobs(jobs, ground); };
-    to.push_back(std::move(made));
+    to.push_back({.family = "stored-jobs",
+                  .title = "memory in MB after the puts and after a start, by the number of delayed jobs; then the "
+                           "seconds of a start",
+                  .parameters = {{"jobs", jobs}},
+                  .most_repetitions = 1,
+                  .takes_part =
+                      [](const server_kind& kind) {
+                        if (kind.speaks == spoken_protocol::nats) return true;
+                        return kind.is_usual() && (kind.keeps == durability::unsynced ||
+                                                   (kind.is_foliot && kind.keeps != durability::none));
+                      },
+                  .measure_own = [jobs](const server_ground& ground) { return measure_stored_jobs(jobs, ground); }});
   }
-}
-
-void add_stored_jobs_targets(serve_targets& to) {
-  const auto add = [&to](const char* what, const char* figure, const char* against, double bound) {
-    to.push_back({.what = what,
-                  .family = "stored-jobs",
-                  .parameters = {{"jobs", many_jobs}},
-                  .figure = figure,
-                  .contestant = "foliot",
-                  .against = against,
-                  .bound = bound,
-                  .at_least = false});
-  };
-  add("memory, 10,000,000 delayed jobs", "resident", "beanstalkd-F", 0.1);
-  add("start with them, in seconds", "start", "", 2);
-  add("start after kill -9, in seconds", "start-after-kill", "", 2);
 }
 
 }  // namespace foliot::program::bench

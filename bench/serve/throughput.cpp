@@ -7,17 +7,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <foliot/core/clock.hpp>
 
+#include "bench/resident_memory.hpp"
 #include "bench/workloads/quick_random.hpp"
 #include "load_generator.hpp"
 #include "replay/usage.hpp"
-#include "serve_target.hpp"
 #include "serve_workload.hpp"
 #include "text/failure.hpp"
-#include "tube.hpp"
 
 namespace foliot::program::bench {
 
@@ -45,8 +46,6 @@ constexpr std::size_t usual_batch = 100;
 constexpr std::uint64_t hour = 3600;  // seconds
 constexpr std::uint64_t day = 86'400;
 
-instant now() noexcept { return monotonic_clock::instance().now(); }
-
 /// How far the run was at an instant.
 struct mark {
   instant when{};
@@ -63,7 +62,7 @@ class load_run {
     put_ = asked.batch == 1 ? of.put(server.tube, asked.body) : of.put_many(server.tube, asked.batch, asked.body);
     reserve_ = of.reserve(server.tube);
     puts_of_a_reply_ = asked.batch / put_.count;
-    for (std::size_t each = 0; each < clients_.size(); ++each) enter_tube(clients_, each, server.tube);
+    for (std::size_t each = 0; each < clients_.size(); ++each) clients_.enter(each, server.tube);
   }
 
   std::vector<serve_figure> measure(duration length) {
@@ -150,6 +149,75 @@ class load_run {
   std::uint64_t operations_ = 0;
   bool running_ = true;
 };
+
+// ---------------------------------------------------------------- the tube of a server that the user has started
+
+constexpr std::size_t asked_at_once = 256;
+
+/// The jobs of a tube, from the reply to `stats-tube`. Those that are urgent are among the ready ones.
+std::uint64_t jobs_in(std::string_view yaml) {
+  std::uint64_t sum = 0;
+  for (const std::string_view state : {"ready", "reserved", "delayed", "buried"}) {
+    sum += number_in(yaml, fmt::format("current-jobs-{}", state));
+  }
+  return sum;
+}
+
+std::uint64_t count_jobs(load_generator& clients, const std::string& tube) {
+  std::uint64_t jobs = 0;
+  clients.send(0, fmt::format("stats-tube {}\r\n", tube));
+  clients.finish([&](std::size_t, const reply& got) { jobs = jobs_in(got.body); });
+  return jobs;
+}
+
+/// Sends the command so often, and returns the ids in the answers of this kind.
+std::vector<std::uint64_t> ask(load_generator& clients, std::string_view command, std::size_t count, reply_kind kind) {
+  std::string commands;
+  for (std::size_t i = 0; i < count; ++i) commands += command;
+  std::vector<std::uint64_t> ids;
+  clients.send(0, commands, count);
+  clients.finish([&](std::size_t, const reply& got) {
+    if (got.kind == kind) ids.push_back(got.number);
+  });
+  return ids;
+}
+
+/// Throws failure if the tube has jobs: they are another program's.
+void check_empty(const runtime::address& server, const std::string& tube) {
+  load_generator clients(server, 1);
+  if (const std::uint64_t jobs = count_jobs(clients, tube); jobs > 0) {
+    throw failure(fmt::format("tube '{}' of the server at {} has {} job{}: name one of its own with --tube", tube,
+                              server.to_string(), jobs, jobs == 1 ? "" : "s"));
+  }
+}
+
+/// Deletes all jobs of the tube, those that are delayed, buried or reserved by connections that have ended included.
+/// Throws failure, also if another client holds some of them for a minute.
+void empty_tube(const runtime::address& server, const std::string& tube) {
+  load_generator clients(server, 1);
+  clients.enter(0, tube);
+  const clock& time = monotonic_clock::instance();
+  instant progress = time.now();
+  while (const std::uint64_t jobs = count_jobs(clients, tube)) {
+    if (time.now() - progress > load_generator::longest_silence) {
+      throw failure(fmt::format("another client holds {} job{} of tube '{}' of the server at {}", jobs,
+                                jobs == 1 ? "" : "s", tube, server.to_string()));
+    }
+    static_cast<void>(ask(clients, fmt::format("kick {}\r\n", asked_at_once), 1, reply_kind::kicked));
+    auto ids = ask(clients, "reserve-with-timeout 0\r\n", asked_at_once, reply_kind::reserved);
+    if (ids.empty()) {  // another client may hold the rest
+      ids = ask(clients, "reserve-with-timeout 1\r\n", 1, reply_kind::reserved);
+    }
+    std::string commands;
+    for (const std::uint64_t id : ids) commands += fmt::format("delete {}\r\n", id);
+    if (ids.empty()) continue;
+    progress = time.now();
+    clients.send(0, commands, ids.size());
+    clients.finish([](std::size_t, const reply&) {});
+  }
+}
+
+// ---------------------------------------------------------------- loads
 
 std::string size_text(std::size_t bytes) {
   return bytes >= 1024 ? fmt::format("{} KB", bytes / 1024) : fmt::format("{} B", bytes);
@@ -247,42 +315,6 @@ void add_throughput(serve_workloads& to, const serve_scale& scale) {
   }
 }
 
-void add_throughput_targets(serve_targets& to) {
-  constexpr double two_thirds = 2.0 / 3;
-  constexpr double as_quick = 0.95;  // what a run can tell from nothing
-  const auto add = [&to](std::string what, const char* family, std::uint64_t connections, std::uint64_t in_flight,
-                         const char* contestant, const char* against, double bound) {
-    to.push_back({.what = std::move(what),
-                  .family = family,
-                  .parameters = {{"connections", connections}, {"in_flight", in_flight}, {"body", usual_body}},
-                  .figure = "rate",
-                  .contestant = contestant,
-                  .against = against,
-                  .bound = bound});
-  };
-  add("puts, 1 connection", "puts", 1, 1, "foliot", "beanstalkd-f0", 1);
-  add("cycles, 1 connection", "cycles", 1, 1, "foliot", "beanstalkd-f0", 1);
-  add("puts, 64 connections", "puts", 64, 1, "foliot", "beanstalkd-f0", 10);
-  add("cycles, 64 connections", "cycles", 64, 1, "foliot", "beanstalkd-f0", 6);
-  add("puts, 64 connections", "puts", 64, 1, "foliot", "beanstalkd-F", 0.8);
-  add("cycles, 64 connections", "cycles", 64, 1, "foliot", "beanstalkd-F", 0.8);
-  add("puts, 4 connections, 64 in flight", "pipelined-puts", 4, 64, "foliot", "beanstalkd", 0.8);
-  add("puts, 1 connection", "puts", 1, 1, "foliot-memory", "beanstalkd", 1);
-  add("cycles, 1 connection", "cycles", 1, 1, "foliot-memory", "beanstalkd", 1);
-  add("puts, 64 connections", "puts", 64, 1, "foliot-memory", "beanstalkd", 1);
-  add("cycles, 64 connections", "cycles", 64, 1, "foliot-memory", "beanstalkd", 1);
-  add("puts, 4 connections, 64 in flight", "pipelined-puts", 4, 64, "foliot-memory", "beanstalkd", 1);
-  for (const char* const shape : {"puts", "cycles"}) {
-    const std::string what = fmt::format("{}, 64 connections", shape);
-    add(what, shape, 64, 1, "foliot", "foliot-old", as_quick);
-    add(what, shape, 64, 1, "foliot-tls", "foliot", two_thirds);
-    add(what, shape, 64, 1, "foliot-token", "foliot", as_quick);
-    add(what, shape, 64, 1, "foliot-http-tls", "foliot-http", two_thirds);
-    add(what, shape, 64, 1, "foliot-http-token", "foliot-http", as_quick);
-  }
-  add("puts, 64 connections", "puts", 64, 1, "foliot-http", "foliot", 0.5);
-}
-
 void add_batches(serve_workloads& to, const serve_scale& scale) {
   const std::size_t connections = scale.quick ? 4 : usual_connections;
   const std::size_t batch = scale.quick ? 10 : usual_batch;
@@ -298,21 +330,6 @@ void add_batches(serve_workloads& to, const serve_scale& scale) {
   to.back().takes_part = [](const server_kind& kind) {
     return kind.is_foliot && kind.keeps == durability::each_change;
   };
-}
-
-void add_batches_targets(serve_targets& to) {
-  to.push_back({.what = "batches of 100, against single puts",
-                .family = "batches",
-                .parameters = {{"connections", usual_connections},
-                               {"in_flight", 1},
-                               {"body", usual_body},
-                               {"batch", usual_batch}},
-                .figure = "rate",
-                .contestant = "foliot-http",
-                .against = "foliot-old",
-                .against_family = "puts",
-                .against_parameters = {{"connections", usual_connections}, {"in_flight", 1}, {"body", usual_body}},
-                .bound = 2});
 }
 
 }  // namespace foliot::program::bench

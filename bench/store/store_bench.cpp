@@ -1,5 +1,4 @@
-#include "store_bench.hpp"
-
+#include "bench/bench_options.hpp"
 #include "text/failure.hpp"
 
 #ifdef FOLIOT_HAS_EMBEDDED_STORE
@@ -22,11 +21,10 @@
 #include <foliot/jobs/embedded_store.hpp>
 #include <foliot/version.hpp>
 
-#include "bench/process_time.hpp"
-#include "bench/report/report.hpp"
+#include "bench/owners.hpp"
+#include "bench/record.hpp"
 #include "bench/resident_memory.hpp"
 #include "bench/serve/serve_results.hpp"
-#include "bench/serve/temporary_folder.hpp"
 #include "interruption.hpp"
 #include "report.hpp"
 
@@ -45,9 +43,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view introduction_of_page =
-    "The embedded store without a server: batches one after another, each synced, in one thread.";
-
 constexpr const char* tube_of_store = "mail";
 constexpr const char* name_of_store = "embedded";
 constexpr std::size_t delayed_at_once = 256;
@@ -60,8 +55,10 @@ jobs::operation one_put(jobs::due_at due) {
 
 class store_run {
  public:
-  store_run(const store_bench_options& options, const std::filesystem::path& folder, serve_results& to)
-      : options_(options), folder_((folder / "store").string()), to_(to) {}
+  store_run(const store_bench_options& options, serve_results& to) : options_(options), to_(to) {}
+
+  /// The stores are in this folder from now on.
+  void enter(const std::filesystem::path& folder) { folder_ = (folder / "store").string(); }
 
   /// Batches of one size after another, in a new store.
   void batches() {
@@ -185,18 +182,13 @@ class store_run {
   }
 
   void note(const char* family, const char* figure, const char* unit, const char* head, double amount) {
-    to_.records.push_back({.family = family,
-                           .contestant = name_of_store,
-                           .figure = figure,
-                           .unit = unit,
-                           .head = head,
-                           .amount = {.median = amount, .min = amount, .max = amount}});
+    to_.note({.family = family, .contestant = name_of_store, .figure = figure, .unit = unit, .head = head}, amount);
   }
 
   static constexpr std::uint64_t all_steps = 10;
 
   const store_bench_options& options_;
-  const std::string folder_;
+  std::string folder_;
   serve_results& to_;
   progress_line progress_;
   std::uint64_t done_ = 0;
@@ -208,12 +200,12 @@ void measure_parts(const store_bench_options& options, serve_results& to) {
   constexpr std::array<part, 3> parts{&store_run::batches, &store_run::flood, &store_run::delayed};
   const std::vector<std::string>& only = options.only;
   const interruptible while_running;
-  const temporary_folder here(options.folder);
-  store_run run(options, here.path(), to);
+  store_run run(options, to);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!only.empty() && std::ranges::find(only, store_families()[i]) == only.end()) continue;
+    const temporary_folder here(options.folder);
+    run.enter(here.path());
     (run.*parts[i])();
-    here.clear();
   }
 }
 
@@ -222,7 +214,9 @@ void measure_parts(const store_bench_options& options, serve_results& to) {
 void run_store_bench(const store_bench_options& options) {
   outputs to(options.files);
   if (const auto warning = build_warning()) report(*warning);
-  serve_results all{.command = "foliot bench store", .machine = describe_machine()};
+  serve_results all{
+      .command = "foliot bench store",
+      .introduction = "The embedded store without a server: batches one after another, each synced, in one thread."};
   all.contestants = {{.name = name_of_store, .version = "foliot " FOLIOT_VERSION, .remark = "bodies of 100 bytes"}};
   all.families = {{"put", "synced batches of puts, jobs a second, by the size of the batch"},
                   {"drain", "claims and finishes, jobs a second, by the size of the batch"},
@@ -237,8 +231,7 @@ void run_store_bench(const store_bench_options& options) {
     die_if_interrupted();
     throw;
   }
-  to.publish([&all] { return serve_text(all); }, [&all] { return serve_json(all); },
-             [&all] { return serve_page(all.command, introduction_of_page, serve_json(all)); });
+  to.publish(all);
 }
 
 #else

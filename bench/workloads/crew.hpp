@@ -39,7 +39,7 @@
 #include <foliot/core/duration.hpp>
 #include <foliot/core/seam/sync.hpp>
 
-#include "bench/contestant.hpp"
+#include "bench/roster.hpp"
 #include "cores.hpp"
 #include "quick_random.hpp"
 #include "text/failure.hpp"

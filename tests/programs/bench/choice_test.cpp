@@ -1,5 +1,5 @@
 // Chosen workloads and contestants that are not measured are reported, with the reason.
-#include "bench/choice.hpp"
+#include "bench/bench_options.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

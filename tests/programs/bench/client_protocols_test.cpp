@@ -9,8 +9,8 @@
 
 #include "bench/serve/beanstalk_protocol.hpp"
 #include "bench/serve/http_protocol.hpp"
+#include "bench/serve/load_generator.hpp"
 #include "bench/serve/nats_protocol.hpp"
-#include "bench/serve/reply_scanner.hpp"
 
 namespace foliot::program::bench {
 namespace {

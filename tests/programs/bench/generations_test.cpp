@@ -1,5 +1,5 @@
 // The story of the generations: its contestants and its table. No figure is measured.
-#include "bench/generations.hpp"
+#include "bench/benchmark.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/bench_options.hpp"
-#include "bench/report/report.hpp"
+#include "bench/record.hpp"
 #include "bench/report/text_table.hpp"
 #include "bench/roster.hpp"
 

@@ -12,7 +12,6 @@
 #include <foliot/core/sync/note.hpp>
 
 #include "bench/workloads/sleep_log.hpp"
-#include "bench/workloads/wake_ups.hpp"
 #include "contestant_names.hpp"
 
 namespace foliot::program::bench {

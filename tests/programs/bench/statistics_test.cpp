@@ -1,4 +1,4 @@
-#include "bench/statistics.hpp"
+#include "bench/record.hpp"
 
 #include <gtest/gtest.h>
 
