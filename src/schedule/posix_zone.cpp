@@ -31,7 +31,7 @@ class posix_text {
         is_quoted
             ? left_.find('>')
             : std::min(left_.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), left_.size());
-    if (size == std::string_view::npos || size < 3) return std::nullopt;
+    if (size == std::string_view::npos || size < 3 || size > longest_abbreviation) return std::nullopt;
     std::string read(left_.substr(0, size));
     left_.remove_prefix(size + (is_quoted ? 1 : 0));
     return read;
@@ -49,6 +49,12 @@ class posix_text {
     }
     const seconds read(3600 * units[0] + 60 * units[1] + units[2]);
     return is_negative ? -read : read;
+  }
+  /// What a clock adds to UTC: the text has the opposite sign.
+  [[nodiscard]] std::optional<seconds> offset() noexcept {
+    const auto read = length();
+    if (!read || -*read < least_offset || -*read > largest_offset) return std::nullopt;
+    return -*read;
   }
   /// M3.5.0/3.
   [[nodiscard]] std::optional<yearly_change> change() noexcept {
@@ -102,17 +108,17 @@ std::optional<posix_zone> posix_zone::read(std::string_view text) {
   posix_text left(text);
   posix_zone made;
   auto name = left.abbreviation();
-  auto offset = name ? left.length() : std::nullopt;
+  auto offset = name ? left.offset() : std::nullopt;
   if (!offset) return std::nullopt;
-  made.standard = {-*offset, *name};
+  made.standard = {*offset, *name};
   if (left.is_empty()) return made;
   name = left.abbreviation();
   if (!name) return std::nullopt;
   made.daylight = clock{made.standard.offset + std::chrono::hours(1), *name};
   if (!left.take(',')) {
-    offset = left.length();
+    offset = left.offset();
     if (!offset || !left.take(',')) return std::nullopt;
-    made.daylight->offset = -*offset;
+    made.daylight->offset = *offset;
   }
   const auto begin = left.change();
   if (!begin || !left.take(',')) return std::nullopt;
@@ -129,13 +135,14 @@ zone_period posix_zone::period_at(sys_seconds time) const {
     sys_seconds at;
     bool is_begin;
   };
-  // The changes of a year may lie some days beyond it. Where one ends when the other begins, all of the year is
-  // daylight saving: the end comes first.
+  // The changes of a year may lie some days beyond it, by what stands behind their `/` and by the offset: less than
+  // ten. So those of two years before are earlier than the time, and those of two years behind are later. Where one
+  // ends when the other begins, all of the year is daylight saving: the end comes first.
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const int year = static_cast<int>(std::chrono::year_month_day(day).year());
-  std::array<change, 6> changes{};
-  for (int i = 0; i < 3; ++i) {
-    const int of = year - 1 + i;
+  std::array<change, 10> changes{};
+  for (int i = 0; i < 5; ++i) {
+    const int of = year - 2 + i;
     changes[static_cast<std::size_t>(2 * i)] = {sys_seconds(end.in(of).time_since_epoch() - daylight->offset), false};
     changes[static_cast<std::size_t>(2 * i + 1)] = {sys_seconds(begin.in(of).time_since_epoch() - standard.offset),
                                                     true};
@@ -144,7 +151,7 @@ zone_period posix_zone::period_at(sys_seconds time) const {
     return one.at < other.at || (one.at == other.at && !one.is_begin && other.is_begin);
   });
   const auto next = std::ranges::upper_bound(changes, time, {}, &change::at);
-  const change& last = *std::prev(next);  // that of the year before is earlier
+  const change& last = *std::prev(next);  // those of two years before are earlier
   const clock& shown = last.is_begin ? *daylight : standard;
   return {last.at, next->at, shown.offset, shown.abbreviation};
 }

@@ -15,6 +15,12 @@
 
 namespace foliot::schedule {
 
+/// What a clock may add to UTC at least and at most, in files and in their rules (RFC 8536).
+inline constexpr seconds least_offset = -std::chrono::hours(25);
+inline constexpr seconds largest_offset = std::chrono::hours(26);
+/// A word such as CEST has no more characters.
+inline constexpr std::size_t longest_abbreviation = 32;
+
 /// When in each year the clock changes.
 struct yearly_change {
   enum class kind { nth_weekday, day_without_leap, day_with_leap };

@@ -55,6 +55,8 @@ class tzif_reader {
   std::string_view left_;
 };
 
+constexpr std::uint64_t most_types = 256;  // a transition names its type by a byte
+
 constexpr const char* too_short = "the file ends too soon";
 
 std::optional<tzif_reader::header> tzif_reader::take_header() noexcept {
@@ -74,10 +76,13 @@ std::string tzif_reader::add_types(zone_data& data, std::string_view types, std:
   for (; !types.empty(); types.remove_prefix(6)) {
     const seconds offset(big_endian(types.substr(0, 4)));
     const auto index = static_cast<unsigned char>(types[5]);
-    if (index >= letters.size() || offset < -std::chrono::hours(25) || offset > std::chrono::hours(26))
+    if (index >= letters.size() || offset < least_offset || offset > largest_offset)
       return "a type of its local time is outside of what there can be";
     const std::string_view from = letters.substr(index);
-    data.types.push_back({offset, std::string(from.substr(0, from.find('\0')))});
+    const std::size_t size = from.find('\0');
+    if (size == std::string_view::npos || size > longest_abbreviation)
+      return "an abbreviation has no end, or more than 32 characters";
+    data.types.push_back({offset, std::string(from.substr(0, size))});
   }
   return {};
 }
@@ -92,6 +97,7 @@ std::string tzif_reader::read_block(zone_data& data, const header& sizes) {
     return too_short;
   if (sizes.leap_seconds > 0) return "it counts leap seconds, which clocks of POSIX do not";
   if (types->empty()) return "it has no local time";
+  if (sizes.types > most_types) return "it has more than 256 types of local time, which a byte cannot number";
   if (std::string wrong = add_types(data, *types, *letters); !wrong.empty()) return wrong;
   for (std::uint64_t i = 0; i < sizes.transitions; ++i) {
     const std::int64_t at = big_endian(times->substr(8 * i, 8));

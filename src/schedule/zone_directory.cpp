@@ -68,6 +68,7 @@ std::string nearest_zone(const std::filesystem::path& folder, std::string_view t
   std::filesystem::recursive_directory_iterator all(folder, wrong);
   for (; !wrong && all != std::filesystem::recursive_directory_iterator(); all.increment(wrong)) {
     std::string name = all->path().lexically_relative(folder).generic_string();
+    if (name == "posix" || name == "right") all.disable_recursion_pending();  // each has all zones once more
     if (!is_of_the_data_base(name + "/") || !is_of_the_data_base(name)) continue;
     std::error_code none;
     if (!all->is_regular_file(none) || !std::ranges::all_of(name, [](char each) { return each != '.'; })) continue;

@@ -92,6 +92,59 @@ TEST(Zone, RulesOfPosix) {
     EXPECT_FALSE(zone::read("Test/Zone", "1", zone_file(wrong))) << wrong;
 }
 
+TEST(Zone, ChangesMayLieInAnotherYear) {
+  for (const char* const rule :
+       {"AAA0BBB,J365/160,J365/167", "AAA0BBB,J1/-167,J2/-167", "AAA25BBB-26,J365/167,0/-167",
+        "AAA-26BBB25,0/-167,365/167", "AAA0BBB,M12.5.0/167,M1.1.0/-167", "AAA0BBB,J1/-167,J365/167"}) {
+    const zone where = zone_by(rule);
+    for (const int year : {1, 1600, 2023, 2024, 2025, 2026, 9999}) {
+      for (const std::chrono::month_day day :
+           {std::chrono::January / 1, std::chrono::January / 9, std::chrono::July / 1, std::chrono::December / 22,
+            std::chrono::December / 31}) {
+        const sys_seconds at = std::chrono::sys_days(std::chrono::year(year) / day) + hours(12);
+        const zone_period period = where.period_at(at);
+        ASSERT_LE(period.begin, at) << rule << " " << text_of(at);
+        ASSERT_LT(at, period.end) << rule << " " << text_of(at);
+        ASSERT_EQ(where.period_at(period.begin).end, period.end) << rule << " " << text_of(at);
+        if (period.begin > earliest) {
+          ASSERT_EQ(where.period_at(period.begin - seconds(1)).end, period.begin) << rule << " " << text_of(at);
+        }
+        if (period.end < latest) {
+          ASSERT_EQ(where.period_at(period.end).begin, period.end) << rule << " " << text_of(at);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(text_of(zone_by("AAA0BBB,J365/160,J365/167").period_at(instant_of("2026-01-01T12:00:00Z")).end),
+            "2026-01-06T16:00:00Z");
+  for (const char* const wrong : {"AAA27", "AAA-27", "AAA0BBB-27,J1,J2", "AAA0BBB26,J1,J2"})
+    EXPECT_FALSE(zone::read("Test/Zone", "1", zone_file(wrong))) << wrong;
+}
+
+/// A file with types whose abbreviations all begin at the first letter.
+std::string file_of_types(int types, const std::string& letters) {
+  const std::string plain = zone_file("UTC0");
+  const std::size_t size_of_block = 10;
+  std::string header = plain.substr(0, 44);
+  for (int i = 0; i < 4; ++i) {
+    header[static_cast<std::size_t>(36 + i)] = static_cast<char>(types >> (24 - 8 * i) & 255);
+    header[static_cast<std::size_t>(40 + i)] = static_cast<char>(letters.size() >> (24 - 8 * i) & 255);
+  }
+  const std::string all(static_cast<std::size_t>(6 * types), '\0');
+  return plain.substr(0, 44 + size_of_block) + header + all + letters + "\n\n";
+}
+
+TEST(Zone, RefusesTypesThatGrowInMemory) {
+  const std::string utc("UTC\0", 4);
+  EXPECT_TRUE(zone::read("X", "", file_of_types(256, utc)));
+  EXPECT_THAT(zone::read("X", "", file_of_types(257, utc)).error(), HasSubstr("more than 256 types"));
+  EXPECT_TRUE(zone::read("X", "", file_of_types(1, std::string(32, 'A') + '\0')));
+  EXPECT_THAT(zone::read("X", "", file_of_types(1, std::string(33, 'A') + '\0')).error(),
+              HasSubstr("an abbreviation has no end, or more than 32 characters"));
+  EXPECT_THAT(zone::read("X", "", file_of_types(1, "UTC")).error(), HasSubstr("an abbreviation has no end"));
+  EXPECT_FALSE(zone::read("X", "", zone_file("<" + std::string(33, '1') + ">0")));
+}
+
 TEST(Zone, RefusesFilesThatAreDamaged) {
   const std::string whole = bytes_of_zone("Europe/Berlin");
   ASSERT_TRUE(zone::read("Europe/Berlin", "", whole));

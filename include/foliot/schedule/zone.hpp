@@ -84,6 +84,8 @@ class FOLIOT_EXPORT zone_directory {
 
   /// Reads the zone. "UTC" is there without a file. Returns a sentence that says what is wrong with the name, and names
   /// the nearest one that there is; names are compared with case, as the data base has them. Reads files: some 50 us.
+  /// A name that there is not is compared with all that there are, which takes some milliseconds: who takes names from
+  /// strangers limits how often they may ask.
   [[nodiscard]] std::expected<zone, std::string> find(std::string_view name) const;
 
   /// The version of the data that are there now, from the first line of tzdata.zi or from +VERSION: "2026f". "" if
