@@ -179,11 +179,12 @@ void cron_parser::note_field(std::string_view text) {
   if (field_ != field::second && field_ != field::minute && field_ != field::hour) return;
   if (!is_wildcard) return;
   made_.has_fixed_times = false;
-  const auto step = text == "*" ? std::optional(1) : read_number(text.substr(std::min<std::size_t>(2, text.size())));
+  // Alone in its item, `*` is each; else a step follows, which is the field's if no other item does.
+  const bool is_each = text == "*" || text.starts_with("*,");
   int& kept = field_ == field::second   ? made_.second_step
               : field_ == field::minute ? made_.minute_step
                                         : made_.hour_step;
-  kept = step.value_or(0);
+  kept = is_each ? 1 : text.starts_with("*/") ? read_number(text.substr(2)).value_or(0) : 0;
 }
 
 bool cron_parser::parse_field(const word& read) {

@@ -12,6 +12,8 @@ TEST(Words, OfCron) {
       {"30 8,17 * * *", "At 08:30 and 17:30 every day"},
       {"* * * * *", "Every minute"},
       {"*/15 * * * *", "Every 15 minutes"},
+      {"*,15 * * * *", "Every minute"},
+      {"*/15,7 * * * *", "At minutes 0, 7, 15, 30 and 45 of every hour"},
       {"*/40 * * * *", "At minutes 0 and 40 of every hour"},
       {"0 * * * *", "Every hour, on the hour"},
       {"20 */4 * * *", "At minute 20 of every 4th hour from 0 on"},
