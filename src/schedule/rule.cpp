@@ -40,6 +40,11 @@ std::string_view without_blanks(std::string_view text) noexcept {
 /// Monday of the week that has the day.
 local_days monday_of(local_days day) noexcept { return day - (std::chrono::weekday(day) - std::chrono::Monday); }
 
+constexpr const char* beyond_years = " is not within the years 1 to 9999";
+constexpr const char* name_another = "name an instant within them";
+
+bool is_a_time(sys_seconds at) noexcept { return at >= earliest && at <= latest; }
+
 /// Reads one rule.
 class rule_parser {
  public:
@@ -118,9 +123,9 @@ rule_parser::outcome rule_parser::check_interval(std::string_view text, std::opt
   if (text.empty()) return fault(text, "the interval is missing", "write one such as 4h or 1h30m");
   if (!read)
     return fault(text, quoted(text) + " is no interval of whole seconds", "write one such as 4h, 1h30m or 90s");
-  if (*read < how_.shortest_interval)
-    return fault(text, quoted(text) + " is too short",
-                 "the shortest interval is " + length_text(how_.shortest_interval));
+  const seconds shortest = std::max(how_.shortest_interval, seconds(1));
+  if (*read < shortest)
+    return fault(text, quoted(text) + " is too short", "the shortest interval is " + length_text(shortest));
   if (*read > longest_interval) return fault(text, quoted(text) + " is too long", "the longest interval is 36600d");
   return std::nullopt;
 }
@@ -144,6 +149,9 @@ rule_parser::outcome rule_parser::parse_every(std::string_view rest) {
     if (!anchor || !anchor->offset)
       return fault(rest, quoted(rest) + " is no instant", "write one such as 2026-02-01T23:40:00Z");
     made.anchor = anchor->instant();
+    if (!is_a_time(made.anchor)) return fault(rest, quoted(rest) + beyond_years, name_another);
+  } else if (!is_a_time(made.anchor)) {
+    return rule_error{"", 0, "the instant from which 'every' counts" + std::string(beyond_years), name_another};
   }
   made_.what = made;
   return std::nullopt;
@@ -209,6 +217,7 @@ rule_parser::outcome rule_parser::parse_once(std::string_view rest) {
   const auto at = read_time(rest);
   if (!at)
     return fault(rest, quoted(rest) + " is no time", "write one such as 2026-10-25T02:30, or with +02:00 behind it");
+  if (at->offset && !is_a_time(at->instant())) return fault(rest, quoted(rest) + beyond_years, name_another);
   made_.what = once{*at};
   return std::nullopt;
 }

@@ -68,6 +68,32 @@ TEST(Rule, OfOtherKindsSaysSoToo) {
   EXPECT_THAT(message_of("after 10 minutes"), HasSubstr("is no interval"));
 }
 
+TEST(Rule, HasNoIntervalOfNothing) {
+  for (const seconds shortest : {seconds(0), seconds(-5)}) {
+    const auto read = rule::parse("every 0s", {.shortest_interval = shortest});
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().message(), "character 7: '0s' is too short: the shortest interval is 1 s");
+    EXPECT_FALSE(rule::parse("after 0s", {.shortest_interval = shortest}));
+    EXPECT_TRUE(rule::parse("every 1s", {.shortest_interval = shortest}));
+  }
+  EXPECT_FALSE(rule::parse("every 59s", {.shortest_interval = seconds(60)}));
+}
+
+TEST(Rule, CountsFromAnInstantWithinTheYears) {
+  for (const sys_seconds anchor :
+       {sys_seconds::min(), earliest - seconds(1), latest + seconds(1), sys_seconds::max()}) {
+    const auto read = rule::parse("every 1h", {.anchor = anchor});
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().message(), HasSubstr("counts is not within the years 1 to 9999"));
+    EXPECT_TRUE(rule::parse("every 1h from 2026-01-01T00:00Z", {.anchor = anchor}));
+  }
+  EXPECT_TRUE(rule::parse("every 1h", {.anchor = earliest}));
+  EXPECT_TRUE(rule::parse("every 1h", {.anchor = latest}));
+  EXPECT_EQ(message_of("every 1h from 0001-01-01T00:00+01:00"),
+            "character 15: '0001-01-01T00:00+01:00' is not within the years 1 to 9999: name an instant within them");
+  EXPECT_THAT(message_of("once 9999-12-31T23:59-01:00"), HasSubstr("is not within the years 1 to 9999"));
+}
+
 TEST(Rule, OfQuartzIsReadByItsDialectAlone) {
   EXPECT_EQ(message_of("0 0/15 9 ? * 2-6", dialect::quartz), "it is a rule");
   EXPECT_THAT(message_of("0 0 9 * * 2-6", dialect::quartz), HasSubstr("neither field of days is '?'"));

@@ -78,9 +78,9 @@ struct rule_options {
   /// Of cron.
   dialect cron = dialect::vixie;
   /// From when `every` counts if the text does not say it. It must be stored with the rule: a rule that counts from the
-  /// start of a process loses its phase with each.
+  /// start of a process loses its phase with each. Between `earliest` and `latest` (zone.hpp).
   std::chrono::sys_seconds anchor{};
-  /// The shortest interval of `every` and `after`.
+  /// The shortest interval of `every` and `after`; never less than a second.
   std::chrono::seconds shortest_interval{1};
 };
 
