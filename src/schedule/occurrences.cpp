@@ -106,35 +106,6 @@ class period_view {
   bool has_before_ = false, has_after_ = false;
 };
 
-/// Answers from its last answer if it can: there is nothing between a question and its answer.
-class local_search {
- public:
-  explicit local_search(const rule_body& body) noexcept : body_(body) {}
-
-  [[nodiscard]] std::optional<local_seconds> next(local_seconds from) {
-    if (!is_known_ || from < asked_ || (found_ && from > *found_)) {
-      found_ = next_local(body_, from);
-      asked_ = from;
-      is_known_ = true;
-    }
-    return found_;
-  }
-  [[nodiscard]] std::optional<local_seconds> previous(local_seconds from) {
-    if (!is_known_ || from > asked_ || (found_ && from < *found_)) {
-      found_ = previous_local(body_, from);
-      asked_ = from;
-      is_known_ = true;
-    }
-    return found_;
-  }
-
- private:
-  const rule_body& body_;
-  bool is_known_ = false;
-  local_seconds asked_{};
-  std::optional<local_seconds> found_{};
-};
-
 bool is_in_range(const occurrence& one) noexcept { return one.at >= earliest && one.at < latest; }
 
 }  // namespace

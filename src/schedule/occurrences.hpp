@@ -33,6 +33,38 @@ struct clock_policy {
 /// The last local time of a rule that is not after `from`.
 [[nodiscard]] std::optional<local_seconds> previous_local(const detail::rule_body& body, local_seconds from);
 
+/// Who does not come within 400 years of a question does not come for so long behind it.
+inline constexpr seconds never_comes_for = std::chrono::days(146'000);
+
+/// Answers from its last answer if it can: there is nothing between a question and its answer. For one direction.
+class local_search {
+ public:
+  explicit local_search(const detail::rule_body& body) noexcept : body_(&body) {}
+
+  [[nodiscard]] std::optional<local_seconds> next(local_seconds from) {
+    if (!is_known_ || from < asked_ || (found_ ? from > *found_ : from > asked_ + never_comes_for)) {
+      found_ = next_local(*body_, from);
+      asked_ = from;
+      is_known_ = true;
+    }
+    return found_;
+  }
+  [[nodiscard]] std::optional<local_seconds> previous(local_seconds from) {
+    if (!is_known_ || from > asked_ || (found_ ? from < *found_ : from < asked_ - never_comes_for)) {
+      found_ = previous_local(*body_, from);
+      asked_ = from;
+      is_known_ = true;
+    }
+    return found_;
+  }
+
+ private:
+  const detail::rule_body* body_;  // never null
+  bool is_known_ = false;
+  local_seconds asked_{};
+  std::optional<local_seconds> found_{};
+};
+
 /// The first occurrence after `after`, of a rule of local times.
 [[nodiscard]] std::optional<occurrence> next_by_clock(const detail::rule_body& body, const zone& where,
                                                       clock_policy policy, sys_seconds after);

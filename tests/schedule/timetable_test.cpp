@@ -131,7 +131,7 @@ TEST(Timetable, ListsTheChangesThatMatter) {
   const auto to = instant_of("2027-01-01T00:00:00Z");
   timetable_options options{.rules = {rule_of("*/15 * * * *"), rule_of("0,30 2 * * *"), rule_of("*/20 2 * * *")},
                             .where = berlin};
-  const auto changes = table_of(options).clock_changes(from, to);
+  const auto changes = table_of(options).clock_changes(from, to).changes;
   ASSERT_EQ(changes.size(), 4u);
   EXPECT_EQ(changes[0].rule, 1u);
   EXPECT_EQ(changes[0].effect, change_effect::shifted);
@@ -144,15 +144,85 @@ TEST(Timetable, ListsTheChangesThatMatter) {
   EXPECT_EQ(changes[1].times, 3u);
   EXPECT_EQ(changes[2].effect, change_effect::first);
   EXPECT_EQ(changes[3].effect, change_effect::twice);
-  EXPECT_EQ(table_of(options).clock_changes(from, to, 1).size(), 1u);
+  EXPECT_EQ(table_of(options).clock_changes(from, to, 1).changes.size(), 1u);
   options.rules = {rule_of("0 9 * * *"), rule_of("every 1h")};
-  EXPECT_THAT(table_of(options).clock_changes(from, to), IsEmpty());
+  EXPECT_THAT(table_of(options).clock_changes(from, to).changes, IsEmpty());
   // A day that a zone left out is no gap to shift across.
   options = {.rules = {rule_of("0 9 * * *")}, .where = zone_named("Pacific/Apia")};
   const auto apia =
-      table_of(options).clock_changes(instant_of("2011-12-01T00:00:00Z"), instant_of("2012-01-15T00:00:00Z"));
+      table_of(options).clock_changes(instant_of("2011-12-01T00:00:00Z"), instant_of("2012-01-15T00:00:00Z")).changes;
   ASSERT_EQ(apia.size(), 1u);
   EXPECT_EQ(apia[0].effect, change_effect::skipped);
+}
+
+TEST(Timetable, TellsGivingUpFromNever) {
+  const auto at = instant_of("2026-01-02T10:00:00Z");
+  const timetable full =
+      table_of({.rules = {rule_of("* * * * *")}, .exclusions = {rule_of("0 0 30 2 *"), rule_of("* * * * *")}});
+  EXPECT_EQ(full.next(at).error(), absence::given_up);
+  EXPECT_EQ(full.previous(at).error(), absence::given_up);
+  EXPECT_EQ(table_of("0 0 30 2 *").next(at).error(), absence::never);
+  // A count whose end is not found is none, be it that each of its passes is short.
+  timetable_options options{
+      .rules = {rule_of("* * * * *")}, .exclusions = {rule_of("0 * * * * * 2026-2028")}, .starts = at, .count = 3};
+  EXPECT_THAT(fault_of(options), HasSubstr("the end of the count is not found"));
+  options.exclusions = {rule_of("0 * * * * * 2026")};
+  const timetable counted = table_of(options);
+  EXPECT_THAT(next_texts(counted, at, 4),
+              ElementsAreArray({"2027-01-01T00:00:00Z", "2027-01-01T00:01:00Z", "2027-01-01T00:02:00Z", "never"}));
+  EXPECT_FALSE(counted.options().ends);
+  EXPECT_THAT(counted.words(), testing::Not(HasSubstr("before")));
+  options.exclusions = {rule_of("1-59 * * * *")};
+  options.count = 100'000;
+  EXPECT_THAT(fault_of(options), HasSubstr("the end of the count is not found"));
+}
+
+TEST(Timetable, HasLimits) {
+  using namespace std::chrono_literals;
+  const rule daily = rule_of("@daily");
+  EXPECT_EQ(fault_of({.rules = std::vector(100, daily), .exclusions = std::vector(100, rule_of("0 1 * * *"))}),
+            "it is a timetable");
+  EXPECT_THAT(fault_of({.rules = std::vector(101, daily)}), HasSubstr("more than 100 rules"));
+  EXPECT_THAT(fault_of({.rules = {daily}, .exclusions = std::vector(101, daily)}),
+              HasSubstr("more than 100 exclusions"));
+  EXPECT_THAT(fault_of({.rules = {daily}, .excluded_dates = std::vector(10'001, 2026y / 1 / 1)}),
+              HasSubstr("more than 10000 excluded dates"));
+  for (const sys_seconds beyond :
+       {sys_seconds::min(), earliest - seconds(1), latest + seconds(1), sys_seconds::max()}) {
+    EXPECT_THAT(fault_of({.rules = {daily}, .starts = beyond, .count = 1}), HasSubstr("the years 1 to 9999"));
+    EXPECT_THAT(fault_of({.rules = {daily}, .ends = beyond}), HasSubstr("the years 1 to 9999"));
+  }
+  const timetable table = table_of("every 7s");
+  EXPECT_FALSE(table.next(sys_seconds::max()));
+  EXPECT_FALSE(table.previous(sys_seconds::min()));
+  EXPECT_EQ(table.previous(latest + seconds(1000))->at, table.previous(latest)->at);
+  EXPECT_EQ(table.previous(sys_seconds::max())->at, table.previous(latest)->at);
+}
+
+TEST(Timetable, ListsNoChangesOfWhatIsLeftOut) {
+  using namespace std::chrono_literals;
+  const auto changes = [](timetable_options options) {
+    options.where = zone_named("Europe/Berlin");
+    std::vector<std::string> texts;
+    for (const auto& each : table_of(std::move(options))
+                                .clock_changes(instant_of("2026-01-01T00:00:00Z"), instant_of("2027-01-01T00:00:00Z"))
+                                .changes)
+      texts.push_back(text_of(each.at) + " " + std::to_string(each.times));
+    return texts;
+  };
+  const std::vector<rule> rules{rule_of("0,30 2 * * *")};
+  EXPECT_THAT(changes({.rules = rules}), ElementsAreArray({"2026-03-29T01:00:00Z 2", "2026-10-25T01:00:00Z 2"}));
+  EXPECT_THAT(changes({.rules = rules, .excluded_dates = {2026y / 3 / 29}}),
+              ElementsAreArray({"2026-10-25T01:00:00Z 2"}));
+  EXPECT_THAT(changes({.rules = rules, .exclusions = {rule_of("30 2 25 10 *")}}),
+              ElementsAreArray({"2026-03-29T01:00:00Z 2", "2026-10-25T01:00:00Z 1"}));
+  EXPECT_THAT(changes({.rules = rules, .starts = instant_of("2026-03-29T01:00:01Z")}),
+              ElementsAreArray({"2026-10-25T01:00:00Z 2"}));
+  EXPECT_THAT(changes({.rules = rules, .ends = instant_of("2026-10-25T00:30:00Z")}),
+              ElementsAreArray({"2026-03-29T01:00:00Z 2", "2026-10-25T01:00:00Z 1"}));
+  const timetable table = table_of({.rules = rules, .where = zone_named("Europe/Berlin")});
+  EXPECT_TRUE(table.clock_changes(earliest, latest, 1).is_cut);
+  EXPECT_FALSE(table.clock_changes(instant_of("2026-01-01T00:00:00Z"), instant_of("2027-01-01T00:00:00Z"), 2).is_cut);
 }
 
 TEST(Timetable, HasNoJitterUnlessAsked) {

@@ -15,7 +15,10 @@
 // before it; between two neighbours there is none.
 //
 // Complexity: a call looks at most 400 years ahead or back, within which the calendar repeats itself: some microseconds
-// for the usual rules, and about a millisecond for one that never comes.
+// for the usual rules, and about a millisecond for one that never comes. What is excluded is passed over one by one, so
+// a call is bounded: it gives up, and says so, after 600,000 occurrences in a row that are excluded (more than a year
+// of minutes), or after 2,000,000 questions to rules and exclusions. That is a second or two; rules from strangers
+// belong where that does no harm. make() with a count has 2,000,000 questions for all of it.
 //
 // Thread safety: a timetable is an immutable value.
 #pragma once
@@ -87,6 +90,14 @@ struct occurrence {
   }
 };
 
+/// Why there is no occurrence.
+enum class absence : std::uint8_t {
+  /// There is none within 400 years, nor one before the end.
+  never,
+  /// The work was given up: more are excluded than is looked at in one call.
+  given_up,
+};
+
 /// What a change of clocks does to the times of a rule.
 enum class change_effect : std::uint8_t {
   /// They come at the end of the gap.
@@ -128,9 +139,17 @@ struct clock_change {
   }
 };
 
+/// Changes of clocks.
+struct clock_change_list {
+  /// The earliest first.
+  std::vector<clock_change> changes{};
+  /// Whether there may be more: as many as were asked for are here, or the work was given up.
+  bool is_cut = false;
+};
+
 /// What a timetable is made of.
 struct timetable_options {
-  /// At least one. A rule of the kind `delay` is alone.
+  /// At least one, at most 100. A rule of the kind `delay` is alone.
   std::vector<rule> rules{};
   /// By whose clock.
   zone where{};
@@ -138,11 +157,12 @@ struct timetable_options {
   gap_policy gap = gap_policy::shift;
   /// For fixed times that come twice.
   overlap_policy overlap = overlap_policy::first;
-  /// Days without occurrences, by the local time that the rule names.
+  /// Days without occurrences, by the local time that the rule names. At most 10,000.
   std::vector<std::chrono::year_month_day> excluded_dates{};
-  /// At the instants of these rules there are no occurrences. `* * 25 12 *` excludes all of a day.
+  /// At the instants of these rules there are no occurrences; at most 100. `* * 25 12 *` excludes all of a day of all
+  /// rules of whole minutes; for all of a day of any rule there are excluded_dates.
   std::vector<rule> exclusions{};
-  /// The first instant that may be one.
+  /// The first instant that may be one. Between `earliest` and `latest`, as the end.
   std::optional<std::chrono::sys_seconds> starts{};
   /// The first that may no longer be one.
   std::optional<std::chrono::sys_seconds> ends{};
@@ -156,23 +176,24 @@ struct timetable_options {
 class FOLIOT_EXPORT timetable {
  public:
   /// Returns a sentence that says what is wrong: `once` names a local time that a gap leaves out, or an offset that the
-  /// zone does not have then; no rule, dates that do not exist, a count without a start. A timetable that never comes
-  /// is none of these: next() returns nothing.
+  /// zone does not have then; no rule, too many, dates that do not exist, bounds beyond the years, a count without a
+  /// start, or one whose end is not found within the bounded work. A timetable that never comes is none of these.
   [[nodiscard]] static std::expected<timetable, std::string> make(timetable_options options);
 
-  /// The first occurrence after an instant; nothing if there is none within 400 years, or before `latest`. Occurrences
-  /// that are excluded are passed over, up to 600,000 in a row, which is more than a year of minutes; nothing if there
-  /// are more. With a rule of the kind `delay` the instant is the end of the last run.
-  [[nodiscard]] std::optional<occurrence> next(std::chrono::sys_seconds after) const;
+  /// The first occurrence after an instant, which is taken for `earliest` or `latest` if it is beyond them; nothing if
+  /// there is none within 400 years, or before `latest`, or if the work is given up. With a rule of the kind `delay`
+  /// the instant is the end of the last run.
+  [[nodiscard]] std::expected<occurrence, absence> next(std::chrono::sys_seconds after) const;
 
   /// The last occurrence before an instant, bounded as next(). A rule of the kind `delay` has none.
-  [[nodiscard]] std::optional<occurrence> previous(std::chrono::sys_seconds before) const;
+  [[nodiscard]] std::expected<occurrence, absence> previous(std::chrono::sys_seconds before) const;
 
   /// The changes of clocks in [from, to) that leave out or repeat times of a rule, and what becomes of them: the
   /// earliest first, at most `most`. Rules that go by elapsed time are not among them, nor those that mean each hour
-  /// that really happens.
-  [[nodiscard]] std::vector<clock_change> clock_changes(std::chrono::sys_seconds from, std::chrono::sys_seconds to,
-                                                        std::size_t most = 100) const;
+  /// that really happens. Times that are excluded, or beyond the start and the end, do not count: of one that comes
+  /// twice, none if one of both is left out. Bounded as next(), and then cut.
+  [[nodiscard]] clock_change_list clock_changes(std::chrono::sys_seconds from, std::chrono::sys_seconds to,
+                                                std::size_t most = 100) const;
 
   /// By how much the occurrence at an instant is delayed: in [0, jitter), the same for the same name and instant, in
   /// each process and on each machine. The occurrence's identity stays its instant.
@@ -182,7 +203,7 @@ class FOLIOT_EXPORT timetable {
   [[nodiscard]] std::string words() const;
   /// Those of its rules.
   [[nodiscard]] std::vector<std::string> warnings() const;
-  /// What it was made of.
+  /// What it was made of, with the excluded dates in order.
   [[nodiscard]] const timetable_options& options() const noexcept { return options_; }
 
  private:
@@ -190,11 +211,14 @@ class FOLIOT_EXPORT timetable {
 
   [[nodiscard]] std::optional<occurrence> next_of(const rule& which, std::chrono::sys_seconds after) const;
   [[nodiscard]] std::optional<occurrence> previous_of(const rule& which, std::chrono::sys_seconds before) const;
-  [[nodiscard]] bool is_excluded(const occurrence& one) const;
+  class walk;
+
   [[nodiscard]] std::string fault() const;
-  void set_end_by_count();
+  [[nodiscard]] std::string fault_of_bounds() const;
+  [[nodiscard]] std::string set_end();
 
   timetable_options options_;
+  std::optional<std::chrono::sys_seconds> end_{};  // that of the options, or that which the count makes
 };
 
 /// The day of a text such as 2026-12-25; nothing if it is none.

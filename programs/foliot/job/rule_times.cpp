@@ -118,6 +118,13 @@ void check_choice(const char* option, std::string_view value, std::initializer_l
   throw failure(fmt::format("{}: '{}' is none of {}", option, value, fmt::join(choices, ", ")));
 }
 
+/// Whether somebody meant a date: 2026-02-30.
+bool is_shaped_as_date(std::string_view text) {
+  constexpr std::string_view shape = "0000-00-00";
+  return std::ranges::equal(
+      text, shape, [](char each, char wanted) { return wanted == '0' ? each >= '0' && each <= '9' : each == wanted; });
+}
+
 class rule_look {
  public:
   explicit rule_look(const job_line& line)
@@ -129,7 +136,7 @@ class rule_look {
   [[nodiscard]] sys_seconds read_from() const;
   [[nodiscard]] schedule::rule read_rule(const std::string& text, const char* option) const;
   [[nodiscard]] schedule::timetable read_table() const;
-  [[nodiscard]] std::vector<schedule::clock_change> changes() const;
+  [[nodiscard]] schedule::clock_change_list changes() const;
   void show_text() const;
   void show_json() const;
 
@@ -137,6 +144,7 @@ class rule_look {
   const sys_seconds now_;
   const schedule::timetable table_;
   std::vector<schedule::occurrence> found_{};
+  std::optional<schedule::absence> none_{};  // why there is no further one
 };
 
 sys_seconds rule_look::read_from() const {
@@ -175,6 +183,8 @@ schedule::timetable rule_look::read_table() const {
     const auto day = schedule::date_of(each);
     if (day)
       options.excluded_dates.push_back(*day);
+    else if (is_shaped_as_date(each))
+      throw failure(fmt::format("--exclude: there is no day {}: name one of the calendar", each));
     else
       options.exclusions.push_back(read_rule(each, "--exclude "));
   }
@@ -186,7 +196,8 @@ schedule::timetable rule_look::read_table() const {
   return *std::move(made);
 }
 
-std::vector<schedule::clock_change> rule_look::changes() const {
+schedule::clock_change_list rule_look::changes() const {
+  if (found_.empty()) return {};
   const sys_seconds first = std::min(found_.front().at, found_.back().at);
   const sys_seconds last = std::max(found_.front().at, found_.back().at);
   return table_.clock_changes(first - std::chrono::days(1), std::max(last + std::chrono::days(1), first + told_ahead),
@@ -198,7 +209,10 @@ void rule_look::show() {
   sys_seconds at = from;
   while (found_.size() < line_.count) {
     auto found = line_.next.is_backwards ? table_.previous(at) : table_.next(at);
-    if (!found) break;
+    if (!found) {
+      none_ = found.error();
+      break;
+    }
     at = found->at;
     found_.push_back(*std::move(found));
   }
@@ -209,9 +223,11 @@ void rule_look::show() {
     show_text();
   if (!found_.empty()) return;
   const char* const beyond = line_.next.is_backwards ? "before" : "after";
-  std::string why = fmt::format("never {} {}: there is no such time within 400 years", beyond, schedule::text_of(from));
-  if (!line_.next.excluded.empty()) why += ", or more than 600,000 of them in a row are excluded";
-  throw failure(why, exit_code::bad_input);
+  throw failure(
+      none_ == schedule::absence::given_up
+          ? fmt::format("none found {} {}: too many times in a row are excluded", beyond, schedule::text_of(from))
+          : fmt::format("never {} {}: there is no such time within 400 years", beyond, schedule::text_of(from)),
+      exit_code::bad_input);
 }
 
 void rule_look::show_text() const {
@@ -224,11 +240,13 @@ void rule_look::show_text() const {
                note_of(each)});
   }
   if (!times.empty()) text += times.text();
-  if (!found_.empty() && found_.size() < line_.count)
+  if (!found_.empty() && none_ == schedule::absence::given_up)
+    text += "no more found: too many times in a row are excluded\n";
+  else if (!found_.empty() && none_)
     text += line_.next.is_backwards ? "none before\n" : "then never\n";
-  if (!found_.empty()) {
-    for (const auto& each : changes()) text += change_text(each, table_);
-  }
+  const schedule::clock_change_list changed = changes();
+  for (const auto& each : changed.changes) text += change_text(each, table_);
+  if (changed.is_cut) text += "there may be more changes of clocks, which are not shown\n";
   if (const std::string& version = table_.options().where.version(); !version.empty())
     text += fmt::format("by the data of time zones {}\n", version);
   print(text);
@@ -252,21 +270,21 @@ void rule_look::show_json() const {
     one["shifted"] = each.is_shifted;
     answer["times"].push_back(std::move(one));
   }
-  answer["complete"] = found_.size() < line_.count;
+  answer["complete"] = none_ == schedule::absence::never;
   answer["clock_changes"] = ordered_json::array();
-  if (!found_.empty()) {
-    for (const auto& each : changes()) {
-      ordered_json one = ordered_json::object();
-      one["at"] = schedule::text_of(each.at);
-      one["from"] = schedule::text_of(each.from());
-      one["to"] = schedule::text_of(each.to());
-      one["rule"] = table_.options().rules[each.rule].text();
-      one["effect"] = name_of(each.effect);
-      one["first"] = schedule::text_of(each.first);
-      one["times"] = each.times;
-      answer["clock_changes"].push_back(std::move(one));
-    }
+  const schedule::clock_change_list changed = changes();
+  for (const auto& each : changed.changes) {
+    ordered_json one = ordered_json::object();
+    one["at"] = schedule::text_of(each.at);
+    one["from"] = schedule::text_of(each.from());
+    one["to"] = schedule::text_of(each.to());
+    one["rule"] = table_.options().rules[each.rule].text();
+    one["effect"] = name_of(each.effect);
+    one["first"] = schedule::text_of(each.first);
+    one["times"] = each.times;
+    answer["clock_changes"].push_back(std::move(one));
   }
+  answer["clock_changes_cut"] = changed.is_cut;
   print(json_line(answer));
 }
 

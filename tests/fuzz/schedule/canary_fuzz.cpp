@@ -1,10 +1,11 @@
-// The canary of the fuzzer of rules: it passes over what a clock that goes forward has moved. The run must end with that.
+// The canary of the fuzzer of rules: it passes over what a clock that goes forward has moved. The run must end with
+// that.
 #include "one_rule.hpp"
 
 namespace foliot::schedule {
 
 struct without_shifted_times : sound_timetable {
-  static std::optional<occurrence> previous(const timetable& table, std::chrono::sys_seconds before) {
+  static std::expected<occurrence, absence> previous(const timetable& table, std::chrono::sys_seconds before) {
     auto found = table.previous(before);
     return found && found->is_shifted ? table.previous(found->at) : found;
   }

@@ -1,7 +1,9 @@
 // One input of the fuzzer of rules: its first letter says what its rest is.
 //
-//   v s q e  a rule, in the dialect with this first letter: what is read has words, the same text is read again, and its times
-//            are neighbours forwards and backwards, in a zone whose clock changes; what is not read is told with a place in it
+//   v s q e  a rule, in the dialect with this first letter: what is read has words, the same text is read again, and
+//   its times
+//            are neighbours forwards and backwards, in a zone whose clock changes; what is not read is told with a
+//            place in it
 //   z        the file of a time zone: it is refused, or its periods have the times that they are found by
 //
 // Aborts at the first thing that is not so.
@@ -10,8 +12,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <expected>
 #include <iostream>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,10 +25,10 @@ namespace foliot::schedule {
 
 /// What is fuzzed; a canary replaces it.
 struct sound_timetable {
-  static std::optional<occurrence> next(const timetable& table, std::chrono::sys_seconds after) {
+  static std::expected<occurrence, absence> next(const timetable& table, std::chrono::sys_seconds after) {
     return table.next(after);
   }
-  static std::optional<occurrence> previous(const timetable& table, std::chrono::sys_seconds before) {
+  static std::expected<occurrence, absence> previous(const timetable& table, std::chrono::sys_seconds before) {
     return table.previous(before);
   }
 };
@@ -82,10 +84,20 @@ void run_rule(std::string_view text, dialect how) {
 inline void run_zone(std::string_view bytes) {
   const auto read = zone::read("Fuzz/Zone", "1", bytes);
   if (!read) return;
-  for (const int year : {1, 1800, 1970, 2026, 2038, 9999}) {
-    const std::chrono::sys_seconds at = std::chrono::sys_days(std::chrono::year(year) / 7 / 1);
+  const auto period_at = [&](std::chrono::sys_seconds at) {
     const zone_period period = read->period_at(at);
     expect(period.begin <= at && at < period.end, "a period has the time that it is found by", "a zone");
+    return period;
+  };
+  for (const int year : {1, 1800, 1970, 2026, 2038, 9999}) {
+    for (const std::chrono::month_day day :
+         {std::chrono::January / 1, std::chrono::July / 1, std::chrono::December / 31}) {
+      const std::chrono::sys_seconds at = std::chrono::sys_days(std::chrono::year(year) / day) + std::chrono::hours(12);
+      const zone_period period = period_at(at);
+      if (period.begin > earliest)
+        expect(period_at(period.begin - std::chrono::seconds(1)).end == period.begin, "periods have no gap", "a zone");
+      if (period.end < latest) expect(period_at(period.end).begin == period.end, "periods have no gap", "a zone");
+    }
   }
 }
 

@@ -90,20 +90,29 @@ class Next(ProgramCase):
         self.assertTrue(answer["complete"])
         self.assertIn("then never\n", self.next("0 15 10 * * * 2027", "--from", "2027-12-30T12:00:00Z"))
 
+    def test_changes_of_clocks_that_do_not_matter_or_are_too_many(self):
+        zone = ("--zone", "Europe/Berlin", "--from", "2027-03-20T12:00:00Z")
+        self.assertNotIn("2027-03-28 02:00", self.next("30 2 * * *", *zone, "--exclude", "2027-03-28"))
+        answer = self.answer("30 2 * * *", *zone, "--exclude", "2027-03-28")
+        self.assertEqual([each["from"] for each in answer["clock_changes"]], ["2027-10-31T03:00:00", "2028-03-26T02:00:00"])
+        self.assertFalse(answer["clock_changes_cut"])
+        often = ("30 2 * * SUN", *zone, "--count", 400)
+        self.assertTrue(self.answer(*often)["clock_changes_cut"])
+        self.assertIn("there may be more changes of clocks, which are not shown\n", self.next(*often))
+
     def test_never(self):
         out = self.error("never after 2027-01-01T00:00:00Z: there is no such time within 400 years",
                          "0 0 30 2 *", "--from", "2027-01-01T00:00:00Z", code=1)
         self.assertEqual(out, "At 00:00 on day 30 of the month in February, by the clock of UTC.\n")
-        self.error("never after 2027-01-01T00:00:00Z: there is no such time within 400 years, or more than 600,000 of them in a "
-                   "row are excluded", "@daily", "--exclude", "0 0 * * *", "--from", "2027-01-01T00:00:00Z", code=1)
+        self.error("none found after 2027-01-01T00:00:00Z: too many times in a row are excluded", "* * * * *", "--exclude",
+                   "0 0 30 2 *", "--exclude", "* * * * *", "--from", "2027-01-01T00:00:00Z", code=1)
         self.error("never before 2027-01-01T00:00:00Z: there is no such time within 400 years",
                    "after 5m", "--from", "2027-01-01T00:00:00Z", "--previous", "--json", code=1)
 
     def test_mistakes(self):
         for sentence, *arguments in [
                 ("'0 22-2 * * *': hour, character 3: the range 22-2 runs backwards: write 22-23,0-2", "0 22-2 * * *"),
-                ("--exclude '2027-02-30': there is one field: write five: minute, hour, day of month, month and day of week",
-                 "@daily", "--exclude", "2027-02-30"),
+                ("--exclude: there is no day 2027-02-30: name one of the calendar", "@daily", "--exclude", "2027-02-30"),
                 ("--zone: there is no time zone 'Europe/Berln': the nearest is 'Europe/Berlin'",
                  "@daily", "--zone", "Europe/Berln"),
                 ("--from: 'noon' is no time: write one such as 2027-01-31T08:00:00Z, or with +01:00 behind it",
