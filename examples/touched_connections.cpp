@@ -29,7 +29,7 @@ class server {
       touched_.emplace_back(here.idle);
     }
     // A timer that could not be reset is as it was: its connection is closed early,
-  // and no other one is.
+    // and no other one is.
     const foliot::batch_result done = foliot::reset_all(touched_, silence);
     if (done.failed != 0) std::printf("%zu timers were not reset\n", done.failed);
   }
