@@ -192,7 +192,10 @@ task<> work_once(broker_world& world) {
 }
 
 task<> count_turns(std::size_t& turns, const bool& ends) {
-  for (; !ends; ++turns) co_await runtime::yield();
+  while (!ends) {
+    ++turns;
+    co_await runtime::yield();
+  }
 }
 
 TEST(BrokerBatches, WorkersThatWaitAreNoCrowd) {
