@@ -28,7 +28,7 @@ constexpr std::uint64_t most = 1'000'000'000;  // jobs, and the like
 
 // ---------------------------------------------------------------- options
 
-/// An option whose text is read into `to` by `read`, which throws failure.
+/// Adds an option: `read` turns its text into the value of `to`, and throws failure if the text is wrong.
 template <class Text = std::string, class Value, class Read>
 CLI::Option* add_read(CLI::App& line, const char* name, const char* type, Value& to, Read read,
                       const std::string& what) {
@@ -257,7 +257,7 @@ CLI::App* add_batches_bench(CLI::App& bench_line, command& chosen) {
 
 // ---------------------------------------------------------------- timers
 
-/// What the user gives beside the command, which decides what is usual.
+/// The arguments of a benchmark of timers. Those that the user has given replace the usual values of the command.
 struct timer_arguments {
   std::vector<bench::workload> only{};
   std::vector<std::size_t> timers{};

@@ -62,7 +62,7 @@ int spawn(pid_t& child, const child_command& command, int output, int errors) {
   return error;
 }
 
-/// What was written to this file in memory.
+/// The whole content of a file in memory, the output of a child process.
 std::string contents_of(int file) {
   std::string text;
   std::array<char, 4096> buffer;

@@ -33,14 +33,14 @@ constexpr std::size_t ratio_width = 8;
 constexpr std::size_t amount_width = 10;  // of servers
 constexpr std::size_t serve_line_width = 124;
 
-/// The first lines: what was measured, and on which machine.
+/// The head of a report: the command, the machine, and the number of repetitions.
 std::string heading(std::string_view command, const machine_facts& machine, int repetitions) {
   std::string text = fmt::format("{}\n", command);
   for (const auto& [name, value] : machine) text += fmt::format("{:<{}}{}\n", name, name_width, value);
   return text + fmt::format("\nmedians of {} repetitions, ± half their range", repetitions);
 }
 
-/// The last lines: versions, remarks, and what was left out.
+/// The end of a report: the version and remark of each contestant, and the contestants that were left out.
 std::string notes(const std::vector<participant>& contestants, const std::vector<absence>& left_out) {
   std::string text;
   for (const participant& each : contestants) {

@@ -51,8 +51,8 @@ std::vector<serve_figure> late_figures(std::vector<std::int64_t>& nanoseconds, s
   return made;
 }
 
-/// The jobs of a tube whose lateness is measured. Client 0 puts them, the next `workers` clients reserve and delete
-/// them. The clients behind those drain another tube, whose jobs client 0 has put before.
+/// Measures the lateness of the jobs in one tube. Client 0 puts these jobs, and clients 1 to `workers` reserve and
+/// delete them. The `others` clients after these empty a second tube, which client 0 has filled before.
 class late_jobs {
  public:
   late_jobs(const server_process& server, std::size_t jobs, std::size_t workers, std::size_t others = 0)

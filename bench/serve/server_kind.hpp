@@ -112,8 +112,8 @@ struct server_arguments {
 /// build_nats() has built it; nothing if it is not there.
 [[nodiscard]] std::optional<std::filesystem::path> program_of(const server_kind& kind,
                                                               const std::filesystem::path& old = {});
-/// Builds the server of NATS from bench/peers/nats, whose go.mod has its version, and tells the user that it does; Go
-/// fetches what is missing. Throws failure.
+/// Builds the server of NATS, in the version that bench/peers/nats/go.mod names. Go downloads the modules that are
+/// missing. Prints a line before it begins. Throws failure.
 void build_nats();
 /// What the program prints for its version. Empty if the program does not run.
 [[nodiscard]] std::string version_of(const server_kind& kind, const std::filesystem::path& old = {});
