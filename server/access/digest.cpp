@@ -1,62 +1,30 @@
 #include "digest.hpp"
 
 #include <cstddef>
-#include <memory>
-#include <new>
 
 #if defined(FOLIOT_HAS_OPENSSL)
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #endif
-
-#include <foliot/core/seam/sync.hpp>
 
 #include "text/failure.hpp"
 
 namespace foliot::program {
 
 #if defined(FOLIOT_HAS_OPENSSL)
-namespace {
-
-struct frees {
-  void operator()(EVP_MD* algorithm) const noexcept { EVP_MD_free(algorithm); }
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
-using context_ptr = std::unique_ptr<EVP_MD_CTX, frees>;
-
-/// A context of OpenSSL that nobody uses, or null. Looking up the algorithm and making a context for it costs ten times
-/// as much as the digest of an access token. A context that comes back has no bytes of a text: OpenSSL has wiped them.
-///
-/// acquire and release: the thread that takes a context sees what the one before has done with it.
-constinit seam::atomic<EVP_MD_CTX*> spare_context{nullptr};
-
-/// A context for SHA-256 that has begun; null without memory.
-context_ptr begin_sha256() noexcept {
-  context_ptr context(spare_context.exchange(nullptr, seam::acquire));
-  if (context != nullptr) {
-    if (EVP_DigestInit_ex2(context.get(), nullptr, nullptr) != 1) return nullptr;
-    return context;
-  }
-  const std::unique_ptr<EVP_MD, frees> algorithm(EVP_MD_fetch(nullptr, "SHA256", nullptr));
-  context.reset(EVP_MD_CTX_new());
-  if (algorithm == nullptr || context == nullptr) return nullptr;
-  if (EVP_DigestInit_ex2(context.get(), algorithm.get(), nullptr) != 1) return nullptr;  // which keeps the algorithm
-  return context;
-}
-
-}  // namespace
-
+// OpenSSL deprecates these functions for those of EVP, which need memory: the first of those in a process makes what
+// OpenSSL needs for them, and where an allocation fails in that, OpenSSL 3.0 crashes. These need none.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 sha256_digest sha256_of(std::string_view text) {
   sha256_digest made{};
-  unsigned int size = 0;
-  context_ptr context = begin_sha256();
-  const bool is_made = context != nullptr && EVP_DigestUpdate(context.get(), text.data(), text.size()) == 1 &&
-                       EVP_DigestFinal_ex(context.get(), made.data(), &size) == 1;
-  if (!is_made) throw std::bad_alloc();
-  // The one that was put back meanwhile, by a thread that came later, is freed.
-  context.reset(spare_context.exchange(context.release(), seam::acq_rel));
+  SHA256_CTX context;
+  SHA256_Init(&context);
+  SHA256_Update(&context, text.data(), text.size());
+  SHA256_Final(made.data(), &context);  // which wipes the bytes of the text
   return made;
 }
+#pragma GCC diagnostic pop
 
 bool is_same_digest(const sha256_digest& a, const sha256_digest& b) noexcept {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;

@@ -3,7 +3,7 @@
 // Access tokens are 256 random bits, so nobody can try them all, and a plain digest is enough: a slow one, as passwords
 // need it, would cost each request milliseconds.
 //
-// Thread safety: any thread. What OpenSSL needs for a digest is kept for the next one, and nothing of a text.
+// Thread safety: any thread.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace foliot::program {
 /// The SHA-256 of something: 32 bytes. Compare it by is_same_digest() where one side comes from a client.
 using sha256_digest = std::array<unsigned char, 32>;
 
-/// Throws failure if the program was built without OpenSSL, and std::bad_alloc.
+/// Throws failure if the program was built without OpenSSL, and else nothing: it needs no memory.
 [[nodiscard]] sha256_digest sha256_of(std::string_view text);
 
 /// Whether they are equal, in a time that does not depend on the bytes.
