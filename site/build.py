@@ -51,7 +51,7 @@ def gather_pages(into: Path) -> None:
     """Sphinx wants all pages in one folder, with their pictures: they are links to the files of the repository."""
     pages = make_empty(into / "pages")
     for path in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.png"), *ROOT.glob("docs/**/*.svg"),
-                 ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
+                 ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]:
         link(pages / path.relative_to(ROOT), path)
     for path in SITE.glob("reference/*.rst"):
         link(pages / path.relative_to(SITE), path)
