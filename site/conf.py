@@ -14,7 +14,7 @@ foliot_root = str(SITE.parent)
 nitpicky = True
 nitpick_ignore_regex = [
     # What is not public has no page, and neither do other libraries.
-    (r"c(pp)?:.*", r"(std|asio|boost|fmt|uv|seam|detail|runtime::detail|with_(boost_)?asio)(::.*)?|.*\bdetail::.*|uv_\w+|UV_\w+|sockaddr\w*|error_code"),
+    (r"c(pp)?:.*", r"(std|asio|boost|fmt|uv|seam|detail|runtime::detail|with_(boost_)?asio)(::.*)?|.*\bdetail::.*|uv_\w+|UV_\w+|event_base|ev_(loop|run|io)\w*|EV\w+|G[A-Z]\w+|G_\w+|sd_event(_source)?|SD_EVENT_\w+|sockaddr\w*|error_code"),
     (r"c(pp)?:.*", r"u?int\d+_t|size_t|bool|co_await|SIG[A-Z]+|utc_time::max|timer_node::nowhere"),
     (r"cpp:.*", r"or_error<.*>|channel_handle|timer_receive|operation_awaiter<.*>"),  # details that members name without `detail`
     (r"cpp:.*", r"(wheel|pool|clock_type)(::.*)?|result<Case>"),         # depend on a template's parameter

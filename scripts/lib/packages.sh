@@ -9,6 +9,7 @@ run_packages=(
     libcli11-dev libfmt-dev nlohmann-json3-dev libsimdjson-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3
     libuv1-dev libev-dev libevent-dev libasio-dev libboost-dev libjs-chart.js # for `foliot bench`, the adapters, and HTTP
+    libglib2.0-dev libsystemd-dev liburing-dev # for the adapters of other loops, and an example
     librocksdb-dev # the job store on disk
     libpq-dev # the job store in PostgreSQL
     libssl-dev openssl # TLS, and the program that the example is tested with

@@ -26,30 +26,24 @@
 
 #include <uv.h>
 
-#include <exception>
 #include <memory>
-#include <stdexcept>
 #include <system_error>
-#include <utility>
 
+#include <foliot/adapters/detail/c_loop_timers.hpp>
 #include <foliot/adapters/loop_timer.hpp>
-#include <foliot/adapters/loop_timers.hpp>
 #include <foliot/core/expiry.hpp>
 #include <foliot/core/export.h>
-#include <foliot/core/instant.hpp>
-#include <foliot/core/seam/fork.hpp>
-#include <foliot/core/seam/loop_alarm.hpp>
 
 namespace foliot::inline adapters {
 
 /// The timers of a libuv loop. Belongs to the loop's thread.
-class FOLIOT_EXPORT uv_timers final : public loop_timers {
+class FOLIOT_EXPORT uv_timers final : public detail::c_loop_timers {
  public:
   /// Timers of `loop`, of which at most `turn` fire before the loop polls its other handles. Throws std::system_error
   /// if there is no file descriptor left or the loop refuses the descriptor, and std::bad_alloc.
-  explicit uv_timers(uv_loop_t* loop, budget turn = 256) : turn_(turn), loop_(loop) {
+  explicit uv_timers(uv_loop_t* loop, budget turn = detail::usual_turn) : c_loop_timers(turn), loop_(loop) {
     auto handle = std::make_unique<uv_poll_t>();
-    throw_if_error(uv_poll_init(loop, handle.get(), alarm_.descriptor()),
+    throw_if_error(uv_poll_init(loop, handle.get(), descriptor()),
                    "foliot: cannot watch the alarm in the loop of libuv");
     handle_ = handle.release();
     handle_->data = this;
@@ -66,15 +60,6 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
     rethrow();
     return result;
   }
-  /// Throws the first exception that a callback has thrown since the last call, if there is one. For programs that call
-  /// uv_run themselves.
-  void rethrow() {
-    if (handle_ == nullptr) {
-      throw std::runtime_error(
-          "foliot: uv_timers cannot go on in the child of a fork, for which the system had no file descriptor");
-    }
-    if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
-  }
 
   /// Lets the loop end while timers are pending.
   void unref() noexcept {
@@ -88,37 +73,14 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
   }
 
  private:
-  /// In the child of a fork, closes the handle if the alarm has no descriptor there.
-  class child_witness final : private seam::fork_witness {
-   public:
-    explicit child_witness(uv_timers& owner) noexcept : owner_(owner) { witness_forks(); }
-    ~child_witness() override { forget_forks(); }
-
-   private:
-    void before_fork() noexcept override {}
-    void after_fork_in_parent() noexcept override {}
-    void after_fork_in_child() noexcept override {
-      if (owner_.alarm_.descriptor() < 0) owner_.close_handle();
-    }
-
-    uv_timers& owner_;
-  };
-
   static void throw_if_error(int status, const char* what) {
     if (status < 0) throw std::system_error(-status, std::generic_category(), what);
   }
 
   static void on_readable(uv_poll_t* handle, int /*status*/, int /*events*/) noexcept {
-    uv_timers& timers = *static_cast<uv_timers*>(handle->data);
-    try {
-      timers.expire(timers.now(), timers.turn_);  // if it leaves timers due, the descriptor stays readable
-    } catch (...) {
-      if (timers.failure_ == nullptr) timers.failure_ = std::current_exception();
-      uv_stop(handle->loop);
-    }
+    if (!static_cast<uv_timers*>(handle->data)->take_turn()) uv_stop(handle->loop);
   }
 
-  void wake_at(instant next) noexcept override { alarm_.set(next); }
   void any_pending(bool any) noexcept override {
     pending_ = any;
     update_ref();
@@ -131,6 +93,7 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
       uv_unref(as_handle());
     }
   }
+  void lose_descriptor() noexcept override { close_handle(); }
   /// Before the descriptor is closed in this process; in a child, before its loop runs: libuv aborts a process whose
   /// loop watches a closed descriptor.
   void close_handle() noexcept {
@@ -140,12 +103,8 @@ class FOLIOT_EXPORT uv_timers final : public loop_timers {
   }
   [[nodiscard]] uv_handle_t* as_handle() const noexcept { return reinterpret_cast<uv_handle_t*>(handle_); }
 
-  const budget turn_;
   uv_loop_t* const loop_;
-  uv_poll_t* handle_ = nullptr;    // null from uv_close on: then libuv owns it, until the close callback deletes it
-  child_witness in_child_{*this};  // made before the alarm: the child notifies the alarm first
-  seam::loop_alarm alarm_;
-  std::exception_ptr failure_;
+  uv_poll_t* handle_ = nullptr;  // null from uv_close on: then libuv owns it, until the close callback deletes it
   bool pending_ = false;
   bool keeps_loop_ = true;
 };
