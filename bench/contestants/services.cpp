@@ -1,7 +1,8 @@
 // The project's services and runtimes.
 //
 // Shared by threads, `foliot` resets by a duration and reads the clock itself, as Go's Reset does; `foliot-now` passes
-// a deadline, from a time that the thread reads every 64 operations, as event loops do. `goim` and `erlang-wheel`
+// a deadline, from a time that the thread reads every 64 operations, as event loops do. The pinned timers lie side by
+// side, as members of the user's objects do. `goim` and `erlang-wheel`
 // have as many heaps or wheels as there are threads, as their originals had several: goim one for each group of
 // connections, Erlang one for each scheduler.
 //
@@ -16,9 +17,12 @@
 // because no processor is ever without a task.
 //
 // Idle runtimes have tasks that sleep for an hour and longer. Go's benchmarks are in go/.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -53,7 +57,46 @@ using namespace std::chrono_literals;
 
 enum class deadlines { by_service, by_caller };
 
-template <deadlines From>
+/// Does nothing.
+struct no_callback {
+  void operator()() const noexcept {}
+};
+
+/// A place for a timer, which is made later, and lies in memory beside its neighbours.
+template <class Timer>
+class timer_place;
+template <>
+class timer_place<timer> {
+ public:
+  void make(timer_service& in) { made_ = timer(in, no_callback()); }
+  timer& operator*() noexcept { return made_; }
+
+ private:
+  timer made_;
+};
+template <>
+class timer_place<pinned_timer<no_callback>> {
+ public:
+  timer_place() noexcept {}  // NOLINT(modernize-use-equals-default): `= default` is deleted
+  timer_place(const timer_place&) = delete;
+  timer_place& operator=(const timer_place&) = delete;
+  ~timer_place() {
+    if (is_made_) std::destroy_at(&made_);
+  }
+  void make(timer_service& in) {
+    std::construct_at(&made_, in, no_callback());
+    is_made_ = true;
+  }
+  pinned_timer<no_callback>& operator*() noexcept { return made_; }
+
+ private:
+  union {
+    pinned_timer<no_callback> made_;
+  };
+  bool is_made_ = false;
+};
+
+template <class Timer, deadlines From>
 class service_timers {
  public:
   struct hand {
@@ -64,25 +107,77 @@ class service_timers {
     service_.reserve(count);
   }
 
-  void make(std::size_t index) {
-    timers_[index] = timer(service_, [] {});
-  }
+  void make(std::size_t index) { timers_[index].make(service_); }
   void start(const hand& mine, std::size_t index, duration delay) { reset(mine, index, delay); }
-  bool stop(const hand& /*mine*/, std::size_t index) { return timers_[index].stop() == stop_result::stopped; }
+  bool stop(const hand& /*mine*/, std::size_t index) { return (*timers_[index]).stop() == stop_result::stopped; }
   void reset(const hand& mine, std::size_t index, duration delay) {
     if constexpr (From == deadlines::by_caller) {
-      timers_[index].reset_at(mine.now + delay);
+      (*timers_[index]).reset_at(mine.now + delay);
     } else {
-      timers_[index].reset(delay);
+      (*timers_[index]).reset(delay);
     }
   }
   void refresh(hand& mine) {
     if constexpr (From == deadlines::by_caller) mine.now = service_.now();
   }
 
+ protected:
+  [[nodiscard]] const Timer& at(std::size_t index) noexcept { return *timers_[index]; }
+  [[nodiscard]] instant now() const noexcept { return service_.now(); }
+
  private:
   timer_service service_;
-  std::vector<timer> timers_;
+  std::vector<timer_place<Timer>> timers_;
+};
+
+/// The memory of each timer is fetched ahead.
+template <class Timer, deadlines From>
+class fetched_timers : public service_timers<Timer, From> {
+ public:
+  using service_timers<Timer, From>::service_timers;
+  void prefetch(std::size_t index) { this->at(index).prefetch(); }
+};
+
+/// Many timers in one call. All deadlines of a call count from one reading of the clock.
+template <class Timer>
+class batched_timers : public service_timers<Timer, deadlines::by_service> {
+  using base = service_timers<Timer, deadlines::by_service>;
+
+ public:
+  using base::base;
+  using hand = typename base::hand;
+
+  void start_all(const hand& /*mine*/, std::span<const std::size_t> indices, std::span<const duration> delays) {
+    std::array<instant, most_of_batch> deadlines;
+    const instant now = this->now();
+    std::ranges::transform(delays, deadlines.begin(), [now](duration each) { return now + each; });
+    reset_all_at(named(indices), std::span<const instant>(deadlines).first(delays.size())).rethrow();
+  }
+  std::size_t stop_all(const hand& /*mine*/, std::span<const std::size_t> indices) {
+    return foliot::stop_all(named(indices));
+  }
+  void reset_all(const hand& /*mine*/, std::span<const std::size_t> indices, duration delay) {
+    foliot::reset_all(named(indices), delay).rethrow();
+  }
+
+ private:
+  /// These timers, until the end of the expression.
+  class named_timers {
+   public:
+    named_timers(batched_timers& of, std::span<const std::size_t> indices) : size_(indices.size()) {
+      for (std::size_t i = 0; i < size_; ++i) std::construct_at(&refs_[i], of.at(indices[i]));
+    }
+    operator std::span<const timer_ref>() const noexcept {  // NOLINT(google-explicit-constructor)
+      return {refs_, size_};
+    }
+
+   private:
+    union {
+      timer_ref refs_[most_of_batch];
+    };
+    std::size_t size_;
+  };
+  named_timers named(std::span<const std::size_t> indices) { return {*this, indices}; }
 };
 
 enum class shards { by_engine, one_for_each_thread };
@@ -92,9 +187,35 @@ offer shared_service(const std::string& engine, std::string remark = {}, shards 
   const auto make = [engine, wanted](const request& asked) {
     service_options options{.engine = engine};
     if (wanted == shards::one_for_each_thread) options.shards = static_cast<std::size_t>(asked.threads);
-    return std::make_unique<service_timers<From>>(timers_of_all(asked), std::move(options));
+    return std::make_unique<service_timers<timer, From>>(timers_of_all(asked), std::move(options));
   };
   return shared_by_threads(make, std::move(remark));
+}
+
+/// Other ways to use foliot's own service.
+template <class Set>
+offer foliot_by(std::string remark, std::vector<workload> takes) {
+  const auto make = [](const request& asked) {
+    return std::make_unique<Set>(timers_of_all(asked, crew<Set>::idle_of_each), service_options());
+  };
+  return shared_by_threads(make, std::move(remark), std::move(takes));
+}
+
+void add_ways_of_foliot(roster& to) {
+  using pinned = pinned_timer<no_callback>;
+  using enum deadlines;
+  to.add("foliot-prefetch", foliot_by<fetched_timers<timer, by_service>>(
+                                "foliot; each timer is fetched 16 operations ahead", shared_by_owners));
+  to.add("foliot-batches", foliot_by<batched_timers<timer>>("foliot; 64 timers in one call", shared_by_owners));
+  to.add("foliot-pinned",
+         foliot_by<service_timers<pinned, by_service>>("foliot; timers in the user's objects", all_shared));
+  to.add("foliot-pinned-now", foliot_by<service_timers<pinned, by_caller>>(
+                                  "the same; the caller passes the time, and reads it each 64 operations", all_shared));
+  to.add("foliot-pinned-batches",
+         foliot_by<batched_timers<pinned>>("timers in the user's objects, 64 in one call", shared_by_owners));
+  for (const char* const each : {"foliot-prefetch", "foliot-batches", "foliot-pinned-batches"}) {
+    to.left_out.push_back({each, "W5W1-remote", "the owner of a timer does not know which is next"});
+  }
 }
 
 // ---------------------------------------------------------------- services: one sleep
@@ -289,6 +410,7 @@ void add_services(roster& to) {
   to.add("foliot", shared_service("foliot"));
   to.add("foliot-now", shared_service<deadlines::by_caller>(
                            "foliot", "foliot; the caller passes the time, and reads it each 64 operations"));
+  add_ways_of_foliot(to);
   to.add("global-heap", shared_service("global-heap"));
   to.add("bucket-heaps", shared_service("bucket-heaps"));
   to.add("goim", shared_service("goim", "in W5 with one heap for each thread", shards::one_for_each_thread));

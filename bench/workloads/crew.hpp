@@ -6,6 +6,9 @@
 //   W5W1-remote  each thread stops random timers of the next thread, and hands them over to it; it starts those of its
 //                own that were handed to it. A start and a stop are one operation.
 //
+// A set that can fetch a timer's memory ahead is told of each timer 16 operations before its turn; one that takes many
+// timers in one call gets 64 at once, so each thread has 64 timers that are idle.
+//
 // Each of K threads owns N / K timers, and one that is idle. They begin together, and each stops when its time is up;
 // the figure is the time of one operation of all together, 1 / the sum of their rates. Where there is a core for each
 // thread, each stays on one.
@@ -23,6 +26,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <concepts>
@@ -30,6 +34,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +65,23 @@ concept shared_timers = requires(Set set, typename Set::hand hand, std::size_t i
   set.refresh(hand);  // after each 64 operations of this thread
 };
 
+/// The most timers in one call.
+inline constexpr std::size_t most_of_batch = 64;
+
+/// A set that is told which timer is next, a while before.
+template <class Set>
+concept timers_fetched_ahead = shared_timers<Set> && requires(Set set, std::size_t index) { set.prefetch(index); };
+
+/// A set that takes up to most_of_batch timers in one call. A timer may be named twice.
+template <class Set>
+concept timers_in_batches =
+    shared_timers<Set> && requires(Set set, typename Set::hand hand, std::span<const std::size_t> indices,
+                                   std::span<const duration> delays, duration delay) {
+      set.start_all(hand, indices, delays);
+      { set.stop_all(hand, indices) } -> std::same_as<std::size_t>;  // how many were pending
+      set.reset_all(hand, indices, delay);
+    };
+
 /// A timeout from 100 ms to 1 h, from the lower half of a draw: next to nothing fires.
 [[nodiscard]] constexpr duration timeout_without_fires(std::uint64_t draw) noexcept {
   constexpr std::int64_t least = 100'000'000;
@@ -67,12 +89,12 @@ concept shared_timers = requires(Set set, typename Set::hand hand, std::size_t i
   return duration::nanoseconds(least + static_cast<std::int64_t>(lower_below(draw, most - least)));
 }
 
-/// How many timers each thread owns, and how many a set must hold.
-[[nodiscard]] inline std::size_t timers_of_each(const request& asked) noexcept {
-  return std::max<std::size_t>(asked.timers / static_cast<std::size_t>(asked.threads), 1) + 1;
+/// How many timers each thread owns, with those that are `idle`, and how many a set must hold.
+[[nodiscard]] inline std::size_t timers_of_each(const request& asked, std::size_t idle = 1) noexcept {
+  return std::max<std::size_t>(asked.timers / static_cast<std::size_t>(asked.threads), 1) + idle;
 }
-[[nodiscard]] inline std::size_t timers_of_all(const request& asked) noexcept {
-  return timers_of_each(asked) * static_cast<std::size_t>(asked.threads);
+[[nodiscard]] inline std::size_t timers_of_all(const request& asked, std::size_t idle = 1) noexcept {
+  return timers_of_each(asked, idle) * static_cast<std::size_t>(asked.threads);
 }
 
 /// A ring through which one thread hands numbers to one other, in order. Thread safety: one thread gives, one takes;
@@ -117,8 +139,11 @@ class hand_over {
 template <shared_timers Set>
 class crew {
  public:
-  /// The set must hold timers_of_all(asked).
-  crew(Set& set, const request& asked) : set_(set), asked_(asked), each_(timers_of_each(asked)) {
+  /// How many timers of each thread are idle.
+  static constexpr std::size_t idle_of_each = timers_in_batches<Set> ? most_of_batch : 1;
+
+  /// The set must hold timers_of_all(asked, idle_of_each).
+  crew(Set& set, const request& asked) : set_(set), asked_(asked), each_(timers_of_each(asked, idle_of_each)) {
     for (int i = 0; i < asked.threads; ++i) members_.emplace_back(i, each_, asked.seed);
   }
 
@@ -209,11 +234,17 @@ class crew {
   }
 
  private:
-  static constexpr int operations_per_refresh = 64;
+  static constexpr int operations_per_refresh = static_cast<int>(most_of_batch);
+  static constexpr std::size_t fetched_ahead = 16;
   static constexpr int refreshes_per_look = 16;
   static constexpr duration heartbeat = std::chrono::seconds(30);
   static constexpr duration longest_warm_up = std::chrono::milliseconds(300);
   static constexpr std::uint64_t fewest_warm_operations = 10'000;
+
+  struct drawn_timer {
+    std::uint64_t draw = 0;
+    std::size_t index = 0;
+  };
 
   struct member {
     member(int which, std::size_t count, std::uint64_t seed)
@@ -221,7 +252,10 @@ class crew {
           first(static_cast<std::size_t>(which) * count),
           random(seed * 1'000'003 + static_cast<std::uint64_t>(which)),
           spare(first + count - 1),
-          given_back(std::max<std::size_t>(count / 8, 1)) {}
+          given_back(std::max<std::size_t>(count / 8, 1)) {
+      for (std::size_t i = 0; i < spares.size(); ++i) spares[i] = spare - i;
+      ahead.fill({0, first});
+    }
 
     /// A start without its stop, or the other way round, is half of one.
     [[nodiscard]] std::uint64_t done() const noexcept { return halves / 2; }
@@ -230,8 +264,11 @@ class crew {
     const std::size_t first;  // of its timers
     quick_random random;
     typename Set::hand hand{};
-    std::size_t spare;     // the timer that is idle
-    hand_over given_back;  // its timers that another thread has stopped
+    std::size_t spare;                               // the timer that is idle
+    std::array<std::size_t, idle_of_each> spares{};  // those that are, where timers are started together
+    std::array<drawn_timer, fetched_ahead> ahead{};  // of the next operations, where their timers are fetched
+    std::size_t turn = 0;                            // of that ring
+    hand_over given_back;                            // its timers that another thread has stopped
     std::uint64_t halves = 0;
     std::uint64_t idle = 0;    // stops that found nothing to stop
     bool measured = false;     // false while it warms up
@@ -257,7 +294,7 @@ class crew {
     set_.refresh(me.hand);
     for (std::size_t i = 0; i < each_; ++i) {
       set_.make(me.first + i);
-      if (me.first + i != me.spare) {
+      if (i < each_ - idle_of_each) {
         set_.start(me.hand, me.first + i,
                    asked_.what == workload::w5w2 ? heartbeat : timeout_without_fires(me.random.next()));
       }
@@ -278,20 +315,61 @@ class crew {
     return instant::from_nanoseconds(begin_.compare_exchange_strong(begin, now, seam::relaxed) ? now : begin);
   }
 
+  /// One of the first `count` timers of this thread.
+  drawn_timer draw_of(member& me, std::size_t count) {
+    const std::uint64_t draw = me.random.next();
+    const drawn_timer drawn{draw, me.first + upper_below(draw, count)};
+    if constexpr (timers_fetched_ahead<Set>) {
+      set_.prefetch(drawn.index);
+      return std::exchange(me.ahead[me.turn++ % fetched_ahead], drawn);
+    } else {
+      return drawn;
+    }
+  }
+
   void pairs(member& me) {
+    if constexpr (timers_in_batches<Set>) return pairs_in_a_batch(me);
     for (int i = 0; i < operations_per_refresh; ++i) {
-      const std::uint64_t draw = me.random.next();
-      set_.start(me.hand, me.spare, timeout_without_fires(draw));
-      me.spare = me.first + upper_below(draw, each_);
+      const drawn_timer drawn = draw_of(me, each_);
+      set_.start(me.hand, me.spare, timeout_without_fires(drawn.draw));
+      me.spare = drawn.index;
       if (!set_.stop(me.hand, me.spare)) ++me.idle;
     }
     me.halves += 2 * operations_per_refresh;
   }
 
   void resets(member& me) {
+    if constexpr (timers_in_batches<Set>) return resets_in_a_batch(me);
     for (int i = 0; i < operations_per_refresh; ++i) {
-      set_.reset(me.hand, me.first + upper_below(me.random.next(), each_ - 1), heartbeat);
+      set_.reset(me.hand, draw_of(me, each_ - 1).index, heartbeat);
     }
+    me.halves += 2 * operations_per_refresh;
+  }
+
+  void pairs_in_a_batch(member& me)
+    requires timers_in_batches<Set>
+  {
+    // One victim from each 64th of the timers, so that none is named twice, in an order of their own.
+    const std::size_t stripe = each_ / most_of_batch;
+    std::array<duration, most_of_batch> delays;
+    std::array<std::size_t, most_of_batch> victims;
+    for (std::size_t i = 0; i < most_of_batch; ++i) {
+      const drawn_timer drawn = draw_of(me, stripe);
+      delays[i] = timeout_without_fires(drawn.draw);
+      victims[i] = drawn.index + stripe * (29 * i % most_of_batch);
+    }
+    set_.start_all(me.hand, me.spares, delays);
+    me.idle += most_of_batch - set_.stop_all(me.hand, victims);
+    me.spares = victims;
+    me.halves += 2 * operations_per_refresh;
+  }
+
+  void resets_in_a_batch(member& me)
+    requires timers_in_batches<Set>
+  {
+    std::array<std::size_t, most_of_batch> chosen;
+    for (std::size_t& each : chosen) each = draw_of(me, each_ - most_of_batch).index;
+    set_.reset_all(me.hand, chosen, heartbeat);
     me.halves += 2 * operations_per_refresh;
   }
 
@@ -336,14 +414,17 @@ class crew {
 };
 
 inline const std::vector<workload> all_shared = {workload::w5w1, workload::w5w1_remote, workload::w5w2};
+/// For sets whose timers are fetched ahead, or taken together.
+inline const std::vector<workload> shared_by_owners = {workload::w5w1, workload::w5w2};
 
 /// The offer of any set for W5: `make(asked)` returns a pointer to a set of timers_of_all(asked).
 template <class Make>
-[[nodiscard]] offer shared_by_threads(Make make, std::string remark = {}) {
-  return {.takes = all_shared, .remark = std::move(remark), .run = [make = std::move(make)](const request& asked) {
-            const auto set = make(asked);
-            return crew(*set, asked).run();
-          }};
+[[nodiscard]] offer shared_by_threads(Make make, std::string remark = {}, std::vector<workload> takes = all_shared) {
+  return {
+      .takes = std::move(takes), .remark = std::move(remark), .run = [make = std::move(make)](const request& asked) {
+        const auto set = make(asked);
+        return crew(*set, asked).run();
+      }};
 }
 
 }  // namespace foliot::program::bench

@@ -39,7 +39,9 @@ GO = (["AfterFunc1000", "After", "Stop/impl=chan", "Stop/impl=func", "Simultaneo
 RUNTIMES = ["foliot", "processor-heaps", "processor-heaps-1.14"]
 SERVICES = ["foliot", "foliot-now", "global-heap", "bucket-heaps", "goim", "erlang-wheel", "epoll-heap"]
 TASKS = ["foliot-runtime", "processor-heaps", "processor-heaps-1.14"]  # the runtimes, by their names among the services
-SHARING = SERVICES + TASKS + ["multimap"]
+OWNED = ["foliot-prefetch", "foliot-batches", "foliot-pinned-batches"]  # in workloads whose timers have one owner
+PINNED = ["foliot-pinned", "foliot-pinned-now"]
+SHARING = SERVICES + PINNED + TASKS + ["multimap"]
 SLEEPING = [each for each in SERVICES if each != "foliot-now"] + TASKS + ["foliot-precise"]
 GENERATIONS = ["global-heap", "goim", "erlang-wheel", "bucket-heaps", "processor-heaps-1.14", "processor-heaps",
                "foliot", "foliot-runtime"]
@@ -78,7 +80,7 @@ class BenchArguments(BenchCase):
         text = self.expect_done("bench", "--help")
         for word in ("--only", "--contestants", "--n", "--repetitions", "--json", "--report", "--quick", "W2P",
                      "--threads", "worst-one-slot", "W5W1-remote", "W6-100us", "idle-ticker", *OWN, *FLOORS, *PEERS,
-                     *SERVICES, *SYSTEM, *FOREIGN):
+                     *SERVICES, *OWNED, *PINNED, *SYSTEM, *FOREIGN):
             self.assertIn(word, text)
 
     def test_wrong_arguments(self):
@@ -202,6 +204,9 @@ class BenchFigures(BenchCase):
         for name in SHARING + [each for each in ("libevent", "asio") if each in names]:
             wanted |= {(what, None, name, n, threads) for what in SHARED for n in (100, 1000) for threads in (1, 2)
                        if (what, threads) != ("W5W1-remote", 1)}
+        for name in OWNED:
+            wanted |= {(what, None, name, n, threads) for what in SHARED if what != "W5W1-remote" for n in (100, 1000)
+                       for threads in (1, 2)}
         # An old kernel has no epoll_pwait2, and says so.
         absent = {each["contestant"] for each in figures["absences"] if each["workloads"].startswith("W6")} - {"libuv"}
         absent -= set(FOREIGN)
