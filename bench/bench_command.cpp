@@ -327,6 +327,5 @@ void fill_bench(CLI::App& line, command& chosen) {
 
 int main(int argc, char** argv) {
   using namespace foliot::program;
-  return run_program({.name = "foliot bench", .purpose = purpose_of_bench, .has_version = false, .fill = fill_bench},
-                     argc, argv);
+  return run_program({.name = "foliot bench", .purpose = purpose_of_bench, .fill = fill_bench}, argc, argv);
 }

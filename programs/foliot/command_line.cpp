@@ -66,12 +66,19 @@ void refuse_missing_values(std::span<char*> arguments) {
   }
 }
 
+bool has_argument(std::span<char*> arguments, std::string_view wanted) noexcept {
+  return std::ranges::find(arguments, wanted, [](const char* each) { return std::string_view(each); }) !=
+         arguments.end();
+}
+
 exit_code run(const command_line& what, int argc, char** argv) {
   refuse_missing_values({argv + 1, argv + std::max(argc, 1)});
   command chosen;
   CLI::App program(what.purpose, what.name);
-  if (what.has_version) {
+  bool is_verbose = false;
+  if (what.built_with != nullptr) {
     program.set_version_flag("--version", "foliot " FOLIOT_VERSION, "Print the version and exit");
+    program.add_flag("--verbose", is_verbose, "With --version: print what it was built with, too");
   }
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.get_formatter()->column_width(24);
@@ -83,11 +90,14 @@ exit_code run(const command_line& what, int argc, char** argv) {
   } catch (const CLI::Success& wanted) {  // --help and --version
     std::ostringstream text;
     program.exit(wanted, text, text);
+    const bool is_version = dynamic_cast<const CLI::CallForVersion*>(&wanted) != nullptr;
+    if (is_version && has_argument({argv + 1, argv + std::max(argc, 1)}, "--verbose")) text << what.built_with();
     print(text.str());
     return exit_code::success;
   } catch (const CLI::ParseError& error) {
     throw failure(explain(error, program));
   }
+  if (is_verbose) throw failure("--verbose goes with --version, or behind a command that has it; see foliot --help");
   hide_passwords({argv, argv + std::max(argc, 0)});  // they were copied
   if (!chosen) throw failure(what.no_command);
   chosen();

@@ -16,7 +16,8 @@ struct command_line {
   std::string name;             ///< what users call it
   std::string purpose;          ///< a line of its help
   std::string no_command = {};  ///< the sentence for those who name no command
-  bool has_version = true;
+  /// What it was built with, a line for each thing, for `--version --verbose`; null: it has no `--version`.
+  std::string (*built_with)() = nullptr;
   /// Adds what it takes, and sets `chosen` when the user asks for something.
   std::function<void(CLI::App& line, command& chosen)> fill;
 };

@@ -1,4 +1,5 @@
 // The program `foliot`.
+#include "built_with.hpp"
 #include "command_line.hpp"
 #include "commands.hpp"
 
@@ -29,6 +30,7 @@ int main(int argc, char** argv) {
           "no command: name one of 'foliot serve', 'foliot job', 'foliot token', 'foliot copy FROM TO', "
           "'foliot map DATABASE', 'foliot completion SHELL', 'foliot replay LOG', 'foliot sample', 'foliot bench' and "
           "'foliot top PATH'; see foliot --help",
+      .built_with = built_with,
       .fill = add_commands,
   };
   return run_program(all, argc, argv);

@@ -47,6 +47,11 @@ PACKERS = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstd, "bzip2": bz
 class CommandLine(ProgramCase):
     def test_version(self):
         self.assertRegex(self.expect_done("--version"), r"\Afoliot \d+\.\d+\.\d+\n\Z")
+        told = self.expect_done("--version", "--verbose")
+        self.assertRegex(told, r"\Afoliot \d+\.\d+\.\d+\ncompiler: (g\+\+|clang) [\d.]+, libstdc\+\+ \d+ of \d+\nbuild: \w+")
+        for thing in ("assertions: o", "sanitizers: ", "stores: memory", "TLS: ", "libraries: CLI11 ", ", zstd 1."):
+            self.assertIn(thing, told)
+        self.expect_error("--verbose goes with --version", "--verbose")
 
     def test_help(self):
         self.assertIn("replay", self.expect_done("--help"))

@@ -15,7 +15,6 @@ int main(int argc, char** argv) {
       .name = "foliot job",
       .purpose = purpose_of_job,
       .no_command = "no command: name one, such as 'foliot job list'; see foliot job --help",
-      .has_version = false,
       .fill = fill,
   };
   return run_program(all, argc, argv);
