@@ -142,12 +142,16 @@ class authorized_client {
     using enum jobs::operation_target;
     constexpr jobs::operation_target target = jobs::facts_of<Operation>().target;
     expect_scope(jobs::scope_of<Operation>());
+    if constexpr (std::is_same_v<Operation, jobs::put>) expect_holder(what);
     if constexpr (target == by_tube) {
       expect_tube(what.tube);
     } else if constexpr (target == by_tubes) {
       for (const std::string& each : what.tubes) expect_tube(each);
     } else if constexpr (target == by_puts) {
-      for (const jobs::put& each : what.puts) expect_tube(each.tube);
+      for (const jobs::put& each : what.puts) {
+        expect_tube(each.tube);
+        expect_holder(each);
+      }
     } else if constexpr (target == by_job && requires { what.name; }) {
       if (const auto* const key = std::get_if<jobs::job_key>(&what.name)) expect_tube(key->tube);
     } else if constexpr (target == by_store && !detail::is_answered_within_rights<Operation>) {
@@ -342,6 +346,10 @@ class authorized_client {
   void expect_watched() const;
   void expect_scope(scope wanted) const;
   void expect_tube(std::string_view tube) const;
+  /// A put by the holder of a job ends a reservation, too.
+  void expect_holder(const jobs::put& what) const {
+    if (what.holder) expect_scope(jobs::scope_of<jobs::finish>());
+  }
   void expect_all_tubes() const;
   [[noreturn]] void refuse_scope(scope wanted) const;
   [[nodiscard]] std::string who() const;

@@ -73,6 +73,8 @@ problem problem_of(const jobs::put& what, const client_limits& limits) {
   }
   if (what.expected != 0 || !what.once.empty())
     return "a put with an expected version or a `once` cannot be asked by the beanstalk protocol: use HTTP";
+  if (what.holder)
+    return "a put with a holder cannot be asked by the beanstalk protocol: only a program's own store has it";
   return jobs::validate(what, limits.job);
 }
 

@@ -72,6 +72,16 @@ problem bad_expectation(const put& what) {
   return "put that expects a version must have a key, and replace the job that has it";
 }
 
+problem bad_holder(const put& what) {
+  if (!what.holder) return std::nullopt;
+  if (what.key.empty() || what.existing != on_existing::replace) {
+    return "put with a holder must have a key, and replace the job that has it";
+  }
+  if (what.expected != 0) return "put with a holder must expect no version: its reservation says which job is meant";
+  if (!what.once.empty()) return "put with a holder must have no once: a reservation ends once";
+  return std::nullopt;
+}
+
 problem bad_tubes(std::string_view name, const std::vector<std::string>& tubes) {
   if (tubes.empty()) return std::string(name) + " must name at least one tube";
   for (const std::string& tube : tubes) {
@@ -150,7 +160,10 @@ problem first_problem(const Operation& what, const job_limits& limits) {
   if constexpr (requires { what.key; }) {
     if (!what.key.empty()) check(bad_key, what.key);
   }
-  if constexpr (requires { what.existing; }) check(bad_expectation, what);
+  if constexpr (requires { what.existing; }) {
+    check(bad_holder, what);
+    check(bad_expectation, what);
+  }
   if constexpr (requires { what.body; }) check(bad_body, what.body.size(), limits);
   if constexpr (requires { what.due; }) check(bad_due, what.due);
   if constexpr (requires { what.ttr; }) check(bad_length, "TTR", what.ttr, milliseconds(1));
@@ -166,7 +179,13 @@ problem first_problem(const Operation& what, const job_limits& limits) {
   if constexpr (requires { what.once; }) {
     if (!what.once.empty()) check(bad_length, "lifetime of once", what.once.lifetime(), milliseconds(1));
   }
-  if constexpr (requires { what.puts; }) check(bad_puts, what.puts, limits);
+  if constexpr (requires { what.puts; }) {
+    check(bad_puts, what.puts, limits);
+    const auto has_holder = [](const put& each) { return each.holder.has_value(); };
+    if (!wrong && !what.once.empty() && std::ranges::any_of(what.puts, has_holder)) {
+      return "put_all with a once must have no put with a holder: a reservation ends once";
+    }
+  }
   return wrong;
 }
 

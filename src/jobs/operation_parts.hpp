@@ -81,6 +81,30 @@ void for_each_key(const operation& it, Visit visit) {
   return {};
 }
 
+/// Calls `visit(job_id)` for each job that the operation would change, and names by its id or by a reservation.
+template <class Visit>
+void for_each_job_named(const operation& it, Visit visit) {
+  if (const job_id id = job_named_by(it); id != 0) visit(id);
+  for (const put& each : puts_of(it)) {
+    if (each.holder) visit(each.holder->id);
+  }
+}
+
+/// Calls `visit(reservation)` for each one that the operation shows, and that has ended with its job, as this answer
+/// tells: put::holder.
+template <class Visit>
+void for_each_replaced(const operation& it, const answer& got, Visit visit) {
+  const auto look = [&visit](const put& what, const put_answer& done) {
+    if (what.holder && done.what == put_answer::kind::replaced) visit(*what.holder);
+  };
+  const std::span<const put> puts = puts_of(it);
+  if (const auto* const one = std::get_if<put_answer>(&got)) {
+    if (puts.size() == 1) look(puts.front(), *one);
+  } else if (const auto* const all = std::get_if<put_all_answer>(&got)) {
+    for (std::size_t i = 0; i < puts.size() && i < all->puts.size(); ++i) look(puts[i], all->puts[i]);
+  }
+}
+
 /// The jobs that an operation with this answer has reserved.
 [[nodiscard]] inline std::span<const claimed_job> jobs_claimed_by(const answer& got) {
   const auto* const claimed = std::get_if<claim_answer>(&got);

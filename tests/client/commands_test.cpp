@@ -134,6 +134,9 @@ TEST(ClientCommands, WhatTheProtocolCannotSayIsRefused) {
   what.existing = jobs::on_existing::replace;
   what.expected = 3;
   EXPECT_TRUE(is_refused(what, "expected version"));
+  what.expected = 0;
+  what.holder = jobs::reservation{1, 2, 3};
+  EXPECT_TRUE(is_refused(what, "put with a holder"));
   EXPECT_TRUE(is_refused(jobs::cancel{jobs::job_id{7}, 3}, "expected version"));
   EXPECT_TRUE(is_refused(jobs::kick{"t", 1, jobs::job_state::buried}, "one state"));
   EXPECT_TRUE(is_refused(jobs::peek{jobs::job_key{"t", "k"}}, "without the body"));

@@ -79,6 +79,32 @@ TEST(Limits, PutsThatExpectAVersion) {
   EXPECT_EQ(refusal(put{.tube = "a", .body = "", .existing = on_existing::replace, .expected = 1}), bad);
 }
 
+TEST(Limits, PutsOfHolders) {
+  const std::string bad = "put with a holder must have a key, and replace the job that has it";
+  const put good{.tube = "a", .key = "k", .body = "", .existing = on_existing::replace, .holder = reservation{.id = 7}};
+  EXPECT_EQ(refusal(good), "accepted");
+  EXPECT_EQ(refusal(put_all{{good}}), "accepted");
+  for (const on_existing other : {on_existing::keep, on_existing::refuse}) {
+    put wrong = good;
+    wrong.existing = other;
+    EXPECT_EQ(refusal(wrong), bad);
+    EXPECT_EQ(refusal(put_all{{wrong}}), bad);
+  }
+  put wrong = good;
+  wrong.key.clear();
+  EXPECT_EQ(refusal(wrong), bad);
+  wrong = good;
+  wrong.holder = reservation{};
+  EXPECT_EQ(refusal(wrong), "accepted") << "a store says what a token is worth";
+  wrong.expected = 1;
+  EXPECT_EQ(refusal(wrong), "put with a holder must expect no version: its reservation says which job is meant");
+  wrong = good;
+  wrong.once = once({}, {}, 1h);
+  EXPECT_EQ(refusal(wrong), "put with a holder must have no once: a reservation ends once");
+  EXPECT_EQ(refusal(put_all{{good}, wrong.once}),
+            "put_all with a once must have no put with a holder: a reservation ends once");
+}
+
 TEST(Limits, PutsOfWhichAllHappenOrNone) {
   const put one{.tube = "a", .body = ""};
   EXPECT_EQ(refusal(put_all{}), "put_all must have from 1 to 1000 puts, got 0");

@@ -38,6 +38,8 @@ inline constexpr std::size_t largest_body = std::size_t{1} << 30;
 ///   - a due time before 1970 or after 2262, where the wall clock ends;
 ///   - a body over the limit, a claim of no tube, and peek_first for reserved jobs;
 ///   - a put that expects a version and has no key, or would not replace the job that has it;
+///   - a put with a holder that has no key, would not replace the job that has it, expects a version, or has a `once`,
+///     of its own or of its put_all;
 ///   - a put_all of no put or too many, of too many bytes, with a key that two of its puts have, or with a put that has
 ///     a `once`;
 ///   - a `once` whose lifetime is below 1 ms or over longest_time;

@@ -38,9 +38,11 @@ using due_at = std::variant<milliseconds, utc_time>;
 
 /// What a put does where its tube has a job with its key.
 enum class on_existing : std::uint8_t {
-  keep,     ///< the old job stays as it is: the same put twice makes one job
-  replace,  ///< the new job takes the old one's key, and the old one is gone; refused while the old one is reserved
-  refuse,   ///< nothing is put
+  keep,  ///< the old job stays as it is: the same put twice makes one job
+  /// The new job takes the old one's key, and the old one is gone. Refused while the old one is reserved, except by its
+  /// reservation: put::holder.
+  replace,
+  refuse,  ///< nothing is put
 };
 
 /// Stores a new job.
@@ -59,6 +61,11 @@ struct put {
   /// Not 0: only if a job with this key is there and has this version. Then there must be a key, and `existing` must be
   /// `replace`.
   job_version expected = 0;
+  /// Not none: only if a job with this key is there, and this is its reservation, which ends with it: so a worker
+  /// replaces the job that it has, and no other worker gets the old or the new one in between. To the old job, and to
+  /// what counts jobs, it is the end that any replaced job has: it is not finished. Then there must be a key,
+  /// `existing` must be `replace`, nothing else may be expected, and neither the put nor its put_all may have a `once`.
+  std::optional<reservation> holder = std::nullopt;
   /// Not empty: it happens once, and its answer is kept if it was inserted, kept or replaced. The memory of it moves
   /// with its tube from one database to another. In a put_all it must be empty.
   jobs::once once = {};
@@ -344,10 +351,12 @@ struct put_answer {
     kept,      ///< a job with that key is there, and stays as it was: `id` is its id
     replaced,  ///< `id` is the new job's; the one that had the key is gone
     exists,    ///< a job with that key is there, so nothing was put: `id` is its id
-    reserved,  ///< a worker has the job with that key, so it was not replaced: `id` is its id
+    /// A worker has the job with that key, by another reservation than put::holder, so it was not replaced: `id` is its
+    /// id.
+    reserved,
     no_space,  ///< the store has no room for more jobs, or to remember this put (once): nothing was put
-    /// The job with that key does not have the expected version, or no job has the key: nothing was put. `id` is its
-    /// id, or 0.
+    /// The job with that key does not have the expected version, or is not reserved though put::holder is set, or no
+    /// job has the key: nothing was put. `id` is its id, or 0.
     other_version,
     other_request,  ///< put::once has this key with another request: nothing was put
   };

@@ -176,13 +176,15 @@ memory_store::record* memory_store::executor::holder_of_key(const put& what) {
 
 put_answer memory_store::executor::outcome_of(const put& what, const record* old, expected_content& before) const {
   using enum put_answer::kind;
-  if (has_other_version(old, what.expected)) {
+  const bool is_reserved = old != nullptr && old->job.state == job_state::reserved;
+  if (has_other_version(old, what.expected) || (what.holder && !is_reserved)) {
     return old == nullptr ? put_answer{other_version} : put_answer{other_version, old->job.id, version_of(old->job)};
   }
+  if (what.holder && *what.holder != token_of(*old)) return {reserved, old->job.id};
   if (old != nullptr) {
     if (what.existing == on_existing::keep) return {kept, old->job.id};
     if (what.existing == on_existing::refuse) return {exists, old->job.id};
-    if (old->job.state == job_state::reserved) return {reserved, old->job.id};
+    if (!what.holder && is_reserved) return {reserved, old->job.id};
     before.jobs -= 1;
     before.bytes -= memory_bytes_of(old->job);
   }
@@ -248,7 +250,7 @@ put_all_answer memory_store::executor::operator()(put_all& what) {
 }
 
 job_id memory_store::executor::make(put& what, record* old) {
-  if (old != nullptr) apply(*old, job_event::cancel);
+  if (old != nullptr) apply(*old, what.holder ? job_event::finish : job_event::cancel);
   const job_id id = store_.next_id_++;
   record& it = store_.jobs_[id];
   it.home = &known_tube(what.tube);

@@ -46,6 +46,8 @@ enum class flaw : std::uint8_t {
   ignores_versions,        ///< executes operations whatever version they expect
   keeps_versions,          ///< shows the same version after a change
   changes_due_versions,    ///< shows another version when the due time has come
+  ignores_holders,         ///< of puts
+  takes_any_holder,        ///< of a put, for that of the job
   // Lists of jobs:
   begins_pages_too_soon,  ///< with the job that the page before ends with
   ends_pages_too_soon,    ///< without the last job, where there is a next page
@@ -87,7 +89,8 @@ class journal_store final : public job_store {
 
   execution execute(std::span<operation> batch) override {
     if (failed_ && flaw_ != flaw::goes_on_after_a_failure) throw store_failure("the journal has failed before");
-    if (flaw_ == flaw::ignores_attempts && batch.size() > 1) return execute_one_by_one(batch);
+    const bool must_know_tokens = flaw_ == flaw::ignores_attempts || flaw_ == flaw::takes_any_holder;
+    if (must_know_tokens && batch.size() > 1) return execute_one_by_one(batch);
     const duration early = std::chrono::milliseconds(flaw_ == flaw::is_ready_early ? 1 : 0);
     journal_entry entry{clocks_.wall->now() + early, clocks_.monotonic->now(), {batch.begin(), batch.end()}};
     for (operation& each : entry.batch) {
@@ -199,13 +202,27 @@ class journal_store final : public job_store {
   }
 
   /// The memory_store has one opening, and counts the attempts of all.
+  void translate(reservation& token) {
+    token.opening = token.opening == journal_.openings ? 1 : 0;
+    token.attempt += earlier_attempts_[token.id];
+    if (flaw_ == flaw::ignores_attempts) token.attempt = latest_attempts_[token.id];
+  }
   template <class Operation>
   void translate_token(Operation& what) {
-    if constexpr (requires { what.token; }) {
-      what.token.opening = what.token.opening == journal_.openings ? 1 : 0;
-      what.token.attempt += earlier_attempts_[what.token.id];
-      if (flaw_ == flaw::ignores_attempts) what.token.attempt = latest_attempts_[what.token.id];
+    if constexpr (requires { what.token; }) translate(what.token);
+    if constexpr (requires { what.holder; }) {
+      if (what.holder) translate(*what.holder);
+      if (what.holder && flaw_ == flaw::takes_any_holder) what.holder = present_token(what);
     }
+    if constexpr (requires { what.puts; }) {
+      for (put& each : what.puts) translate_token(each);
+    }
+  }
+  /// The reservation of the job that has the key of this put; that of the put, if it is not reserved.
+  reservation present_token(const put& what) {
+    const peek_answer seen = execute_one(inner_, peek{job_key{what.tube, what.key}});
+    if (!seen.job || seen.job->state != job_state::reserved) return *what.holder;
+    return {seen.job->id, 1, latest_attempts_[seen.job->id]};
   }
   /// So that a reservation which the batch gives is known to the operations behind it.
   execution execute_one_by_one(std::span<operation> batch) {
@@ -227,6 +244,7 @@ class journal_store final : public job_store {
       what = fire_now{std::move(it->name)};
     }
     if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::drops_fields) it->fields = {};
+    if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::ignores_holders) it->holder.reset();
     if (auto* const it = std::get_if<bury>(&what); it != nullptr && flaw_ == flaw::drops_histories) it->history = {};
     if (auto* const it = std::get_if<list_jobs>(&what)) spoil_list(*it);
     std::visit(

@@ -312,7 +312,7 @@ answer oracle::perform(const put& what) {
 put_answer oracle::put_one(const put& what) {
   bool replaces = false;
   entry* const old = find(job_key{what.tube, what.key});
-  if (old == nullptr && what.expected != 0) return {put_answer::kind::other_version, 0, 0};
+  if (old == nullptr && (what.expected != 0 || what.holder)) return {put_answer::kind::other_version, 0, 0};
   if (old != nullptr) {
     const job_id id = old->job.id;
     if (!is_expected(*old, what.expected)) {
@@ -320,7 +320,11 @@ put_answer oracle::put_one(const put& what) {
     }
     if (what.existing == on_existing::keep) return {put_answer::kind::kept, id};
     if (what.existing == on_existing::refuse) return {put_answer::kind::exists, id};
-    if (old->job.state == job_state::reserved) return {put_answer::kind::reserved, id};
+    if (what.holder && old->job.state != job_state::reserved) {
+      return {put_answer::kind::other_version, id, version_of(old->job)};
+    }
+    const bool is_holder = what.holder && held(*what.holder) == old;
+    if (old->job.state == job_state::reserved && !is_holder) return {put_answer::kind::reserved, id};
     erase(id);
     replaces = true;
   }

@@ -65,6 +65,8 @@ inline rc::Gen<request> arbitrary_request() {
                                                                     {4, expectation::present},
                                                                     {2, expectation::first},
                                                                     {1, expectation::forged}})),
+      set(&request::holder, rc::gen::weightedElement<shown_holder>(
+                                {{6, shown_holder::none}, {5, shown_holder::of_held}, {1, shown_holder::recent}})),
       set(&request::once, rc::gen::weightedElement<unsigned>({{12, 0U}, {3, 1U}, {2, 2U}, {1, 3U}})),
       set(&request::other_request, sometimes(8)),
       set(&request::lifetime, rc::gen::element<std::int64_t>(1, 2, 5, 1000, 3'600'000)),

@@ -19,6 +19,13 @@ enum class expectation : std::uint8_t {
   forged,   ///< one that no job has
 };
 
+/// Which reservation a put shows (put::holder).
+enum class shown_holder : std::uint8_t {
+  none,
+  of_held,  ///< that of a job of its tube that has a key and is reserved, if there is one: the put gets its key
+  recent,   ///< one that was given lately
+};
+
 /// An operation that is still to be addressed.
 struct request {
   /// Its place in the variant `operation`.
@@ -45,6 +52,8 @@ struct request {
   job_state state = job_state::ready;
   std::uint32_t count = 1;
   expectation expects = expectation::nothing;
+  /// Of a put, or of the puts of a put_all. Then they replace, and do not happen once.
+  shown_holder holder = shown_holder::none;
   /// Of a put, a put_all or a claim: the number of its key, so that it happens once; 0: it happens as often as it is
   /// sent.
   unsigned once = 0;

@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 8> put_names{"inserted", "kept",     "rep
 constexpr std::array<std::string_view, 3> holder_names{"done", "not_held", "no_space"};
 constexpr std::array<std::string_view, 6> change_names{"done", "reserved", "refused",
                                                        "gone", "no_space", "other_version"};
+constexpr std::array<std::string_view, 3> holder_kind_names{"none", "of a job that is held", "of late"};
 constexpr std::array<std::string_view, 4> expectation_names{"nothing", "the present version", "the first version",
                                                             "a forged version"};
 
@@ -177,6 +178,10 @@ std::ostream& operator<<(std::ostream& out, const request& it) {
   }
   if (it.expects != expectation::nothing && (puts || among({"kick_job", "cancel", "reschedule", "fire_now"}))) {
     out << " expects " << name_of(it.expects, expectation_names);
+  }
+  if (puts && it.holder != shown_holder::none) {
+    out << " holder " << name_of(it.holder, holder_kind_names) << (it.forged ? ", forged" : "") << " " << it.back
+        << " back";
   }
   if (name == "peek_first") out << " " << show(it.state);
   if (name == "list_jobs") {

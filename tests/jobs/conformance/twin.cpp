@@ -129,9 +129,24 @@ void twin::perform(const std::vector<request>& batch) {
   }
   const execution expected = oracle_.execute(for_oracle, store_.wall(), store_.now());
   if (difference found = compare(expected, got)) return fail(*found);
+  for (std::size_t i = 0; i < for_oracle.size(); ++i) note_holders(for_oracle[i], expected.answers[i]);
   if (difference found = compare_next()) return fail(*found);
   const check_result right = store_->check();
   if (!right) fail("check(): " + right.error());
+}
+
+void twin::note_holders(const operation& what, const answer& got) {
+  const auto note = [this](const put& one, const put_answer& its) {
+    if (!one.holder) return;
+    if (its.what == put_answer::kind::replaced) ++replaced_by_holders_;
+    if (is_refused(its)) ++refused_to_holders_;
+  };
+  if (const auto* const one = std::get_if<put>(&what)) return note(*one, std::get<put_answer>(got));
+  const auto* const all = std::get_if<put_all>(&what);
+  if (all == nullptr) return;
+  const auto& their = std::get<put_all_answer>(got);
+  if (their.what == put_all_answer::kind::refused) return note(all->puts[their.place], their.why);
+  for (std::size_t i = 0; i < their.puts.size(); ++i) note(all->puts[i], their.puts[i]);
 }
 
 void twin::recover(const std::vector<operation>& failed) {
@@ -293,11 +308,38 @@ twin::pair_of_operations twin::address_put(const request& it) const {
            .history = it.history != 0 ? fields_of(it.history) : job_fields(),
            .once = it.what == 0 ? once_of(it) : once()};
   put stores = both;
+  if (it.holder != shown_holder::none) return address_to_held(it, both);
   if (!both.key.empty() && both.existing == on_existing::replace) {
     const pair_of_versions expected = expected_by(it);
     both.expected = expected.oracles;
     stores.expected = expected.stores;
   }
+  return {both, stores};
+}
+
+twin::pair_of_operations twin::address_to_held(const request& it, put both) const {
+  std::vector<const oracle::entry*> held;
+  for (const oracle::entry& each : oracle_.entries()) {
+    const bool is_of_key = each.job.tube == both.tube && !each.job.key.empty();
+    if (is_of_key && each.job.state == job_state::reserved) held.push_back(&each);
+  }
+  const bool is_of_held = it.holder == shown_holder::of_held && !held.empty();
+  std::pair<reservation, reservation> token = recent_token(it);
+  if (is_of_held) {
+    const oracle::entry& present = *held[it.back % held.size()];
+    both.key = present.job.key;
+    const auto is_its = [&present](const auto& each) {
+      return each.first == reservation{present.job.id, present.opening, present.attempts};
+    };
+    const auto its = std::ranges::find_if(tokens_, is_its);
+    if (its != tokens_.end() && !it.forged) token = *its;
+  }
+  if (both.key.empty()) return {both, both};  // such a put has no holder
+  both.existing = on_existing::replace;
+  both.once = {};
+  put stores = both;
+  both.holder = token.first;
+  stores.holder = token.second;
   return {both, stores};
 }
 
@@ -335,9 +377,15 @@ twin::pair_of_operations twin::address_all(const request& it) const {
     one.key = i == 3 || (i == 1 && it.by_key) ? 0 : it.key;
     if (i > 0) one.ahead = it.ahead / 2;
     if (i == 2 && it.with_priority) one.existing = on_existing::refuse;
+    if (i == 3 || (i == 2 && it.with_priority)) one.holder = shown_holder::none;
     const pair_of_operations both = address_put(one);
     std::get<put_all>(all.oracles).puts.push_back(std::get<put>(both.oracles));
     std::get<put_all>(all.stores).puts.push_back(std::get<put>(both.stores));
+  }
+  if (std::ranges::any_of(std::get<put_all>(all.oracles).puts,
+                          [](const put& each) { return each.holder.has_value(); })) {
+    std::get<put_all>(all.oracles).once = {};
+    std::get<put_all>(all.stores).once = {};
   }
   return all;
 }

@@ -33,6 +33,9 @@ class twin {
   [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
   /// How many batches failed because of a failing call.
   [[nodiscard]] int failed_batches() const { return failed_batches_; }
+  /// How many puts have replaced the job that their holder had, and how many with a holder were refused.
+  [[nodiscard]] int replaced_by_holders() const { return replaced_by_holders_; }
+  [[nodiscard]] int refused_to_holders() const { return refused_to_holders_; }
 
  private:
   struct pair_of_operations {
@@ -45,11 +48,15 @@ class twin {
   void fail(std::string why);
   void reopen(ending how);
   void perform(const std::vector<request>& batch);
+  /// Counts what a put with a holder has come to.
+  void note_holders(const operation& what, const answer& got);
   /// After a failed batch: opens the store again, and decides whether the batch has happened.
   void recover(const std::vector<operation>& failed);
 
   [[nodiscard]] pair_of_operations address(const request& it) const;
   [[nodiscard]] pair_of_operations address_put(const request& it) const;
+  /// The same put by the holder of a job: of the key that it has, or of another one.
+  [[nodiscard]] pair_of_operations address_to_held(const request& it, put both) const;
   /// What makes the operation happen once. A store may forget claims when it is opened again, or not, and what has
   /// ended by a clock that was then set back: so such keys are not used again.
   [[nodiscard]] once once_of(const request& it) const;
@@ -113,6 +120,8 @@ class twin {
   unsigned openings_ = 1;
   unsigned wall_steps_ = 0;  ///< back
   int failed_batches_ = 0;
+  int replaced_by_holders_ = 0;
+  int refused_to_holders_ = 0;
   std::optional<std::string> failure_;
 };
 
