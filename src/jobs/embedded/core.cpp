@@ -295,6 +295,12 @@ void embedded_core::end_reservation(held_job& it) {
   held_.remove(it);
 }
 
+void embedded_core::end(held_job& it, void (job_records::*erase)(const record&)) {
+  indexes_.remove(it.data, *it.home, job_state::ready);
+  (records_.*erase)(it.data);
+  end_reservation(it);
+}
+
 void embedded_core::give_back(held_job& it) {
   record back;
   records_.load_known(it.data.id, back, true);
@@ -387,7 +393,11 @@ put_answer embedded_core::outcome_of(const put& what, job_id old, std::uint64_t 
     const job_version present = present_version(old);
     if (present != what.expected) return {other_version, old, present};
   }
-  if (old != 0) {
+  if (what.holder) {
+    const held_job* const held = old == 0 ? nullptr : holder(old);
+    if (held == nullptr) return {other_version, old, present_version(old)};
+    if (held->token != *what.holder) return {reserved, old};
+  } else if (old != 0) {
     if (what.existing == on_existing::keep) return {kept, old};
     if (what.existing == on_existing::refuse) return {exists, old};
     if (holder(old) != nullptr) return {reserved, old};
@@ -452,7 +462,9 @@ put_all_answer embedded_core::step(put_all& what) {
 
 job_id embedded_core::make(put& what, job_id old) {
   tube& home = tubes_.get(what.tube);
-  if (old != 0) {
+  if (held_job* const held = old == 0 ? nullptr : held_.find(old)) {  // by put::holder
+    end(*held, &job_records::erase_replaced);
+  } else if (old != 0) {
     record replaced_one;
     records_.load_known(old, replaced_one, false);
     indexes_.remove(replaced_one, home, indexes_.waiting_state_of(replaced_one, home));
@@ -836,9 +848,7 @@ claim_answer embedded_core::step(claim_job& what) {
 holder_answer embedded_core::step(finish& what) {
   held_job* it = holder(what.token);
   if (it == nullptr) return {holder_answer::kind::not_held};
-  indexes_.remove(it->data, *it->home, job_state::ready);
-  records_.erase(it->data);
-  end_reservation(*it);
+  end(*it, &job_records::erase);
   must_sync_ = true;
   return {};
 }
