@@ -63,6 +63,25 @@ bool is_ready_at_once(const put& what) {
   return delay != nullptr && *delay == milliseconds(0);
 }
 
+/// The reservations by which puts replace jobs (put::holder), with the places of these puts in their put_all.
+std::vector<std::pair<std::size_t, reservation>> holders_of(const operation& it) {
+  std::vector<std::pair<std::size_t, reservation>> found;
+  const std::span<const put> puts = puts_of(it);
+  for (std::size_t i = 0; i < puts.size(); ++i) {
+    if (puts[i].holder) found.emplace_back(i, *puts[i].holder);
+  }
+  return found;
+}
+
+/// What has become of the put at this place; null if that is not known.
+const put_answer* answer_of_put(const answer& brought, std::size_t place) noexcept {
+  if (const auto* const one = std::get_if<put_answer>(&brought)) return one;
+  const auto* const all = std::get_if<put_all_answer>(&brought);
+  if (all == nullptr) return nullptr;
+  if (all->what == put_all_answer::kind::refused) return place == all->place ? &all->why : nullptr;
+  return place < all->puts.size() ? &all->puts[place] : nullptr;
+}
+
 /// Whether the store had no room for the operation.
 bool has_had_no_space(const answer& brought) noexcept {
   if (const auto* const all = std::get_if<put_all_answer>(&brought)) {
@@ -305,7 +324,7 @@ void broker_core::gather_requests() {
     if (!news_.has_others()) pauses_.note(one->operation_);
     if (is_told) [[unlikely]]
       events_.note(one->operation_);
-    entries_.push_back(entry{one, one->token_, one->touches_});
+    entries_.push_back(entry{one, one->token_, one->touches_, holders_of(one->operation_)});
     queue_.erase(*one);
     one->state_ = broker_request::state::in_batch;
     one->index_ = entries_.size() - 1;
@@ -441,6 +460,11 @@ void broker_core::conclude(const entry& of, answer& brought) {
         held_.add(each, of.request->client_);
       }
     }
+  }
+  for (const auto& [place, token] : of.holders) {
+    const put_answer* const done = answer_of_put(brought, place);
+    // That another reservation, or none, has the job shows that this one has ended. Of another job it shows nothing.
+    if (done != nullptr && (done->what == put_answer::kind::replaced || done->id == token.id)) note_end(token);
   }
   if (of.request == nullptr) return;
   if (const auto refused = refusal_in(brought)) {

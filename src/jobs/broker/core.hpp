@@ -58,6 +58,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/annotations.hpp>
@@ -178,6 +179,7 @@ class broker_core {
     broker_request* request = nullptr;  // null: destroyed meanwhile
     reservation token;
     bool touches = false;
+    std::vector<std::pair<std::size_t, reservation>> holders;  // of puts, with their places in a put_all
   };
   [[nodiscard]] bool has_work() const noexcept FOLIOT_REQUIRES(lock_) {
     return !failed_ && (!queue_.empty() || has_own_work());

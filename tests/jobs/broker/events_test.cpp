@@ -133,6 +133,26 @@ TEST(EventBuffer, EachEndHasItsReason) {
   });
 }
 
+TEST(EventBuffer, AJobThatItsHolderReplacesIsToldAsAnyReplacedOne) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    event_reader reader(world.jobs.events(), sees_all);
+    put keyed = mail("a");
+    keyed.key = "k";
+    co_await put_job(world.jobs, keyed);
+    client worker(world.jobs);
+    worker.watch("mail");
+    const reserve_answer reserved = co_await worker.reserve();
+    keyed.existing = on_existing::replace;
+    keyed.due = milliseconds(1h);
+    keyed.holder = got(reserved).token;
+    co_await put_job(world.jobs, keyed);
+    co_await put_job(world.jobs, keyed);  // not held any more, so nothing happens
+    const std::string told = co_await next_events(reader, 4);
+    EXPECT_EQ(told, "put mail 1 k, reserved mail 1 k, ended mail 0 k replaced, put mail 2 k");
+    EXPECT_TRUE(reader.take(1).events.empty());
+  });
+}
+
 TEST(EventBuffer, EachPutOfAPutAllIsTold) {
   in_broker_worlds([](broker_world& world) -> task<> {
     event_reader reader(world.jobs.events(), sees_all);

@@ -101,6 +101,106 @@ TEST(BrokerHolders, NobodyIsToldWhenTheTtrHasEnded) {
   });
 }
 
+/// A put by which the holder of the job "k" replaces it.
+put by_holder(const reservation& token) {
+  put what = mail("new", 1h);
+  what.key = "k";
+  what.existing = on_existing::replace;
+  what.holder = token;
+  return what;
+}
+
+TEST(BrokerHolders, AJobThatItsHolderReplacesIsHeldNoMore) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    for (const bool is_among_several : {false, true}) {
+      put what = mail("old");
+      what.key = "k";
+      what.existing = on_existing::replace;
+      const job_id id = co_await put_job(world.jobs, what);
+      client worker = named(world.jobs, "worker");
+      const reservation token = co_await reserve_one(worker);
+      EXPECT_EQ(worker.reservations(), 1U);
+      put_answer done;
+      if (is_among_several) {
+        put_all several;
+        several.puts = {mail("first", 1h), by_holder(token), mail("last", 1h)};
+        const put_all_answer all = co_await world.jobs.execute(std::move(several));
+        EXPECT_EQ(all.what, put_all_answer::kind::done);
+        done = all.puts.at(1);
+      } else {
+        done = co_await world.jobs.execute(by_holder(token));
+      }
+      EXPECT_EQ(done.what, put_answer::kind::replaced);
+      EXPECT_EQ(worker.reservations(), 0U);
+      EXPECT_EQ(worker.next_deadline(), instant::never());
+      EXPECT_FALSE(worker.held(id));
+      EXPECT_EQ(world.jobs.holder_of(id, 1), "");
+      EXPECT_EQ(world.jobs.counters().reservations, 0U);
+      auto finishing = world.jobs.execute(finish{token});
+      const holder_answer late = co_await finishing;
+      EXPECT_EQ(late.what, holder_answer::kind::not_held);
+    }
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.put, 6U);
+    EXPECT_EQ(seen.reserved, 2U);
+    EXPECT_EQ(seen.finished, 0U) << "replaced, as any job may be";
+    EXPECT_EQ(seen.expired, 0U);
+    EXPECT_EQ(seen.work.all(), 0U);
+  });
+}
+
+TEST(BrokerHolders, AReservationByItsTokenAloneEndsWithTheReplacedJob) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    put what = mail("old");
+    what.key = "k";
+    const job_id id = co_await put_job(world.jobs, what);
+    reservation token;
+    {
+      client worker = named(world.jobs, "worker");
+      token = co_await reserve_one(worker);
+      worker.part_with(token);
+    }
+    EXPECT_EQ(world.jobs.holder_of(id, 1), "worker");
+    const put_answer done = co_await world.jobs.execute(by_holder(token));
+    EXPECT_EQ(done.what, put_answer::kind::replaced);
+    EXPECT_EQ(world.jobs.holder_of(id, 1), "");
+  });
+}
+
+TEST(BrokerHolders, ARefusedPutOfAHolderLeavesTheJobsThatAreHeld) {
+  in_broker_worlds([](broker_world& world) -> task<> {
+    put what = mail("old");
+    what.key = "k";
+    const job_id id = co_await put_job(world.jobs, what);
+    client worker = named(world.jobs, "worker");
+    const reservation token = co_await reserve_one(worker);
+    const job_id other = co_await put_job(world.jobs, mail("other"));
+    const reservation of_other = co_await reserve_one(worker);
+    const put_answer refused = co_await world.jobs.execute(by_holder(of_other));
+    EXPECT_EQ(refused, (put_answer{put_answer::kind::reserved, id}));
+    put_all several;
+    several.puts = {by_holder(token), by_holder(of_other)};
+    several.puts[1].key = "no such job";
+    const put_all_answer all = co_await world.jobs.execute(std::move(several));
+    EXPECT_EQ(all.why, (put_answer{put_answer::kind::other_version, 0, 0}));
+    EXPECT_EQ(worker.held(id), token);
+    EXPECT_EQ(worker.held(other), of_other);
+
+    reservation old = token;
+    const holder_answer released = co_await worker.release(id);
+    EXPECT_EQ(released.what, holder_answer::kind::done);
+    const put_answer late = co_await world.jobs.execute(by_holder(old));
+    EXPECT_EQ(late.what, put_answer::kind::other_version);
+    EXPECT_EQ(late.id, id);
+    const reservation again = co_await reserve_one(worker);
+    EXPECT_EQ(again.id, id);
+    const put_answer stale = co_await world.jobs.execute(by_holder(old));
+    EXPECT_EQ(stale, (put_answer{put_answer::kind::reserved, id}));
+    EXPECT_EQ(worker.held(id), again) << "what has ended was the one before";
+    EXPECT_EQ(worker.reservations(), 2U);
+  });
+}
+
 instant second(std::int64_t which) { return instant::from_nanoseconds(which * 1'000'000'000); }
 
 /// A reservation of a client, as it parts with it.
