@@ -21,8 +21,11 @@ inline constexpr std::string_view tube_of_actions = "-foliot.actions";
 /// A job with the id of an action as its key asks that action to stop.
 inline constexpr std::string_view tube_of_stops = "-foliot.stops";
 
+/// With which their names begin, and no others.
+inline constexpr std::string_view prefix_of_server = "-foliot.";
+
 /// Whether a tube is one of the server's own.
-[[nodiscard]] constexpr bool is_of_server(std::string_view tube) noexcept { return tube.starts_with("-foliot."); }
+[[nodiscard]] constexpr bool is_of_server(std::string_view tube) noexcept { return tube.starts_with(prefix_of_server); }
 
 /// Whether the store may have jobs of the server. Until somebody has looked, it may.
 class server_jobs {

@@ -126,6 +126,7 @@ jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   limits.operations /= count;
   limits.queued_bytes /= count;
   limits.job.max_body = options.max_job_size;
+  limits.uncounted = prefix_of_server;
   if (!options.folder.empty()) limits.commit_delay = longest_commit_delay;
   return limits;
 }

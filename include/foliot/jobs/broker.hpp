@@ -108,6 +108,9 @@ struct broker_limits {
   /// all of them. It waits at most for a hundredth of the time since its client has asked before, and only if others
   /// are expected meanwhile. Zero: it does not wait, which is right where a batch costs little.
   duration commit_delay = duration::zero();
+  /// job_flow leaves out the jobs of the tubes whose names begin with this: those that a program has for itself. Empty:
+  /// it leaves out none. The text must outlive the broker.
+  std::string_view uncounted = {};
 };
 
 /// A limit of broker_limits is reached. The text names it.
@@ -155,7 +158,8 @@ struct broker_counters {
   std::size_t tubes = 0;         ///< tubes that a client uses or watches
 };
 
-/// What has become of jobs by a broker, since its beginning, and how long that has taken.
+/// What has become of jobs by a broker, since its beginning, and how long that has taken. Without those of
+/// broker_limits::uncounted, except where the broker does not know the job of a reservation that has ended.
 struct job_flow {
   std::uint64_t put = 0;       ///< new jobs, also those that have replaced another one
   std::uint64_t reserved = 0;  ///< by clients of this broker

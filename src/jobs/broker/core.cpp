@@ -324,7 +324,8 @@ void broker_core::gather_requests() {
     if (!news_.has_others()) pauses_.note(one->operation_);
     if (is_told) [[unlikely]]
       events_.note(one->operation_);
-    entries_.push_back(entry{one, one->token_, one->touches_, holders_of(one->operation_)});
+    entries_.push_back(
+        entry{one, one->token_, one->touches_, holders_of(one->operation_), uncounted_puts_of(one->operation_)});
     queue_.erase(*one);
     one->state_ = broker_request::state::in_batch;
     one->index_ = entries_.size() - 1;
@@ -373,24 +374,53 @@ void broker_core::conclude_batch(outcome& brought) noexcept {
   }
 }
 
+std::vector<std::size_t> broker_core::uncounted_puts_of(const operation& it) const {
+  std::vector<std::size_t> found;
+  if (limits_.uncounted.empty()) return found;
+  const std::span<const put> puts = puts_of(it);
+  for (std::size_t i = 0; i < puts.size(); ++i) {
+    if (!counts_tube(puts[i].tube)) found.push_back(i);
+  }
+  return found;
+}
+
+bool broker_core::counts(const reservation& token) const noexcept {
+  const holding* const found = held_.find(token.id);
+  return found != nullptr && found->token == token ? found->is_counted : parted_.is_counted(token);
+}
+
+void broker_core::count_puts(const entry& of, const answer& got) noexcept {
+  const auto counts_at = [&of](std::size_t place) { return !std::ranges::binary_search(of.uncounted, place); };
+  if (const auto* const one = std::get_if<put_answer>(&got)) {
+    if (counts_at(0)) flow_.note(*one);
+  } else if (const auto* const all = std::get_if<put_all_answer>(&got)) {
+    if (all->what != put_all_answer::kind::done || all->is_replayed) return;
+    for (std::size_t i = 0; i < all->puts.size(); ++i) {
+      if (counts_at(i)) flow_.note(all->puts[i]);
+    }
+  }
+}
+
 void broker_core::count(const execution& done) noexcept {
-  flow_.note_expired(done.expired.size());
+  for (const reservation& each : done.expired) {
+    if (counts(each)) flow_.note_expired();
+  }
+  for (std::size_t i = 0; i < entries_.size(); ++i) count_puts(entries_[i], done.answers[first_entry_ + i]);
   std::optional<std::chrono::sys_time<std::chrono::nanoseconds>> wall;  // read once, if need be
   std::optional<instant> now;
   for (std::size_t i = 0; i < done.answers.size(); ++i) {
     const answer& each = done.answers[i];
     if (has_had_no_space(each)) availability_.note_no_space();
-    if (const auto* const put = std::get_if<put_answer>(&each)) {
-      flow_.note(*put);
-    } else if (const auto* const all = std::get_if<put_all_answer>(&each)) {
-      flow_.note(*all);
-    } else if (const auto* const claimed = std::get_if<claim_answer>(&each)) {
+    if (const auto* const claimed = std::get_if<claim_answer>(&each)) {
       if (claimed->jobs.empty() || claimed->is_replayed) continue;
       if (!wall) wall = runtime::wall_now();
-      for (const claimed_job& one : claimed->jobs) flow_.note_reserved(one.job, *wall);
+      for (const claimed_job& one : claimed->jobs) {
+        if (counts_tube(one.job.tube)) flow_.note_reserved(one.job, *wall);
+      }
     } else if (const auto* const ended = std::get_if<holder_answer>(&each)) {
       if (ended->what != holder_answer::kind::done) continue;
       const operation& asked = batch_[i];  // the store may have moved from it, but not its kind, nor a token
+      if (!counts(token_of(asked))) continue;
       if (const auto* const finished = std::get_if<finish>(&asked)) {
         if (!now) now = runtime::now();
         flow_.note_finished(beginning_of(finished->token), *now);
@@ -457,7 +487,7 @@ void broker_core::conclude(const entry& of, answer& brought) {
       if (of.request == nullptr) {
         if (!claimed->is_replayed) give_back(each);  // else an earlier client may have it
       } else if (of.request->client_ != nullptr) {
-        held_.add(each, of.request->client_);
+        held_.add(each, of.request->client_, counts_tube(each.job.tube));
       }
     }
   }
@@ -500,7 +530,7 @@ void broker_core::serve(const claims::grant& by, claim_answer& brought) {
       continue;
     }
     client_state& client = **next;
-    held_.add(each, &client);
+    held_.add(each, &client, counts_tube(each.job.tube));
     client.job = std::move(each);
     note_served(client);
   }
@@ -513,7 +543,7 @@ void broker_core::serve_own(client_state* client, claim_answer& brought) {
   if (brought.jobs.empty() && !brought.is_replayed && !is_refused) return;
   for (const claimed_job& each : brought.jobs) {
     if (client != nullptr) {
-      held_.add(each, client);
+      held_.add(each, client, counts_tube(each.job.tube));
     } else if (!brought.is_replayed) {
       give_back(each);
     }
@@ -552,7 +582,7 @@ void broker_core::end_claims() noexcept {
 
 void broker_core::give_back(const claimed_job& unwanted) noexcept {
   try {
-    held_.add(unwanted, nullptr);
+    held_.add(unwanted, nullptr, counts_tube(unwanted.job.tube));
   } catch (...) {  // no memory: its TTR ends the reservation
   }
 }

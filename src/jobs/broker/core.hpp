@@ -180,6 +180,7 @@ class broker_core {
     reservation token;
     bool touches = false;
     std::vector<std::pair<std::size_t, reservation>> holders;  // of puts, with their places in a put_all
+    std::vector<std::size_t> uncounted;  // the places of the puts that job_flow leaves out, ascending
   };
   [[nodiscard]] bool has_work() const noexcept FOLIOT_REQUIRES(lock_) {
     return !failed_ && (!queue_.empty() || has_own_work());
@@ -208,6 +209,14 @@ class broker_core {
   void gather_reservations_to_give_back() FOLIOT_REQUIRES(lock_);
   void gather_requests() FOLIOT_REQUIRES(lock_);
   void hand_out(execution& done) FOLIOT_REQUIRES(lock_);
+  /// Whether job_flow has the jobs of this tube; the puts of the operation that it leaves out; and whether it has the
+  /// job of this reservation, which it has if that is not known.
+  [[nodiscard]] bool counts_tube(std::string_view tube) const noexcept {
+    return limits_.uncounted.empty() || !tube.starts_with(limits_.uncounted);
+  }
+  [[nodiscard]] std::vector<std::size_t> uncounted_puts_of(const operation& it) const;
+  [[nodiscard]] bool counts(const reservation& token) const noexcept FOLIOT_REQUIRES(lock_);
+  void count_puts(const entry& of, const answer& got) noexcept FOLIOT_REQUIRES(lock_);
   /// Counts what the batch has done to jobs.
   void count(const execution& done) noexcept FOLIOT_REQUIRES(lock_);
   /// When this reservation has begun; never() if that is not known.

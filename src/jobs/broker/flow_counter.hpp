@@ -22,10 +22,6 @@ class flow_counter {
     const bool is_new = put.what == put_answer::kind::inserted || put.what == put_answer::kind::replaced;
     if (is_new && !put.is_replayed) ++now_.put;
   }
-  void note(const put_all_answer& all) noexcept {
-    if (all.what != put_all_answer::kind::done || all.is_replayed) return;
-    for (const put_answer& each : all.puts) note(each);
-  }
   /// A job was reserved at this time of the wall clock.
   void note_reserved(const job& it, wall_time when) noexcept {
     ++now_.reserved;
@@ -42,7 +38,7 @@ class flow_counter {
   }
   void note_released() noexcept { ++now_.released; }
   void note_buried() noexcept { ++now_.buried; }
-  void note_expired(std::uint64_t count) noexcept { now_.expired += count; }
+  void note_expired() noexcept { ++now_.expired; }
 
   [[nodiscard]] std::uint64_t expired() const noexcept { return now_.expired; }
   [[nodiscard]] job_flow seen() const noexcept {

@@ -28,6 +28,7 @@ struct holding {
   client_state* client = nullptr;
   instant expires;
   instant began;              // of the reservation
+  bool is_counted = true;     // as broker_limits::uncounted has it
   list_links<holding> links;  // among those to give back
 };
 
@@ -55,13 +56,14 @@ class held_jobs {
 
   /// A client has reserved a job; without a client the job is to be given back. Throws std::bad_alloc; then the
   /// reservation is not here.
-  void add(const claimed_job& claimed, client_state* by) {
+  void add(const claimed_job& claimed, client_state* by, bool is_counted = true) {
     if (const auto old = all_.find(claimed.token.id); old != all_.end()) erase(old->second);
     holding& made = all_[claimed.token.id];
     made.token = claimed.token;
     made.reserves = claimed.job.counters.reserves;
     made.expires = claimed.job.expires;
     made.began = claimed.job.expires - duration(claimed.job.ttr);
+    made.is_counted = is_counted;
     if (by == nullptr) {
       to_give_back_.push_back(made);
       return;

@@ -40,7 +40,7 @@ class parted_jobs {
     }
     try {
       entry& made = all_[parted.token.id];
-      made = {parted.token, parted.reserves, parted.expires, parted.began, parted.client->name};
+      made = {parted.token, parted.reserves, parted.expires, parted.began, parted.is_counted, parted.client->name};
       ends_.emplace(made.expires, made.token.id);
     } catch (...) {
       all_.erase(parted.token.id);
@@ -70,6 +70,11 @@ class parted_jobs {
     const auto found = all_.find(token.id);
     return found == all_.end() || found->second.token != token ? instant::never() : found->second.began;
   }
+  /// Whether the flow of jobs counts this reservation; true if it is not here.
+  [[nodiscard]] bool is_counted(const reservation& token) const noexcept {
+    const auto found = all_.find(token.id);
+    return found == all_.end() || found->second.token != token || found->second.is_counted;
+  }
   /// The name of the client that has got the job by the reservation with this number; empty if that is not known.
   [[nodiscard]] std::string holder_of(job_id id, std::uint32_t reserves) const {
     const auto found = all_.find(id);
@@ -96,6 +101,7 @@ class parted_jobs {
     std::uint32_t reserves = 0;
     instant expires;
     instant began;
+    bool is_counted = true;
     std::string name;
   };
 

@@ -52,6 +52,61 @@ TEST(BrokerFlow, CountsWhatBecomesOfJobs) {
   });
 }
 
+put of_program(std::string body, std::string key = {}) {
+  put made = mail(std::move(body));
+  made.tube = "-own.records";
+  made.key = std::move(key);
+  return made;
+}
+
+/// Whatever becomes of them.
+TEST(BrokerFlow, LeavesOutTheJobsOfTheProgram) {
+  const auto body = [](broker_world& world) -> task<> {
+    static_cast<void>(co_await put_job(world.jobs, of_program("a", "k")));
+    static_cast<void>(co_await put_job(world.jobs, of_program("b")));
+    put_all several;
+    several.puts = {of_program("c"), mail("counted"), of_program("d"), of_program("e")};
+    static_cast<void>(co_await world.jobs.execute(std::move(several)));
+    co_await sleep(1s);
+    {
+      client worker(world.jobs);
+      worker.set_name("worker");
+      worker.watch("-own.records");
+      const claimed_job first = got(co_await worker.reserve());
+      put next = of_program("a again", "k");
+      next.existing = on_existing::replace;
+      next.holder = first.token;
+      next.due = 1h;
+      static_cast<void>(co_await put_job(world.jobs, next));
+      const claimed_job second = got(co_await worker.reserve());
+      co_await worker.finish(second.token.id);
+      const claimed_job third = got(co_await worker.reserve());
+      co_await worker.release(third.token.id, std::nullopt, 1h);
+      const claimed_job fourth = got(co_await worker.reserve());
+      co_await worker.bury(fourth.token.id);
+      const claimed_job fifth = got(co_await worker.reserve());
+      EXPECT_TRUE(worker.part_with(fifth.token));
+      auto finishing = world.jobs.execute(finish{fifth.token});
+      const holder_answer done = co_await finishing;
+      EXPECT_EQ(done.what, holder_answer::kind::done);
+      auto asking = worker.reserve_job(third.token.id);
+      const claim_answer sixth = co_await asking;
+      EXPECT_EQ(sixth.jobs.size(), 1U);
+      co_await sleep(61s);  // its TTR ends
+    }
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.put, 1U);
+    EXPECT_EQ(seen.reserved + seen.finished + seen.released + seen.buried + seen.expired, 0U);
+    EXPECT_EQ(seen.lateness.all() + seen.work.all(), 0U);
+    static_cast<void>(co_await take_one(world.jobs, "mail"));
+    EXPECT_EQ(world.jobs.flow().finished, 1U);
+    EXPECT_EQ(world.jobs.flow().lateness.all(), 1U);
+  };
+  broker_limits limits;
+  limits.uncounted = "-own.";
+  in_broker_worlds(body, limits);
+}
+
 TEST(BrokerFlow, AJobIsLateFromItsDueTimeOn) {
   in_broker_worlds([](broker_world& world) -> task<> {
     static_cast<void>(co_await put_job(world.jobs, mail("a", 10s)));

@@ -2,7 +2,7 @@
 //
 // Held against a ledger of the answers that the clients have got:
 //   - no job is reserved for two clients, or before its due time, and each comes with the body that was put;
-//   - the holder of a living reservation is never refused;
+//   - the holder of a living reservation is never refused, whether it ends the job or replaces it;
 //   - pages of what is due next, one behind the other, have the delayed jobs in their order, each once;
 //   - when nothing can happen at an instant any more, no client waits at a tube with a ready job;
 //   - of two clients that wait for the same tubes the one that came first is served first;
@@ -58,6 +58,7 @@ struct ledger {
   std::uint64_t arrivals = 0;
   std::size_t bodies_made = 0;
   std::size_t reserved = 0;
+  std::size_t replaced = 0;  // by their holders
 };
 
 /// A client, and the jobs that its task believes to hold.
@@ -101,6 +102,7 @@ class life {
     put what;
     what.tube = tube_name(below(tubes));
     what.body = "body " + std::to_string(known_.bodies_made++);
+    what.key = "key of " + what.body;
     const std::string body = what.body;
     what.due = some_ms();
     what.ttr = milliseconds(below(4) == 0 ? 1500 : 5 + below(50));
@@ -178,6 +180,7 @@ class life {
       EXPECT_LT(other->second, now()) << "job " << id << " is held by two";
     }
     known_.held[id] = got.job.expires;
+    names_[id] = {got.job.tube, got.job.key};
     std::erase(mine_, id);
     mine_.push_back(id);
   }
@@ -191,6 +194,10 @@ class life {
   task<> end_one() {
     if (mine_.empty()) co_return;
     const job_id id = mine_[below(mine_.size())];
+    if (below(5) == 0) {
+      co_await replace_one(id);
+      co_return;
+    }
     const bool was_held = holds(id);
     const instant expires = client_.next_deadline();  // of the first: if it lies ahead, so does this job's
     const std::size_t what = below(4);
@@ -213,6 +220,46 @@ class life {
     }
     if (result.what == holder_answer::kind::done && what == 0) known_.ended.insert(id);
     std::erase(mine_, id);
+  }
+
+  /// By itself, or with another put before it.
+  task<> replace_one(job_id id) {
+    const std::optional<reservation> token = client_.held(id);
+    if (!token) co_return;
+    put what;
+    what.tube = names_[id].tube;
+    what.key = names_[id].key;
+    what.existing = on_existing::replace;
+    what.holder = token;
+    what.body = "body " + std::to_string(known_.bodies_made++);
+    const std::string body = what.body;
+    what.due = some_ms();
+    const instant expires = client_.next_deadline();
+    known_.held.erase(id);
+    put_answer done;
+    if (below(2) == 0) {
+      done = co_await world_.jobs.execute(std::move(what));
+    } else {
+      put_all both;
+      both.puts.resize(1);
+      both.puts[0].tube = tube_name(below(tubes));
+      both.puts[0].body = "body " + std::to_string(known_.bodies_made++);
+      both.puts[0].key = "key of " + both.puts[0].body;
+      const std::string other_body = both.puts[0].body;
+      both.puts.push_back(std::move(what));
+      const put_all_answer all = co_await world_.jobs.execute(std::move(both));
+      done = all.what == put_all_answer::kind::done ? all.puts.back() : all.why;
+      if (all.what == put_all_answer::kind::done) learn(all.puts.front().id, other_body);
+    }
+    if (expires >= now()) {
+      EXPECT_EQ(done.what, put_answer::kind::replaced);
+    }
+    EXPECT_FALSE(client_.held(id)) << "the reservation has ended in any case";
+    std::erase(mine_, id);
+    if (done.what != put_answer::kind::replaced) co_return;
+    ++known_.replaced;
+    known_.ended.insert(id);
+    learn(done.id, body);
   }
 
   task<> others() {
@@ -240,6 +287,7 @@ class life {
   client client_;
   unsigned watched_ = 0;
   std::vector<job_id> mine_;
+  std::map<job_id, job_key> names_;  // of those that it has had
 };
 
 task<> one_life(broker_world& world, ledger& known, std::uint64_t seed) {
@@ -360,6 +408,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, BrokerRandom, testing::Values(variant{.with_nod
 
 TEST_P(BrokerRandom, KeepsItsPromises) {
   std::size_t reserved = 0;
+  std::size_t replaced = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     virtual_clock clock;
@@ -370,9 +419,11 @@ TEST_P(BrokerRandom, KeepsItsPromises) {
     const check_result store = world.memory.check();
     EXPECT_TRUE(store) << store.error();
     reserved += known.reserved;
+    replaced += known.replaced;
     if (HasFailure()) break;
   }
   EXPECT_GT(reserved, 3000U);
+  EXPECT_GT(replaced, 400U);
 }
 
 }  // namespace
