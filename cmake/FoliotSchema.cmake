@@ -2,7 +2,7 @@
 function(foliot_schema target folder)
   set(sql ${PROJECT_SOURCE_DIR}/${folder}/sql)
   set(function_files constants.sql floors.sql batch.sql due_times.sql ballast.sql put_and_claim.sql changes.sql tubes.sql
-      counts.sql tube_names.sql rotation.sql restore.sql admit.sql metrics.sql keys.sql patient.sql versions.sql once.sql
+      counts.sql tube_names.sql rotation.sql restore.sql admit.sql metrics.sql keys.sql patient.sql versions.sql holders.sql once.sql
       application.sql map.sql due.sql lists.sql earlier_programs.sql public.sql)
   set(schema_functions)
   foreach(name IN LISTS function_files)

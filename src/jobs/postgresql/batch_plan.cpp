@@ -70,6 +70,9 @@ struct token_columns {
     openings.push_back(to_database(token.opening));
     attempts.push_back(to_database(token.attempt));
   }
+  void push_none() {
+    for (sql_integers* const each : {&ids, &openings, &attempts}) each->emplace_back(std::nullopt);
+  }
 };
 
 }  // namespace
@@ -164,6 +167,9 @@ class batch_plan::builder {
   // Of the open puts or changes.
   sql_integers expected_;
   bool has_expected_ = false;  // one of them expects a version
+  // Of the open puts.
+  token_columns holders_;
+  bool has_holders_ = false;  // one of them shows a reservation; then none of them happens once
   // Of the open puts, or the open put_all.
   once_columns once_;
   bool has_once_ = false;  // one of them happens once
@@ -196,7 +202,9 @@ void batch_plan::builder::begin() {
   sql_texts key_tubes;
   sql_texts keys;
   for (const operation& each : plan_.batch_) {
-    if (!frame_.passes_over) to_lock.insert(to_database(job_named_by(each)));
+    if (!frame_.passes_over) {
+      for_each_job_named(each, [&to_lock](job_id id) { to_lock.insert(to_database(id)); });
+    }
     for_each_key(each, [&](const key_view& by) {
       key_tubes.emplace_back(by.tube);
       keys.emplace_back(by.key);
@@ -261,6 +269,8 @@ void batch_plan::builder::close() {
   has_fields_ = false;
   expected_.clear();
   has_expected_ = false;
+  holders_ = {};
+  has_holders_ = false;
   once_ = {};
   has_once_ = false;
   is_all_ = false;
@@ -291,13 +301,15 @@ void batch_plan::builder::close_keyed() {
   const sql_statement& with =
       frame_.passes_over ? statements::put_or_pass_with_fields : statements::put_keyed_with_fields;
   const sql_statement& expecting = frame_.passes_over ? statements::put_if_or_pass : statements::put_keyed_if;
+  const sql_statement& held = frame_.passes_over ? statements::put_held_or_pass : statements::put_keyed_held;
   const sql_statement& each_once = frame_.passes_over ? statements::put_once_or_pass : statements::put_once;
   const sql_statement& all_once = frame_.passes_over ? statements::put_all_once_or_pass : statements::put_all_once;
-  const sql_statement& known = has_expected_ ? expecting : has_fields_ ? with : without;
+  const sql_statement& known = has_holders_ ? held : has_expected_ ? expecting : has_fields_ ? with : without;
   call made = new_call(is_all_ ? all_once : has_once_ ? each_once : known);
   made.add(tubes_).add(keys_).add(bodies_).add(priorities_).add(dues_.ats).add(dues_.dues).add(ttrs_).add(existing_);
-  if (has_fields_ || has_expected_ || has_once_) made.add(fields_).add(histories_);
-  if (has_expected_ || has_once_) made.add(expected_);
+  if (has_fields_ || has_expected_ || has_once_ || has_holders_) made.add(fields_).add(histories_);
+  if (has_expected_ || has_once_ || has_holders_) made.add(expected_);
+  if (has_holders_) made.add(holders_.ids).add(holders_.openings).add(holders_.attempts);
   if (is_all_) {
     made.add(once_.keys.front()).add(once_.requests.front()).add(*once_.lifetimes.front());
   } else if (has_once_) {
@@ -332,6 +344,12 @@ void batch_plan::builder::push_put(const put& what, kind into) {
     keys_.emplace_back(what.key);
     existing_.emplace_back(static_cast<std::int64_t>(what.existing));
     expect(what.expected);
+    if (what.holder) {
+      holders_.push(*what.holder);
+      has_holders_ = true;
+    } else {
+      holders_.push_none();
+    }
   }
   tubes_.emplace_back(what.tube);
   bodies_.emplace_back(what.body);
@@ -344,6 +362,7 @@ void batch_plan::builder::push_put(const put& what, kind into) {
 }
 
 void batch_plan::builder::operator()(const put& what) {
+  if (what.holder ? has_once_ : has_holders_ && !what.once.empty()) close();  // no call has both
   // A put with a key, or one that happens once, opens its own call, and keeps it open for those without. Any put may
   // wait for the lock of its tube.
   const bool is_plain = what.key.empty() && what.once.empty() && open_ != kind::keyed && !frame_.passes_over;
@@ -709,6 +728,7 @@ class answer_reader {
     index_ = index;
     is_plain_ = &to == &statements::put_plain || &to == &statements::put_plain_with_fields;
     has_versions_ = &to == &statements::put_keyed_if || &to == &statements::put_if_or_pass ||
+                    &to == &statements::put_keyed_held || &to == &statements::put_held_or_pass ||
                     &to == &statements::change_waiting_if || &to == &statements::change_waiting_if_or_pass;
     is_once_ = &to == &statements::put_once || &to == &statements::put_once_or_pass;
     is_all_once_ = &to == &statements::put_all_once || &to == &statements::put_all_once_or_pass;

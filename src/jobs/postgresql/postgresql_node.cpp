@@ -225,7 +225,9 @@ batch_frame postgresql_node::frame_for(std::span<const operation> batch, instant
   frame.over = own_.over(now, ends_at_once);
   if (frame.over.size() == ends_at_once) {  // those that the batch names end in any case
     std::vector<reservation> named;
-    for (const operation& each : batch) own_.find_over(job_named_by(each), now, named);
+    for (const operation& each : batch) {
+      for_each_job_named(each, [&](job_id id) { own_.find_over(id, now, named); });
+    }
     for (const reservation& each : named) {
       if (std::ranges::find(frame.over, each) == frame.over.end()) frame.over.push_back(each);
     }
@@ -358,6 +360,7 @@ void postgresql_node::follow(const operation& of, const answer& got, std::span<c
     }
     // If it was not held, it may be over by the server's clock alone: then its end is yet to come.
   }
+  for_each_replaced(of, got, [this](const reservation& token) { own_.end(token); });
 }
 
 next_change postgresql_node::next() const noexcept {

@@ -76,6 +76,12 @@ inline constexpr sql_statement change_waiting_if{"change_waiting_if",
                                                  "SELECT foliot.change_waiting_if($1, $2, $3, $4, $5, $6, $7, $8)"};
 inline constexpr sql_statement change_waiting_if_or_pass{
     "change_waiting_if_or_pass", "SELECT foliot.change_waiting_if_or_pass($1, $2, $3, $4, $5, $6, $7, $8)"};
+// With the reservations that puts show, if one of the call shows one (sql/holders.sql).
+inline constexpr sql_statement put_keyed_held{
+    "put_keyed_held", "SELECT foliot.put_keyed_held($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
+inline constexpr sql_statement put_held_or_pass{
+    "put_held_or_pass",
+    "SELECT foliot.put_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
 // Operations that happen once, if one of the call does (sql/once.sql).
 inline constexpr sql_statement begin_batch_once{
     "begin_batch_once", "SELECT * FROM foliot.begin_batch_once($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};

@@ -351,7 +351,7 @@ TEST_F(PostgresqlFieldsMoved, AProgramThatChangesTheMapLooksAtTheVersion) {
     map.add(second_);
     FAIL() << "it has added a database that knows no fields";
   } catch (const store_failure& error) {
-    EXPECT_NE(std::string(error.what()).find("has version 1, and this program needs version 6"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("has version 1, and this program needs version 7"), std::string::npos)
         << error.what();
   }
   EXPECT_TRUE(map.databases().empty());

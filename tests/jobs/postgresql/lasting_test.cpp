@@ -465,7 +465,7 @@ TEST_F(PostgresqlLasting, TheEndOfARegistrationThatHasWaitedForTheMigrationGoesO
   foliot_test::postgresql_connection closing(database_);
   closing.send("SELECT foliot.end_session(999999)");
   foliot_test::until_a_lock_is_awaited(other_);
-  EXPECT_EQ(postgresql_store::migrate(database_).to, 6);
+  EXPECT_EQ(postgresql_store::migrate(database_).to, 7);
   batch.sql("COMMIT");
   EXPECT_EQ(closing.finish(), "f");
 

@@ -62,11 +62,11 @@ TEST_F(PostgresqlStore, IsRefusedWithoutASchema) {
 TEST_F(PostgresqlStore, MigrateMakesTheSchemaOnce) {
   const auto first = postgresql_store::migrate(database_);
   EXPECT_EQ(first.from, 0);
-  EXPECT_EQ(first.to, 6);
+  EXPECT_EQ(first.to, 7);
   const auto store = open("n");
   put_one(*store, "a", "kept");
   const auto second = postgresql_store::migrate(database_);
-  EXPECT_EQ(second.from, 6);
+  EXPECT_EQ(second.from, 7);
   EXPECT_EQ(execute_one(*store, count_all{}).counts.ready, 1U);
 }
 
@@ -92,9 +92,9 @@ TEST_F(PostgresqlStore, NewDatabaseOfTheTestsIsLikeOneThatWasJustMigrated) {
 
 TEST_F(PostgresqlStore, RefusesASchemaOfAnotherVersion) {
   postgresql_store::migrate(database_);
-  sql("CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql AS 'SELECT 8'");
-  sql("CREATE OR REPLACE FUNCTION foliot.oldest_program() RETURNS integer LANGUAGE sql AS 'SELECT 7'");
-  EXPECT_NE(error_of_opening(options("n")).find("has version 8, which is for programs of version 7 or later"),
+  sql("CREATE OR REPLACE FUNCTION foliot.schema_version() RETURNS integer LANGUAGE sql AS 'SELECT 9'");
+  sql("CREATE OR REPLACE FUNCTION foliot.oldest_program() RETURNS integer LANGUAGE sql AS 'SELECT 8'");
+  EXPECT_NE(error_of_opening(options("n")).find("has version 9, which is for programs of version 8 or later"),
             std::string::npos);
   EXPECT_THROW(postgresql_store::migrate(database_), store_failure);
 }

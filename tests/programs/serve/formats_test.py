@@ -303,9 +303,9 @@ class MigratedSchema(SchemaCase):
         self.assertEqual(self.sql("SELECT foliot.schema_version()"), "1")
         self.assertEqual(self.sql(columns), "7")
         self.assertEqual(self.sql("SELECT count(*) FROM foliot.job"), str(len(self.facts["jobs"])))
-        self.assertIn("has version 1, and this program needs version 6", self.refusal())
+        self.assertIn("has version 1, and this program needs version 7", self.refusal())
         self.migrate()
-        self.assertEqual(self.sql("SELECT foliot.schema_version()"), "6")
+        self.assertEqual(self.sql("SELECT foliot.schema_version()"), "7")
         self.assertEqual(self.sql(columns), "8")
         self.expect_store(lambda: self.start_node(WRITER), self.check, self.facts)
 

@@ -17,10 +17,10 @@ schema_history history_of_schema() noexcept {
       {2, schema_step_2()},
       {5, schema_step_5()},
       {6, schema_step_6()},
-      {7,
+      {8,
        "ALTER TABLE foliot.tube ADD COLUMN note text; ALTER TABLE foliot.job ADD COLUMN origin text; "
        "ALTER TABLE foliot.node ADD COLUMN place text; CREATE INDEX job_made ON foliot.job (made)"}};
-  return {.version = 7, .oldest_program = std::getenv("FOLIOT_NEXT_ADMITS_NONE") == nullptr ? 1 : 7, .steps = steps};
+  return {.version = 8, .oldest_program = std::getenv("FOLIOT_NEXT_ADMITS_NONE") == nullptr ? 1 : 8, .steps = steps};
 }
 
 }  // namespace foliot::jobs::detail

@@ -58,7 +58,7 @@ class MixedVersions(UpgradeCase):
         work.history.begin(0, "disturbed")
         code, said = self.migrate()
         self.assertEqual(code, 0, said)
-        self.assertIn("from version 6 to 7", said)
+        self.assertIn("from version 7 to 8", said)
         for number in range(NODES):
             self.start_clients(work)
             time.sleep(draw.random() * 0.5)
@@ -79,12 +79,12 @@ class MixedVersions(UpgradeCase):
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class Refused(UpgradeCase):
     def test_a_newer_program_asks_for_a_migration(self):
-        self.assertIn("has version 6, and this program needs version 7: bring it up to date",
+        self.assertIn("has version 7, and this program needs version 8: bring it up to date",
                       self.refusal(NEXT, "serve", "--beanstalk", "off", "--node", "n2"))
 
     def test_an_older_program_does_not_migrate_back(self):
         self.assertEqual(self.migrate()[0], 0)
-        self.assertIn("has version 7, which is newer than this program's 6: use a newer program",
+        self.assertIn("has version 8, which is newer than this program's 7: use a newer program",
                       self.refusal(beanstalk_client.FOLIOT, "serve", "--migrate"))
 
     def test_a_node_that_is_not_admitted_any_more_ends(self):
@@ -95,7 +95,7 @@ class Refused(UpgradeCase):
         self.assertEqual(self.migrate(**ADMITS_NONE)[0], 0)
         old.process.wait(beanstalk_client.PATIENCE)
         self.assertNotEqual(old.process.returncode, 0)
-        sentence = "has version 7, which is for programs of version 7 or later, and this one has version 6"
+        sentence = "has version 8, which is for programs of version 8 or later, and this one has version 7"
         self.assertIn(sentence, old.process.stderr.read().decode())
         self.assertIn(sentence, self.refusal(beanstalk_client.FOLIOT, "serve", "--beanstalk", "off", "--node", "n2"))
         job = self.expect_reserved(self.connect(self.start_next("n1")), b"a")
