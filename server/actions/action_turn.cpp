@@ -181,20 +181,10 @@ task<> action_turn::count() {
 task<> action_turn::run(const rights_holder& holder) {
   action_progress& progress = action_->progress;
   const std::uint64_t of_cut_piece = progress.doing;
-  const jobs::job_id end_of_cut_piece = progress.doing_to;
-  auto reading = read_page(most_of_run_turn);
+  auto reading = of_cut_piece > 0 ? read_cut_piece() : read_page(most_of_run_turn);
   bool goes_on = co_await reading;
   if (!goes_on) co_return;
   if (of_cut_piece > 0) {
-    // What is not there any more, or has another version, was done before the piece was cut off, or has changed by
-    // another hand. A kicked or fired job may have been worked on, and wait again: it is not to be done twice.
-    const auto is_as_before = [&](const found_job& each) {
-      const auto& before = progress.doing_versions;
-      return std::ranges::find(before, each.version) != before.end();
-    };
-    std::erase_if(found_, [&](const found_job& each) { return each.id > end_of_cut_piece || !is_as_before(each); });
-    is_last_page_ = is_last_page_ && page_end_ <= end_of_cut_piece;
-    page_end_ = std::min(page_end_, end_of_cut_piece);  // it ends before if more jobs lie there than did
     const std::uint64_t missing = of_cut_piece - std::min<std::uint64_t>(of_cut_piece, found_.size());
     progress.matched += missing;
     progress.outcomes[static_cast<std::size_t>(action_outcome::unknown)] += missing;
@@ -288,6 +278,33 @@ task<bool> action_turn::read_page(std::uint32_t count) {
   }
 }
 
+task<bool> action_turn::read_cut_piece() {
+  action_progress& progress = action_->progress;
+  const jobs::job_id begin = progress.place;
+  std::vector<found_job> as_before;
+  bool is_read = true;
+  for (bool has_more = true; has_more;) {
+    auto reading = read_page(most_of_run_turn);
+    is_read = co_await reading;
+    if (!is_read) break;
+    for (found_job& each : found_) {
+      // What is not there any more, or has another version, was done before the piece was cut off, or has changed by
+      // another hand. A kicked or fired job may have been worked on, and wait again: it is not to be done twice.
+      const auto& before = progress.doing_versions;
+      if (each.id > progress.doing_to || std::ranges::find(before, each.version) == before.end()) continue;
+      each.may_be_done = true;  // the node that has lost the piece may still be at it
+      as_before.push_back(each);
+    }
+    has_more = !is_last_page_ && page_end_ < progress.doing_to;  // more jobs lie there than did
+    if (has_more) progress.place = page_end_;
+  }
+  progress.place = begin;
+  found_ = std::move(as_before);
+  is_last_page_ = is_last_page_ && page_end_ <= progress.doing_to;
+  page_end_ = std::min(page_end_, progress.doing_to);
+  co_return is_read;
+}
+
 task<> action_turn::search_bodies() {
   const std::size_t at_once = std::clamp<std::size_t>(bytes_searched_at_once / (on_.largest_job + 1), 1, 50);
   std::vector<found_job> kept;
@@ -313,32 +330,17 @@ task<> action_turn::change_found(authorized_client& client) {
   std::vector<found_job> left = found_;
   while (!left.empty()) {
     std::deque<change> under_way;
-    bool has_rights = true;
     std::vector<found_job> again;
-    try {
-      auto beginning = begin_changes(client, left, under_way, again);
-      co_await beginning;
-    } catch (const access_refused&) {
-      under_way.pop_back();
-      has_rights = false;
-    }
+    auto beginning = begin_changes(client, left, under_way, again);
+    bool has_rights = co_await beginning;
     if (is_lost_) co_return;
     for (change& each : under_way) {
       std::optional<action_outcome> came;
       try {
-        auto ending = each.end();
-        const jobs::change_answer answer = co_await ending;
-        if (answer.what == jobs::change_answer::kind::other_version) {
-          auto looking = look_again(client, each.what);
-          came = co_await looking;
-        } else if (answer.what != jobs::change_answer::kind::no_space) {
-          came = outcome_of_change(answer.what);
-        }
-      } catch (const jobs::store_unavailable& why) {
-        if (why.is_in_doubt()) came = action_outcome::unknown;
+        auto ending = end_change(client, each);
+        came = co_await ending;
       } catch (const access_refused&) {
         has_rights = false;
-        continue;
       }
       if (!came) {
         again.push_back(each.what);
@@ -347,12 +349,8 @@ task<> action_turn::change_found(authorized_client& client) {
       ++progress.matched;
       progress.note(each.what.id, *came);
     }
-    if (!has_rights) {
-      progress.doing = 0;  // what has become of its jobs is known
-      end(action_state::stopped, rights_have_ended);
-      co_return;
-    }
     left = std::move(again);
+    if (!has_rights) co_return stop_piece(left, rights_have_ended);
     if (left.empty()) co_return;
     auto waiting = wait_to_try();
     const bool goes_on = co_await waiting;
@@ -360,32 +358,69 @@ task<> action_turn::change_found(authorized_client& client) {
     auto asking = is_asked_to_stop();
     const bool is_asked = co_await asking;
     if (is_lost_) co_return;
-    if (is_asked) {
-      progress.doing = 0;  // what has become of its jobs is known, and nothing was done to those that are left
-      end(action_state::stopped, was_asked);
-      co_return;
-    }
+    if (is_asked) co_return stop_piece(left, was_asked);
   }
 }
 
-task<> action_turn::begin_changes(authorized_client& client, const std::vector<found_job>& of,
-                                  std::deque<change>& under_way, std::vector<found_job>& again) {
+void action_turn::stop_piece(const std::vector<found_job>& left, const char* reason) {
+  action_progress& progress = action_->progress;
+  for (const found_job& each : left) {
+    if (!each.may_be_done) continue;  // nothing was done to it
+    ++progress.matched;
+    progress.note(each.id, action_outcome::unknown);
+  }
+  progress.doing = 0;  // what has become of its jobs is told
+  end(action_state::stopped, reason);
+}
+
+task<bool> action_turn::begin_changes(authorized_client& client, const std::vector<found_job>& of,
+                                      std::deque<change>& under_way, std::vector<found_job>& again) {
   std::vector<jobs::job_id> ids;
   for (const found_job& each : of) ids.push_back(each.id);
   auto looking = client.look_up(std::move(ids));
   const authorized_client::known_jobs known = co_await looking;
   auto holding = holds_record();
   const bool is_held = co_await holding;
-  if (!is_held) co_return;
+  bool has_rights = true;
+  if (!is_held) co_return has_rights;
   for (const found_job& each : of) {
+    if (!has_rights) {
+      again.push_back(each);
+      continue;
+    }
     change& next = under_way.emplace_back(each);
     try {
       next.begin(client, known, action_->plan.what, action_->progress.due.value_or(now_));
-    } catch (const jobs::store_unavailable&) {  // the look at it
-      under_way.pop_back();
-      again.push_back(each);
+      continue;
+    } catch (const jobs::store_unavailable&) {
+      // The look at it.
+    } catch (const access_refused&) {
+      has_rights = false;
     }
+    under_way.pop_back();
+    again.push_back(each);
   }
+  co_return has_rights;
+}
+
+task<std::optional<action_outcome>> action_turn::end_change(authorized_client& client, change& one) {
+  using kind = jobs::change_answer::kind;
+  found_job& what = one.what;
+  try {
+    auto ending = one.end();
+    const jobs::change_answer answer = co_await ending;
+    const bool is_as_before = answer.what != kind::other_version && answer.what != kind::gone;
+    if (answer.what == kind::no_space) co_return std::nullopt;
+    if (what.may_be_done && !is_as_before) co_return action_outcome::unknown;
+    if (answer.what != kind::other_version) co_return outcome_of_change(answer.what);
+    auto looking = look_again(client, what);
+    const std::optional<action_outcome> came = co_await looking;
+    co_return came;
+  } catch (const jobs::store_unavailable& why) {
+    // The next try changes it if this one has not: both expect the same version.
+    what.may_be_done = what.may_be_done || why.is_in_doubt();
+  }
+  co_return std::nullopt;
 }
 
 task<std::optional<action_outcome>> action_turn::look_again(authorized_client& client, found_job& what) {
@@ -396,17 +431,19 @@ task<std::optional<action_outcome>> action_turn::look_again(authorized_client& c
   const job_filter& filter = action_->plan.filter;
   if (seen.job->state == jobs::job_state::reserved) co_return action_outcome::reserved;
   if (!filter.matches(*seen.job) || !filter.matches_body(seen.job->body)) co_return action_outcome::changed;
-  what.version = seen.version;
   auto finding = client.look_up({what.id});
   const authorized_client::known_jobs known = co_await finding;
-  auto holding = holds_record();
-  const bool is_held = co_await holding;
+  // The version may be what another node has made of the job in this piece, unless the record is held behind the look.
+  auto touching = touch_record();
+  const bool is_held = co_await touching;
   if (!is_held) co_return std::nullopt;
+  what.version = seen.version;
   change once(what);
   once.begin(client, known, action_->plan.what, action_->progress.due.value_or(now_));
   auto ending = once.end();
   const jobs::change_answer answer = co_await ending;
-  if (answer.what == jobs::change_answer::kind::no_space) co_return std::nullopt;
+  using kind = jobs::change_answer::kind;
+  if (answer.what == kind::no_space || answer.what == kind::other_version) co_return std::nullopt;
   co_return outcome_of_change(answer.what);
 }
 
@@ -417,27 +454,30 @@ task<bool> action_turn::wait_to_try() {
     co_return false;
   }
   auto touching = touch_record();
-  co_await touching;
+  static_cast<void>(co_await touching);
   co_return !is_lost_;
 }
 
 task<bool> action_turn::holds_record() {
   if (runtime::now() + least_time_left < held_until_) co_return true;
   auto touching = touch_record();
-  co_await touching;
+  static_cast<void>(co_await touching);
   is_lost_ = is_lost_ || runtime::now() >= held_until_;
   co_return !is_lost_;
 }
 
-task<> action_turn::touch_record() {
+task<bool> action_turn::touch_record() {
   try {
     auto touching = on_.by.execute(jobs::touch{record_.token});
     const jobs::holder_answer held = co_await touching;
     is_lost_ = held.what == jobs::holder_answer::kind::not_held;
-    if (held.what == jobs::holder_answer::kind::done) held_until_ = held.expires;
+    const bool is_held = held.what == jobs::holder_answer::kind::done;
+    if (is_held) held_until_ = held.expires;
+    co_return is_held;
   } catch (const jobs::store_unavailable&) {
     // The next try tells.
   }
+  co_return false;
 }
 
 task<bool> action_turn::release(jobs::due_at due) {
@@ -449,8 +489,8 @@ task<bool> action_turn::release(jobs::due_at due) {
       const jobs::holder_answer done = co_await releasing;
       if (done.what == jobs::holder_answer::kind::done) co_return true;
       is_lost_ = done.what == jobs::holder_answer::kind::not_held;
-    } catch (const jobs::store_unavailable& why) {
-      is_lost_ = why.is_in_doubt();  // and if it is not, its TTR ends
+    } catch (const jobs::store_unavailable&) {
+      // In doubt, too: if it has happened, the record is not held any more.
     }
     if (is_lost_) co_return false;
     auto waiting = wait_to_try();

@@ -9,8 +9,15 @@
 // these.
 //
 // Where the store does not answer, or has no room, the turn waits and tries again, as long as it holds the record. One
-// that has lost the record changes nothing more and stores nothing: another node has it. A node that was stalled finds
-// that out before it changes anything.
+// that has lost the record stores nothing: another node has it.
+//
+// Invariants, whatever a node does that has lost the record and does not know it yet:
+//   1. A job is changed from a version that it had before the piece was stored, or from one that was read while this
+//      node had the record: the store has answered a touch, sent behind the read, that the record is held. So it is
+//      never changed from a version that another node's turn has made of it, and of several changes from one version
+//      the store executes one.
+//   2. A job that may have been changed from its version already, by a try whose answer is lost or by the node that
+//      has begun a piece, is not looked at again. If it has that version no more, it is `unknown`.
 //
 // The rights that the action needs are held from the beginning of the turn to its end, and looked at before each
 // change. When they end the action is stopped.
@@ -77,6 +84,7 @@ class action_turn {
   struct found_job {
     jobs::job_id id = 0;
     jobs::job_version version = 0;
+    bool may_be_done = false;  ///< it may have been changed from this version already
   };
   /// A change on its way through the broker.
   struct change;
@@ -92,24 +100,31 @@ class action_turn {
 
   /// Reads the next page, and which jobs of it the filter fits. False: the store did not answer, and the turn is over.
   task<bool> read_page(std::uint32_t count);
+  /// The same with the jobs of the piece that was cut off, as far as they are as they were before it.
+  task<bool> read_cut_piece();
   /// Searches the bodies of those that were found, and leaves the others out.
   task<> search_bodies();
   [[nodiscard]] bool existed_before(const jobs::job& what) const noexcept;
   /// Changes the jobs that were found.
   task<> change_found(authorized_client& client);
-  /// Queues the changes of these jobs, but for those at which it could not look, which are to be tried `again`. None if
-  /// the record is lost. Throws access_refused.
-  task<> begin_changes(authorized_client& client, const std::vector<found_job>& of, std::deque<change>& under_way,
-                       std::vector<found_job>& again);
-  /// The same with one of them, and what has become of it; none if it must be tried again.
+  /// Ends the action in the middle of a piece, whose other jobs are told already.
+  void stop_piece(const std::vector<found_job>& left, const char* reason);
+  /// Queues the changes of these jobs; those that it cannot queue are to be tried `again`. None if the record is lost.
+  /// False: the rights have ended.
+  task<bool> begin_changes(authorized_client& client, const std::vector<found_job>& of, std::deque<change>& under_way,
+                           std::vector<found_job>& again);
+  /// What has become of a job whose change is under way; none if it must be tried again. Throws access_refused, and has
+  /// changed nothing.
+  task<std::optional<action_outcome>> end_change(authorized_client& client, change& one);
+  /// The same with a job that has another version than `what`: looks at it, and changes it if the filter still fits.
   task<std::optional<action_outcome>> look_again(authorized_client& client, found_job& what);
   /// Waits before it is tried again. False: the turn is over, because the record is lost, or the server ends.
   task<bool> wait_to_try();
   /// Whether the record is held, and for long enough: a node that was stalled has lost it without a word. Touches it if
   /// little time is left.
   task<bool> holds_record();
-  /// Holds the record for its TTR from now on, or learns that it is lost, if the store answers.
-  task<> touch_record();
+  /// Holds the record for its TTR from now on, or learns that it is lost. True: the store has answered that it is held.
+  task<bool> touch_record();
 
   /// Stores the progress in the record, and has it still. Between the two others may have it: false if they did, or if
   /// it is lost.

@@ -55,7 +55,9 @@ class simulated_connection final : public detail::node_connection {
   }
   [[nodiscard]] detail::batch_plan::outcome execute(std::span<const operation> batch, const detail::batch_frame& frame,
                                                     detail::batch_time& time, instant deadline) override {
+    const commit_fate fate = in_.meets_batch ? in_.meets_batch(batch, by_) : commit_fate::arrives;
     backend::transaction& open = begin(deadline);
+    fate_ = fate;
     here_->registration = frame.registration;
     detail::batch_plan::outcome got = to_.execute(open, batch, frame, time);
     end_call();
@@ -63,7 +65,9 @@ class simulated_connection final : public detail::node_connection {
   }
   void commit(instant deadline) override {
     stand_still();
+    if (fate_ == commit_fate::is_sent_late) simulation::pass_time(duration(2s) + up_to(4s));
     if (by_.is_dead()) lose();
+    if (fate_ != commit_fate::arrives && fate_ != commit_fate::is_sent_late) meet_fate();
     if (in_.is_troubled && one_in(20)) {
       const bool has_arrived = one_in(2);
       is_lost_ = true;
@@ -156,6 +160,28 @@ class simulated_connection final : public detail::node_connection {
     if (const duration stop = by_.take_stop(); stop > duration::zero()) simulation::pass_time(stop);
   }
 
+  /// The connection is lost, one way or the other.
+  [[noreturn]] void meet_fate() {
+    is_lost_ = true;
+    switch (fate_) {
+      case commit_fate::is_lost: to_.lose(*here_, one_in(2) ? duration::zero() : up_to(8s)); break;
+      case commit_fate::goes_down:
+        to_.lose_in_commit(*here_, 1h);
+        if (&to_ == &in_.primary()) in_.go_down(up_to(3s), one_in(2));
+        break;
+      case commit_fate::fails_over:
+        to_.lose_in_commit(*here_, 1h);
+        if (&to_ == &in_.primary()) in_.fail_over(0, old_primary::is_down);
+        break;
+      case commit_fate::ends_with_node:
+      case commit_fate::loses_answer:
+      case commit_fate::is_sent_late:
+      case commit_fate::arrives: to_.lose_in_commit(*here_, one_in(2) ? duration::zero() : up_to(1s));
+    }
+    if (fate_ == commit_fate::ends_with_node) by_.die();
+    fail_connection();
+  }
+
   void lose() {
     is_lost_ = true;
     // Where nothing but a process fails, its machine closes its connections: the others do not wait for what it has
@@ -175,7 +201,10 @@ class simulated_connection final : public detail::node_connection {
 
   /// A call begins: its statements are on their way to the server.
   backend::transaction& begin(instant deadline) {
-    if (here_->open == nullptr) knew_that_replaced_ = known_.is_replaced(server_);
+    if (here_->open == nullptr) {
+      knew_that_replaced_ = known_.is_replaced(server_);
+      fate_ = commit_fate::arrives;
+    }
     stand_still();
     if (by_.is_dead()) lose();
     expect_server();
@@ -202,6 +231,7 @@ class simulated_connection final : public detail::node_connection {
   detail::timelines& known_;
   const detail::reached_server server_;
   const std::shared_ptr<backend> here_;
+  commit_fate fate_ = commit_fate::arrives;  // of the open transaction
   bool is_lost_ = false;
   bool knew_that_replaced_ = false;  // when the transaction began
 };
@@ -253,6 +283,7 @@ void simulated_database::fail_over(std::size_t count, old_primary then) {
   end_old();
   simulated_server& old = primary();
   simulated_server& next = *servers_[1 - primary_];
+  comes_back_ = instant::never();
   if (then == old_primary::is_down) old.stop(one_in(2));
   if (then == old_primary::goes_on) replaced_at_ = old.log().size();
   content stored = old.stored();
@@ -270,6 +301,17 @@ void simulated_database::fail_over(std::size_t count, old_primary then) {
   next.waits_for_standby = false;
   next.promote(std::move(stored), std::move(log), old.timeline() + 1);
   primary_ = 1 - primary_;
+}
+
+void simulated_database::go_down(duration length, bool completes) {
+  comes_back_ = monotonic_clock::instance().now() + length;
+  primary().stop(completes);
+}
+
+void simulated_database::come_back() {
+  if (comes_back_ > monotonic_clock::instance().now()) return;
+  comes_back_ = instant::never();
+  primary().is_up = true;
 }
 
 void simulated_database::heal() {
@@ -333,6 +375,7 @@ std::unique_ptr<detail::node_connection> simulated_process::connect(detail::targ
     std::vector<std::string> reasons;
     for (const std::string& host : hosts_in(with)) {
       simulated_database& in = database_with(host);
+      in.come_back();
       simulated_server& server = *in.find(host);
       if (!server.is_up && one_in(4)) simulation::pass_time(2s);
       if (is_dead_ || (in.is_troubled && one_in(20))) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,12 +29,24 @@
 namespace foliot::jobs::nodes {
 
 class simulated_listener;
+class simulated_process;
 
 /// What becomes of a primary when its standby takes its place.
 enum class old_primary : std::uint8_t {
   is_down,
   confirms_nothing,  ///< it stays, and accepts writes, which no standby confirms
   goes_on,           ///< it comes back, and confirms writes, which are lost
+};
+
+/// What becomes of a commit.
+enum class commit_fate : std::uint8_t {
+  arrives,
+  is_sent_late,   ///< the process stands still before it, for longer than a transaction may be idle
+  is_lost,        ///< the connection is lost before it
+  loses_answer,   ///< it happens, at once or later, and the connection is lost before its answer
+  goes_down,      ///< the server is away for a while, before it or behind it
+  fails_over,     ///< the standby takes over, before it or behind it
+  ends_with_node  ///< it happens, at once or later, and is the last thing that the process has done
 };
 
 class simulated_database {
@@ -47,6 +60,10 @@ class simulated_database {
 
   /// The standby takes the place of the primary, and lacks its last `lost` commits.
   void fail_over(std::size_t lost, old_primary then);
+  /// The primary is away for so long; a commit under way has happened, if `completes`.
+  void go_down(duration length, bool completes);
+  /// It is there again if that time is over.
+  void come_back();
   /// Everything works again.
   void heal();
 
@@ -58,6 +75,9 @@ class simulated_database {
   /// The listeners connect again: they have missed something.
   void interrupt_listeners();
 
+  /// Is called with each batch before it is executed, if there is one: a world's own troubles, which come at a certain
+  /// step of what a node does. The process may stop, and die.
+  std::function<commit_fate(std::span<const operation>, simulated_process&)> meets_batch;
   bool is_troubled = false;
   bool drops_notifications = false;
   /// What failovers have lost.
@@ -76,6 +96,7 @@ class simulated_database {
   /// The length of the log of the server that is not the primary when it was replaced: if it goes on.
   std::optional<std::size_t> replaced_at_;
   std::size_t primary_ = 0;
+  instant comes_back_ = instant::never();
   std::vector<simulated_listener*> listeners_;
   std::vector<std::pair<simulated_listener*, std::vector<std::string>>> late_;
 };

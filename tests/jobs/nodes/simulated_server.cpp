@@ -188,6 +188,14 @@ void simulated_server::end_reservations_of(const backend& by) {
   stored_ = std::move(ending.after);
 }
 
+bool simulated_server::change_by_other_hand(std::span<const operation> what) {
+  const server_time wall_time = wall();
+  const instant now = time_now();
+  if (holder_ != nullptr || !is_up) return false;
+  static_cast<void>(stored_.jobs.execute_for(0, {}, what, wall_time, now));
+  return true;
+}
+
 void simulated_server::lose(backend& by, duration noticed_after) {
   if (wrong_ == flaw::ends_with_connections && holder_ == nullptr) end_reservations_of(by);
   by.ends_at = time_now() + noticed_after;
@@ -519,6 +527,9 @@ detail::batch_plan::outcome simulated_server::execute(backend::transaction& in, 
     }
     note(in, wrong_ == flaw::finishes_abandoned ? done[next] : batch[i], got.answers[next], frame.registration);
     answer& one = got.answers[next++];
+    if (wrong_ == flaw::holds_what_is_over && std::holds_alternative<touch>(batch[i])) {
+      one = holder_answer{holder_answer::kind::done, clock + duration(1min)};
+    }
     const auto* const all = std::get_if<put_all_answer>(&one);
     if (all != nullptr && all->what == put_all_answer::kind::refused && all->place > 0) {
       undone.emplace_back(i, all->place);

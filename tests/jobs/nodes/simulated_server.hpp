@@ -59,6 +59,7 @@ enum class flaw : std::uint8_t {
   leaves_once_behind,       ///< a tube moves without the memory of its puts
   hides_what_is_undone,     ///< a put_all that is refused leaves jobs, and the node is not told
   forgets_timelines,        ///< a process forgets the timelines that its connections have reached
+  holds_what_is_over,       ///< a touch of a reservation that is over is answered as if it were held
   ends_with_connections,    ///< the reservations of a process end with its connection
 };
 
@@ -146,6 +147,8 @@ class simulated_server {
   /// Whether the process has ended.
   bool ends(const std::string& process, bool terminates);
   [[nodiscard]] bool is_committing(const std::string& process);
+  /// Another client, of which nobody else knows, changes jobs. False: a transaction is open, and nothing has changed.
+  bool change_by_other_hand(std::span<const operation> what);
   /// Ends what has been idle for too long, and does what is due.
   void advance();
 

@@ -76,7 +76,7 @@ task<jobs::job_id> makes_counted(acting_client& mine) {
 /// Runs `body` in a server with these access tokens.
 void with_authority(const std::function<task<>(foliot::test::broker_world&, authority&)>& body, words* told = nullptr) {
   virtual_clock clock;
-  foliot::test::broker_world world(clock);
+  foliot::test::broker_world world(clock, {}, foliot::test::shared::yes);
   const auto listen = [told](std::string_view what) {
     if (told != nullptr) told->emplace_back(what);
   };
@@ -177,6 +177,37 @@ TEST(ActionRights, ARevokedTokenEndsItsActions) {
     EXPECT_GT(left, 0u);
     EXPECT_EQ(stopped.progress.outcomes[0], 1000 - left) << "each that was done is told of";
   }
+}
+
+/// The answer to changes is lost, and the rights end before they can be tried again.
+TEST(ActionRights, WhatIsInDoubtWhenTheyEndIsUnknown) {
+  with_authority([&](foliot::test::broker_world& in, authority& who) -> task<> {
+    constexpr std::size_t all = 1000;
+    put_into(in.memory, "mail", all);
+    acting_client mine(in.jobs, &who, owner);
+    std::size_t pieces = 0;
+    in.store.before = [&](std::span<jobs::operation> batch) {
+      const bool is_piece = std::ranges::any_of(batch, [](const jobs::operation& each) {
+        const auto* const one = std::get_if<jobs::cancel>(&each);
+        return one != nullptr && one->expected != 0;
+      });
+      if (!is_piece || ++pieces != 2) return;
+      static_cast<void>(who.replace({}));
+      throw jobs::store_unavailable(jobs::store_unavailable::kind::in_doubt, "the line is cut");
+    };
+    auto going = set_going(mine, plan_of(action_kind::cancel));
+    const jobs::job_id id = co_await going;
+    acting_client watcher(in.jobs, nullptr, operator_of_mail);
+    auto leaving = leaves(watcher, id, action_state::running);
+    const action seen = co_await leaving;
+    constexpr std::uint64_t piece = action_turn::most_of_run_turn;
+    EXPECT_EQ(seen.progress.state, action_state::stopped);
+    EXPECT_EQ(seen.progress.outcomes[static_cast<std::size_t>(action_outcome::done)], piece);
+    EXPECT_EQ(seen.progress.outcomes[static_cast<std::size_t>(action_outcome::unknown)], piece);
+    EXPECT_EQ(seen.progress.matched, 2 * piece);
+    EXPECT_EQ(left_in(in.memory, "mail"), all - piece);
+    in.store.before = nullptr;
+  });
 }
 
 TEST(ActionRights, OthersChangeNothing) {

@@ -243,6 +243,296 @@ TEST(ActionTurn, ANodeThatStoodStillChangesNothingMore) {
   foliot::test::on_virtual_time(clock, foliot::test::with_running_nodes(world, act));
 }
 
+/// What an action does that moves jobs.
+bool is_move(const jobs::operation& each) { return std::holds_alternative<jobs::reschedule>(each); }
+
+action_plan plan_that_moves() {
+  action_plan made = plan_of(action_kind::reschedule);
+  made.due = jobs::milliseconds(5h);
+  return made;
+}
+
+/// Executes the changes of a batch as another node does that has the same piece.
+void move_as_another_node(jobs::job_store& on, std::span<const jobs::operation> batch) {
+  for (const jobs::operation& each : batch) {
+    if (!is_move(each)) continue;
+    EXPECT_EQ(jobs::execute_one(on, std::get<jobs::reschedule>(each)).what, jobs::change_answer::kind::done);
+  }
+}
+
+std::size_t changes_done_in(const jobs::execution& done) {
+  return static_cast<std::size_t>(std::ranges::count_if(done.answers, [](const jobs::answer& each) {
+    const auto* const one = std::get_if<jobs::change_answer>(&each);
+    return one != nullptr && one->what == jobs::change_answer::kind::done;
+  }));
+}
+
+bool is_touch(const jobs::operation& each) { return std::holds_alternative<jobs::touch>(each); }
+
+/// The database takes a node for dead while its changes are on their way, another node makes them, and the first one
+/// goes on. Its record seems to be held for half a minute more, and touches may have no answer for long.
+TEST(ActionTurn, WhatAnotherNodeHasMadeOfAJobIsNotChanged) {
+  for (const bool has_answers : {true, false}) {
+    SCOPED_TRACE(has_answers);
+    foliot::test::in_node_worlds([has_answers](foliot::test::two_nodes& world) -> task<> {
+      constexpr std::size_t all = 10;
+      put_jobs(world.memory, all);
+      std::optional<jobs::reservation> record;
+      bool is_taken = false;
+      bool answers_touches = has_answers;
+      std::size_t changed = 0;
+      world.here_store.before = [&](std::span<jobs::operation> batch) {
+        if (is_taken && !answers_touches && std::ranges::any_of(batch, is_touch)) {
+          throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "the line is dead");
+        }
+        if (is_taken || std::ranges::none_of(batch, is_move)) return;
+        is_taken = true;
+        EXPECT_EQ(jobs::execute_one(world.memory, jobs::abandon{record.value()}).what, jobs::holder_answer::kind::done);
+        move_as_another_node(world.memory, batch);
+      };
+      world.here_store.after = [&](jobs::execution& done) {
+        if (is_taken) changed += changes_done_in(done);
+        for (const jobs::answer& each : done.answers) {
+          const auto* const got = std::get_if<jobs::claim_answer>(&each);
+          if (got != nullptr && !got->jobs.empty()) record = got->jobs.front().token;
+        }
+      };
+      action_runner here(world.here, nullptr, largest_job);
+      action_runner there(world.there, nullptr, largest_job);
+      auto acting_here = runtime::spawn(here.keep_on(), "actions here");
+      jobs::job_id id = 0;
+      {
+        acting_client client(world.here);
+        auto going = set_going(client, plan_that_moves());
+        id = co_await going;
+      }
+      co_await runtime::sleep(10s);
+      EXPECT_TRUE(is_taken);
+      auto acting_there = runtime::spawn(there.keep_on(), "actions there");
+      {
+        acting_client client(world.there);
+        auto leaving = leaves(client, id, action_state::running);
+        const action done = co_await leaving;
+        EXPECT_EQ(done.progress.state, action_state::done);
+        EXPECT_EQ(count_of(done.progress, action_outcome::unknown), all);
+        EXPECT_EQ(sum_of(done.progress), all);
+      }
+      answers_touches = true;
+      co_await runtime::sleep(10s);
+      EXPECT_EQ(changed, 0u) << "of jobs that were changed once";
+      world.accept();
+      here.end();
+      there.end();
+      co_await acting_here.join();
+      co_await acting_there.join();
+    });
+  }
+}
+
+/// A process that ends with its first changes on their way. Returns the action, which moves so many jobs.
+jobs::job_id end_before_changes(jobs::job_store& store, virtual_clock& clock, std::size_t count) {
+  put_jobs(store, count);
+  jobs::job_id id = 0;
+  live(store, clock, [&](jobs::broker& by, foliot::test::spy_store& spy) -> task<> {
+    acting_client client(by);
+    spy.before = [&spy](std::span<jobs::operation> batch) {
+      if (std::ranges::any_of(batch, is_move)) spy.fails_from = 0;
+    };
+    auto making = client.records.make(plan_that_moves());
+    const action_records::answer made = co_await making;
+    id = made.seen->id;
+    auto counting = leaves(client, id, action_state::counting);
+    static_cast<void>(co_await counting);
+    auto starting = client.records.start(id, count);
+    static_cast<void>(co_await starting);
+    auto leaving = leaves(client, id, action_state::running);
+    static_cast<void>(co_await leaving);
+    ADD_FAILURE() << "it has made its changes";
+  });
+  return id;
+}
+
+/// The node that has lost a piece makes its changes late, between the look and the changes of the next one.
+TEST(ActionTurn, APieceThatWasCutOffIsNotLookedAtAgain) {
+  constexpr std::size_t all = 10;
+  virtual_clock clock;
+  const jobs::virtual_wall_clock wall(clock);
+  jobs::memory_store store(jobs::store_clocks{&wall, &clock});
+  const jobs::job_id id = end_before_changes(store, clock, all);
+  live(store, clock, [&](jobs::broker& by, foliot::test::spy_store& spy) -> task<> {
+    bool is_late = false;
+    std::size_t changed = 0;
+    spy.before = [&](std::span<jobs::operation> batch) {
+      if (is_late || std::ranges::none_of(batch, is_move)) return;
+      is_late = true;
+      move_as_another_node(store, batch);
+    };
+    spy.after = [&](jobs::execution& done) { changed += changes_done_in(done); };
+    acting_client client(by);
+    auto leaving = leaves(client, id, action_state::running);
+    const action done = co_await leaving;
+    EXPECT_TRUE(is_late);
+    EXPECT_EQ(changed, 0u) << "of jobs that were changed once";
+    EXPECT_EQ(count_of(done.progress, action_outcome::unknown), all);
+    EXPECT_EQ(done.progress.matched, all);
+    spy.accept();
+  });
+}
+
+/// The next node may need several pages for the piece: where there are several databases, ids come between the others.
+TEST(ActionTurn, APieceThatWasCutOffIsDoneToItsEnd) {
+  constexpr std::size_t all = 250;
+  virtual_clock clock;
+  const jobs::virtual_wall_clock wall(clock);
+  jobs::memory_store store(jobs::store_clocks{&wall, &clock});
+  const jobs::job_id id = end_before_changes(store, clock, all);
+  live(store, clock, [&](jobs::broker& by, foliot::test::spy_store& spy) -> task<> {
+    spy.after = [](jobs::execution& done) {
+      for (jobs::answer& each : done.answers) {
+        constexpr std::size_t most = 40;
+        auto* const page = std::get_if<jobs::jobs_answer>(&each);
+        if (page == nullptr || page->jobs.size() <= most) continue;
+        page->jobs.resize(most);
+        page->next = jobs::job_place{0, page->jobs.back().job.id};
+      }
+    };
+    acting_client client(by);
+    auto leaving = leaves(client, id, action_state::running);
+    const action done = co_await leaving;
+    spy.accept();
+    EXPECT_EQ(done.progress.state, action_state::done);
+    EXPECT_EQ(count_of(done.progress, action_outcome::done), all);
+    EXPECT_EQ(done.progress.matched, all);
+  });
+}
+
+/// Loses the answer to the n-th batch with such an operation, which is executed, or not.
+void lose_answer(foliot::test::spy_store& of, std::function<bool(const jobs::operation&)> is_meant, std::size_t n,
+                 bool executes) {
+  const auto lose = [] { throw jobs::store_unavailable(jobs::store_unavailable::kind::in_doubt, "the line is cut"); };
+  const auto loses_next = std::make_shared<bool>(false);
+  of.before = [=, left = n](std::span<jobs::operation> batch) mutable {
+    if (left == 0 || std::ranges::none_of(batch, is_meant) || --left > 0) return;
+    if (!executes) lose();
+    *loses_next = true;
+  };
+  of.after = [=](jobs::execution&) {
+    if (std::exchange(*loses_next, false)) lose();
+  };
+}
+
+/// Changes whose answer is lost are tried again, with the same versions.
+TEST(ActionTurn, AChangeInDoubtIsTriedAgain) {
+  for (const bool executes : {false, true}) {
+    SCOPED_TRACE(executes);
+    foliot::test::in_node_worlds([executes](foliot::test::two_nodes& world) -> task<> {
+      constexpr std::size_t all = 250;
+      put_jobs(world.memory, all);
+      lose_answer(world.here_store, is_change, 1, executes);
+      action_runner here(world.here, nullptr, largest_job);
+      auto acting_here = runtime::spawn(here.keep_on(), "actions here");
+      {
+        acting_client client(world.here);
+        auto going = set_going(client, plan_of(action_kind::cancel));
+        const jobs::job_id id = co_await going;
+        acting_client watcher(world.there);  // whose store answers
+        auto leaving = leaves(watcher, id, action_state::running);
+        const action done = co_await leaving;
+        EXPECT_EQ(count_of(done.progress, action_outcome::unknown), executes ? action_turn::most_of_run_turn : 0u);
+        EXPECT_EQ(sum_of(done.progress), all);
+        EXPECT_EQ(done.progress.matched, all);
+      }
+      EXPECT_EQ(jobs_in(world.memory), 0u) << "each job has had its turn";
+      world.accept();
+      here.end();
+      co_await acting_here.join();
+    });
+  }
+}
+
+/// Of a run of one piece: the release before the changes, and the one behind them.
+TEST(ActionTurn, AReleaseInDoubtIsTriedAgain) {
+  const auto is_of_run = [](const jobs::operation& each) {
+    const auto* const one = std::get_if<jobs::release>(&each);
+    const auto progress = one != nullptr && one->history ? action_progress::in(*one->history) : std::nullopt;
+    return progress && progress->started && progress->turns > 1;  // the first one was the count
+  };
+  for (const std::size_t which : {1U, 2U}) {
+    for (const bool executes : {false, true}) {
+      SCOPED_TRACE(testing::Message() << which << ", " << executes);
+      foliot::test::in_node_worlds([=](foliot::test::two_nodes& world) -> task<> {
+        constexpr std::size_t all = 50;
+        put_jobs(world.memory, all);
+        action_runner here(world.here, nullptr, largest_job);
+        auto acting_here = runtime::spawn(here.keep_on(), "actions here");
+        {
+          acting_client client(world.here);
+          auto making = client.records.make(plan_of(action_kind::cancel));
+          const action_records::answer made = co_await making;
+          const jobs::job_id id = made.seen->id;
+          auto counting = leaves(client, id, action_state::counting);
+          static_cast<void>(co_await counting);
+          lose_answer(world.here_store, is_of_run, which, executes);
+          const instant begin = runtime::now();
+          auto starting = client.records.start(id, all);
+          static_cast<void>(co_await starting);
+          acting_client watcher(world.there);  // whose store answers
+          auto leaving = leaves(watcher, id, action_state::running);
+          const action done = co_await leaving;
+          EXPECT_EQ(count_of(done.progress, action_outcome::done), all) << "what is known is not forgotten";
+          EXPECT_EQ(done.progress.matched, all);
+          EXPECT_LT(runtime::now() - begin, duration(longest_turn)) << "nobody waits for the end of the record's TTR";
+        }
+        world.accept();
+        here.end();
+        co_await acting_here.join();
+      });
+    }
+  }
+}
+
+/// Another client moves a job between the look and the change, so often. Some touches of the record are not answered.
+TEST(ActionTurn, AJobThatHasChangedMeanwhileIsLookedAtAgain) {
+  for (const auto& [moves, unanswered] : {std::pair(1U, 0U), std::pair(1U, 3U), std::pair(3U, 0U)}) {
+    SCOPED_TRACE(testing::Message() << moves << ", " << unanswered);
+    foliot::test::in_node_worlds([moves, unanswered](foliot::test::two_nodes& world) -> task<> {
+      constexpr std::size_t all = 10;
+      put_jobs(world.memory, all);
+      std::size_t moves_left = moves;
+      std::size_t touches_left = unanswered;
+      const auto moves_it = [](const jobs::operation& each) {
+        return is_move(each) && std::get<jobs::reschedule>(each).name == jobs::job_name(jobs::job_id{3});
+      };
+      world.here_store.before = [&](std::span<jobs::operation> batch) {
+        if (moves_left > 0 && std::ranges::any_of(batch, moves_it)) {
+          const jobs::milliseconds delay = 2h + 1ms * static_cast<std::int64_t>(moves_left--);
+          jobs::execute_one(world.memory, jobs::reschedule{jobs::job_id{3}, delay});
+        }
+        if (touches_left == 0 || std::ranges::none_of(batch, is_touch)) return;
+        --touches_left;
+        throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "the line is dead");
+      };
+      action_runner here(world.here, nullptr, largest_job);
+      auto acting_here = runtime::spawn(here.keep_on(), "actions here");
+      {
+        acting_client client(world.here);
+        auto going = set_going(client, plan_that_moves());
+        const jobs::job_id id = co_await going;
+        acting_client watcher(world.there);  // whose store answers
+        auto leaving = leaves(watcher, id, action_state::running);
+        const action done = co_await leaving;
+        EXPECT_EQ(count_of(done.progress, action_outcome::done), all);
+        EXPECT_EQ(jobs::execute_one(world.memory, jobs::peek{jobs::job_id{3}, false}).job->due, done.progress.due);
+      }
+      EXPECT_EQ(moves_left, 0u);
+      EXPECT_EQ(touches_left, 0u);
+      world.accept();
+      here.end();
+      co_await acting_here.join();
+    });
+  }
+}
+
 /// A turn stores what it will do by a release and a claim. A client that stops the action between the two is told how
 /// much was done, and no more is done behind that.
 TEST(ActionTurn, AStopBeforeAPieceIsNotUndone) {

@@ -247,8 +247,7 @@ void trouble_node(node_world& in) {
   http_node& one = in.any_node();
   if (one.is_dead()) return;
   const instant now = in.time_now();
-  const auto living = std::ranges::count_if(in.places, [](const http_node* each) { return !each->is_dead(); });
-  const bool may_die = living > 1 || in.restarts > 0;
+  const bool may_die = in.may_lose_one();
   const bool stands_still = in.seen.has_outages && in.one_in(2);
   if (!may_die && !stands_still) return;
   in.expect_end_of(one.name, now + half_timeout);
@@ -256,9 +255,8 @@ void trouble_node(node_world& in) {
     one.process.process->stop_for(up_to(in, longest_stop));
     return;
   }
-  one.died = now;
+  in.note_death(one);
   one.process.process->die();
-  ++in.deaths;
 }
 
 void trouble(node_world& in) {
@@ -420,6 +418,15 @@ void node_world::start(std::size_t place) {
       simulation::pass_time(100ms);
     }
   }
+}
+
+bool node_world::may_lose_one() const {
+  return restarts > 0 || std::ranges::count_if(places, [](const http_node* each) { return !each->is_dead(); }) > 1;
+}
+
+void node_world::note_death(http_node& of) {
+  of.died = time_now();
+  ++deaths;
 }
 
 void node_world::expect_end_of(const std::string& name, instant from) {

@@ -93,6 +93,10 @@ class node_world final : public client_world {
   [[nodiscard]] http_node& any_node() { return *places[below(places.size())]; }
   /// Starts a process in the place of an earlier one of this name.
   void start(std::size_t place);
+  /// Whether a node may die: one lives then, or will.
+  [[nodiscard]] bool may_lose_one() const;
+  /// From now on nothing comes from this process any more.
+  void note_death(http_node& of);
   /// From now on registrations of nodes with this name may end.
   void expect_end_of(const std::string& name, instant from);
 
