@@ -13,7 +13,7 @@ run_packages=(
     librocksdb-dev # the job store on disk
     libpq-dev # the job store in PostgreSQL
     libssl-dev openssl # TLS, and the program that the example is tested with
-    libcurl4-openssl-dev # `foliot job`
+    libcurl4-openssl-dev # `foliot job`, and webhooks
     systemtap-sdt-dev # <sys/sdt.h>, for the probes
 )
 
