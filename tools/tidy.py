@@ -37,7 +37,7 @@ LAYERS = {"core": ["core"], "schedule": ["core", "schedule"], "queue": ["core", 
           "tls": ["core", "queue", "runtime", "tls"], "jobs": ["core", "queue", "runtime", "jobs"],
           "client": ["core", "queue", "runtime", "tls", "jobs", "client"],
           "c": ["core", "queue", "service", "adapters", "c"], "text": ["core", "queue", "runtime", "jobs", "text"],
-          "server": ["core", "queue", "runtime", "tls", "jobs", "text", "server"]}
+          "server": ["core", "schedule", "queue", "runtime", "tls", "jobs", "text", "server"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 SEAM = r"(?:include/foliot|src)/core/seam/"
 STANDARD_HEADER = r"[a-z_0-9]+"

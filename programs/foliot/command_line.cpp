@@ -13,10 +13,10 @@
 #include <foliot/version.hpp>
 #include <unistd.h>
 
-#include "nearest.hpp"
 #include "output_file.hpp"
 #include "report.hpp"
 #include "text/failure.hpp"
+#include "text/nearest.hpp"
 #include "text/passwords.hpp"
 
 namespace foliot::program {

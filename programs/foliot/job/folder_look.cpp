@@ -28,11 +28,11 @@
 #include "job/job_text.hpp"
 #include "job/requests.hpp"
 #include "job/time_words.hpp"
-#include "nearest.hpp"
 #include "output_file.hpp"
 #include "report.hpp"
 #include "server/http/job_requests.hpp"
 #include "server/http/times.hpp"
+#include "text/nearest.hpp"
 
 namespace foliot::program::terminal {
 

@@ -16,10 +16,10 @@
 #include "job/requests.hpp"
 #include "job/rule_times.hpp"
 #include "job/time_words.hpp"
-#include "nearest.hpp"
 #include "output_file.hpp"
 #include "report.hpp"
 #include "text/failure.hpp"
+#include "text/nearest.hpp"
 #include "text/printable.hpp"
 
 namespace foliot::program::terminal {

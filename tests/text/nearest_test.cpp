@@ -1,4 +1,4 @@
-#include "nearest.hpp"
+#include "text/nearest.hpp"
 
 #include <gtest/gtest.h>
 
