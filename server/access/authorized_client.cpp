@@ -6,6 +6,7 @@
 #include <deque>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -17,6 +18,9 @@
 namespace foliot::program {
 
 namespace {
+
+/// A page of what is due passes over so many jobs of the server, and then leaves them out of its search.
+constexpr std::size_t most_passed_over = 2000;
 
 std::string_view name_of(scope wanted) noexcept {
   const auto known = std::ranges::find(all_scopes, wanted, &named_scope::what);
@@ -227,13 +231,15 @@ task<jobs::count_answer> authorized_client::execute(const jobs::count_all& what)
 
 task<jobs::count_answer> authorized_client::count_within() {
   auto counting = client_.execute(jobs::count_all{});
-  auto of_actions = client_.execute(jobs::count_tube{std::string(tube_of_actions)});
-  auto of_stops = client_.execute(jobs::count_tube{std::string(tube_of_stops)});
+  std::deque<jobs::in_flight<jobs::count_tube>> of_server;
+  for (const std::string_view each : tubes_of_server) {
+    of_server.emplace_back(client_, jobs::count_tube{std::string(each)});
+  }
   jobs::count_answer all = co_await counting;
-  const jobs::count_answer actions = co_await of_actions;
-  const jobs::count_answer stops = co_await of_stops;
-  leave_out(all.counts, actions.counts);
-  leave_out(all.counts, stops.counts);
+  for (jobs::in_flight<jobs::count_tube>& each : of_server) {
+    const jobs::count_answer counted = co_await each;
+    leave_out(all.counts, counted.counts);
+  }
   co_return all;
 }
 
@@ -244,9 +250,16 @@ task<jobs::due_answer> authorized_client::execute(jobs::list_due what) {
 
 task<std::vector<jobs::due_job>> authorized_client::due_with_prefix(jobs::list_due what) {
   std::vector<jobs::due_job> found;
-  const std::size_t wanted = what.count;
-  for (bool has_more = true; has_more && found.size() < wanted;) {
-    what.count = static_cast<std::uint32_t>(wanted - found.size());
+  if (is_of_server(what.prefix)) co_return found;
+  const jobs::list_due asked = what;
+  std::size_t passed_over = 0;
+  for (bool has_more = true; has_more && found.size() < asked.count;) {
+    if (passed_over > most_passed_over) {
+      auto beside = due_beside_server(asked);
+      found = co_await beside;
+      break;
+    }
+    what.count = passed_over == 0 ? static_cast<std::uint32_t>(asked.count - found.size()) : jobs::most_listed_due;
     auto listing = client_.execute(what);
     jobs::due_answer listed = co_await listing;
     has_more = listed.jobs.size() == what.count;
@@ -255,10 +268,58 @@ task<std::vector<jobs::due_job>> authorized_client::due_with_prefix(jobs::list_d
       what.after = listed.jobs.back().id;
     }
     for (jobs::due_job& each : listed.jobs) {
-      if (!is_of_server(each.tube)) found.push_back(std::move(each));
+      if (is_of_server(each.tube)) {
+        ++passed_over;
+      } else if (found.size() < asked.count) {
+        found.push_back(std::move(each));
+      }
     }
   }
   co_return found;
+}
+
+task<std::vector<std::string>> authorized_client::prefixes_beside_server(std::string prefix) {
+  std::vector<std::string> beside;
+  jobs::list_tubes tubes;
+  tubes.prefix = prefix;
+  tubes.count = jobs::most_listed;
+  if (prefix.empty()) {
+    tubes.prefix = prefix_of_server.substr(0, 1);
+    for (int byte = 1; byte < 256; ++byte) {
+      if (static_cast<char>(byte) != prefix_of_server.front()) beside.emplace_back(1, static_cast<char>(byte));
+    }
+  }
+  // No client can put into a tube whose name begins as those of the server do; a program beside the server can.
+  auto listing = client_.execute(std::move(tubes));
+  jobs::tubes_answer listed = co_await listing;
+  for (std::string& each : listed.tubes) {
+    if (!is_of_server(each)) beside.push_back(std::move(each));
+  }
+  co_return beside;
+}
+
+task<std::vector<jobs::due_job>> authorized_client::due_beside_server(jobs::list_due what) {
+  constexpr std::size_t at_once = 16;
+  const auto order = [](const jobs::due_job& each) { return std::tuple(each.due, each.id); };
+  auto looking = prefixes_beside_server(what.prefix);
+  const std::vector<std::string> prefixes = co_await looking;
+  std::vector<jobs::due_job> all;
+  for (std::size_t begin = 0; begin < prefixes.size(); begin += at_once) {
+    std::deque<jobs::in_flight<jobs::list_due>> listing;
+    for (std::size_t i = begin; i < std::min(begin + at_once, prefixes.size()); ++i) {
+      what.prefix = prefixes[i];
+      listing.emplace_back(client_, what);
+    }
+    for (jobs::in_flight<jobs::list_due>& each : listing) {
+      jobs::due_answer listed = co_await each;
+      std::ranges::move(listed.jobs, std::back_inserter(all));
+    }
+    std::ranges::sort(all, {}, order);
+    const auto same = std::ranges::unique(all, {}, &jobs::due_job::id);  // the name of a tube may begin that of another
+    all.erase(same.begin(), same.end());
+    if (all.size() > what.count) all.resize(what.count);
+  }
+  co_return all;
 }
 
 task<jobs::due_answer> authorized_client::due_within(jobs::list_due what) {

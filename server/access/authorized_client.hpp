@@ -450,6 +450,11 @@ class authorized_client {
   task<jobs::due_answer> due_within(jobs::list_due what);
   /// A page of the jobs that are due in the tubes of a prefix, but for those of the server.
   task<std::vector<jobs::due_job>> due_with_prefix(jobs::list_due what);
+  /// The same without a look at those of the server, of which there may be a million: a look at the tubes of each
+  /// first byte of a name.
+  task<std::vector<jobs::due_job>> due_beside_server(jobs::list_due what);
+  /// Prefixes of all tubes with this prefix but those of the server.
+  task<std::vector<std::string>> prefixes_beside_server(std::string prefix);
   task<jobs::jobs_answer> jobs_within(jobs::list_jobs what);
   task<jobs::count_answer> count_within();
 

@@ -1,5 +1,5 @@
-// The tubes in which the server keeps jobs of its own: the records of actions. No client can name one, see it, or reach
-// a job in it, whatever rights it has (authorized_client.hpp).
+// The tubes in which the server keeps jobs of its own: the records of actions and of schedules. No client can name one,
+// see it, or reach a job in it, whatever rights it has (authorized_client.hpp).
 //
 // Their names begin with a hyphen, as no name does that a client can put a job into, over any protocol: so no tube of
 // anybody becomes one of these.
@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -20,6 +21,13 @@ namespace foliot::program {
 inline constexpr std::string_view tube_of_actions = "-foliot.actions";
 /// A job with the id of an action as its key asks that action to stop.
 inline constexpr std::string_view tube_of_stops = "-foliot.stops";
+
+/// Each schedule is a job here: server/schedules/schedule_records.hpp.
+inline constexpr std::string_view tube_of_schedules = "-foliot.schedules";
+/// One job, which names the zone data by which all schedules have been planned: server/schedules/zone_review.hpp.
+inline constexpr std::string_view tube_of_zone_data = "-foliot.zones";
+/// All of them.
+inline constexpr std::array tubes_of_server{tube_of_actions, tube_of_stops, tube_of_schedules, tube_of_zone_data};
 
 /// With which their names begin, and no others.
 inline constexpr std::string_view prefix_of_server = "-foliot.";

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <foliot/runtime/after.hpp>
@@ -67,13 +69,15 @@ task<> action_runner::keep_on() {
 task<bool> action_runner::take_one() {
   auto claiming = by_.execute(jobs::claim{.tubes = {std::string(tube_of_actions), std::string(tube_of_stops)}});
   const std::uint64_t begun = records_.begin_look();
-  auto counting = by_.execute(jobs::count_tube{std::string(tube_of_actions)});
-  auto of_stops = by_.execute(jobs::count_tube{std::string(tube_of_stops)});
+  std::deque<jobs::in_flight<jobs::count_tube>> counting;
+  for (const std::string_view each : tubes_of_server) counting.emplace_back(by_, jobs::count_tube{std::string(each)});
   // First: if one of them fails, the claim is given back with its request.
-  const jobs::count_answer counted = co_await counting;
-  const jobs::count_answer stops = co_await of_stops;
-  const bool is_exact = counted.what == jobs::count_answer::kind::done && stops.what == jobs::count_answer::kind::done;
-  records_.note(begun, counted.counts.all() + stops.counts.all() > 0 || !is_exact);
+  bool may_exist = false;
+  for (jobs::in_flight<jobs::count_tube>& each : counting) {
+    const jobs::count_answer counted = co_await each;
+    may_exist = may_exist || counted.counts.all() > 0 || counted.what != jobs::count_answer::kind::done;
+  }
+  records_.note(begun, may_exist);
   jobs::claim_answer got = co_await claiming;
   if (got.jobs.empty()) co_return false;
   jobs::claimed_job& record = got.jobs.front();

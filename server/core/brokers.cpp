@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstddef>
+
+#include "server/access/server_tubes.hpp"
 
 namespace foliot::program {
 
@@ -36,10 +39,12 @@ jobs::broker_counters brokers::counters() const noexcept {
     sum.expired += one.expired;
     sum.queued += one.queued;
     sum.queued_bytes += one.queued_bytes;
-    sum.clients += one.clients;
-    sum.waiting += one.waiting;
+    // The server itself waits for the records of schedules.
+    const jobs::tube_clients own = each->clients_of(tube_of_schedules);
+    sum.clients += one.clients - std::min(one.clients, own.watchers);
+    sum.waiting += one.waiting - std::min(one.waiting, own.waiting);
     sum.reservations += one.reservations;
-    sum.tubes += one.tubes;
+    sum.tubes += one.tubes - std::min<std::size_t>(one.tubes, own.watchers > 0 ? 1 : 0);
   }
   return sum;
 }

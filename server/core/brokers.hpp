@@ -35,7 +35,7 @@ class brokers {
   /// The broker for the next connection: the first one while few use it, then that with the fewest clients. A
   /// broker whose store is unavailable is chosen only if all stores are unavailable.
   [[nodiscard]] jobs::broker& for_next_connection() const noexcept;
-  /// The sums over all brokers.
+  /// The sums over all brokers. The clients by which the server itself waits for the records of schedules do not count.
   [[nodiscard]] jobs::broker_counters counters() const noexcept;
   [[nodiscard]] jobs::job_flow flow() const noexcept;
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const;

@@ -58,6 +58,9 @@
 #include "server/beanstalk/server_state.hpp"
 #include "server/http/api.hpp"
 #include "server/http/protocol.hpp"
+#include "server/schedules/schedule_runner.hpp"
+#include "server/schedules/zone_cache.hpp"
+#include "server/schedules/zone_review.hpp"
 #include "server_log.hpp"
 #include "service_manager.hpp"
 #include "shown_server.hpp"
@@ -120,9 +123,9 @@ std::size_t other_connections(const serve_options& options) {
 /// The limits of each of so many brokers.
 jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   jobs::broker_limits limits;
-  limits.clients = options.max_connections + connections_for_monitoring;
-  limits.waiting = options.max_connections;
-  limits.tubes = options.max_tubes;
+  limits.clients = options.max_connections + connections_for_monitoring + schedule_runner::lanes;
+  limits.waiting = options.max_connections + schedule_runner::lanes;
+  limits.tubes = options.max_tubes + 1;  // that of the schedules
   limits.operations /= count;
   limits.queued_bytes /= count;
   limits.job.max_body = options.max_job_size;
@@ -148,7 +151,9 @@ class server {
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
         http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
         monitoring_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
-        actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size) {
+        actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size),
+        schedules_(brokers_.first(), zones_),
+        zone_data_(brokers_.first(), zones_) {
     beanstalk_state_.certificates = certificates;
     beanstalk_state_.log = &log;
     beanstalk_state_.patience = options.client_timeout;
@@ -174,8 +179,8 @@ class server {
   void open_door();
   /// Lets the connections of all listeners end. They end at once: the time is for all.
   task<> end_connections(way_out& ending);
-  /// Lets the turn of an action end that is under way.
-  task<> end_actions();
+  /// Lets the turns of actions and schedules end that are under way.
+  task<> end_turns();
   /// The connections of all listeners.
   [[nodiscard]] listener::opening how_to_open() const {
     if (certificates_ == nullptr) return listener::in_plain;
@@ -227,6 +232,11 @@ class server {
   std::vector<runtime::join_handle<>> accepting_;
   action_runner actions_;
   runtime::join_handle<> doing_actions_;
+  zone_cache zones_;
+  schedule_runner schedules_;
+  runtime::join_handle<> doing_schedules_;
+  zone_review zone_data_;
+  runtime::join_handle<> reviewing_;
   /// How many rounds the task that obeys signals has begun. Publishes nothing.
   seam::atomic<std::uint64_t> rounds_of_signals_{0};
   bool ends_ = false;  // of the task that obeys signals
@@ -368,6 +378,8 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, 
     }
     if (tokens_ != nullptr) static_cast<void>(runtime::spawn(tokens_->watch(), "watches the access tokens"));
     doing_actions_ = runtime::spawn(actions_.keep_on(), "actions");
+    doing_schedules_ = runtime::spawn(schedules_.keep_on(), "schedules");
+    reviewing_ = runtime::spawn(zone_data_.keep_on(), "looks at the time zones");
     dog_.expect([this] { return rounds_of_signals_.load(seam::relaxed); });
     if (dog_.exists()) static_cast<void>(runtime::spawn(dog_.feed(), "feeds the watchdog"));
     co_await obey_to_the_end();
@@ -391,16 +403,20 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, 
     ending.note_step();
   }
   try {
-    co_await end_actions();
+    co_await end_turns();
   } catch (...) {
     ending.note_step();
   }
   ending.end();
 }
 
-task<> server::end_actions() {
+task<> server::end_turns() {
   actions_.end();
+  schedules_.end();
+  zone_data_.end();
   if (doing_actions_) co_await doing_actions_.join();
+  if (doing_schedules_) co_await doing_schedules_.join();
+  if (reviewing_) co_await reviewing_.join();
 }
 
 task<> server::end_connections(way_out& ending) {
@@ -471,6 +487,7 @@ void server::obey() {
         beanstalk_state_.draining = true;
         http_api_.drain();
         monitoring_api_.drain();
+        schedules_.end();  // the jobs of occurrences are new ones, too
         log_.info("drain: new jobs are refused until the server is started again (SIGUSR1)");
         break;
       case SIGUSR2: copies_.begin(); break;

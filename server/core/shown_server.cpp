@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,14 +71,14 @@ task<> shown_server::count(jobs::broker& at, const watched_store& store, std::sh
   job_figures seen;
   try {
     auto counting = at.execute(jobs::count_all{});
-    auto of_actions = at.execute(jobs::count_tube{std::string(tube_of_actions)});
-    auto of_stops = at.execute(jobs::count_tube{std::string(tube_of_stops)});
+    std::deque<jobs::in_flight<jobs::count_tube>> of_server;
+    for (const std::string_view each : tubes_of_server) of_server.emplace_back(at, jobs::count_tube{std::string(each)});
     auto listing = at.execute(jobs::list_tubes{});
     jobs::count_answer all = co_await counting;
-    const jobs::count_answer actions = co_await of_actions;
-    const jobs::count_answer stops = co_await of_stops;
-    leave_out(all.counts, actions.counts);
-    leave_out(all.counts, stops.counts);
+    for (jobs::in_flight<jobs::count_tube>& each : of_server) {
+      const jobs::count_answer counted = co_await each;
+      leave_out(all.counts, counted.counts);
+    }
     if (all.what == jobs::count_answer::kind::done) seen.counts = all.counts;
     add_due(seen, store.next_due());
     jobs::tubes_answer tubes = co_await listing;

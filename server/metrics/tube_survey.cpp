@@ -230,8 +230,9 @@ task<surveyed> tube_survey::read(authorized_client& by, plan& made, effort most)
   in_one_batch<jobs::count_tube> counting;
   if (made.sees_all) {
     all.emplace(to_store, jobs::count_all{});
-    of_server.emplace_back(to_store, jobs::count_tube{std::string(tube_of_actions)});
-    of_server.emplace_back(to_store, jobs::count_tube{std::string(tube_of_stops)});
+    for (const std::string_view each : tubes_of_server) {
+      of_server.emplace_back(to_store, jobs::count_tube{std::string(each)});
+    }
   }
   for (const std::string& each : made.shown) counting.emplace_back(to_store, jobs::count_tube{each});
 

@@ -1,0 +1,312 @@
+#include "schedule_runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <expected>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <foliot/core/seam/random.hpp>
+#include <foliot/jobs/limits.hpp>
+#include <foliot/runtime/after.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/select.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/spawn.hpp>
+#include <foliot/runtime/this_task.hpp>
+
+#include "schedule_record.hpp"
+#include "server/access/server_tubes.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+/// A turn that would have nothing to do at once, and is due at once nevertheless, waits for so long.
+constexpr jobs::milliseconds idle_turn_waits = std::chrono::seconds(1);
+
+/// For an end that could not be told, or a lane that could not begin.
+constexpr duration looks_for_end_every = std::chrono::seconds(10);
+
+/// The state of a record that was made by another hand and cannot be followed: it keeps the reason.
+schedule_state state_of_stranger(jobs::utc_time now) {
+  schedule_state made;
+  made.incarnation = random_stream::entropy();
+  made.made = now;
+  made.changed = now;
+  made.cursor = std::chrono::floor<std::chrono::seconds>(now);
+  return made;
+}
+
+}  // namespace
+
+/// What a round does with one record: read(), plan(), begin(), and end().
+class schedule_runner::record_turn {
+ public:
+  explicit record_turn(jobs::claimed_job claimed) : claimed_(std::move(claimed)) {}
+
+  /// Reads the record.
+  void read() noexcept {
+    try {
+      record_ = schedule_record::in(claimed_.job);
+      if (record_.is_sound()) look_ = living_look(record_, *record_.plan);
+      claimed_.job = {};
+    } catch (const std::exception&) {
+      is_readable_ = false;
+    }
+  }
+  [[nodiscard]] living_look& look() noexcept { return look_; }
+  /// Plans the turn.
+  void plan(zone_cache& zones, jobs::utc_time now) noexcept {
+    try {
+      if (is_readable_) plan_or_throw(zones, now);
+    } catch (const std::exception&) {  // without memory, at the most: it comes again
+      commit_.reset();
+      release_.reset();
+    }
+    if (!commit_ && !release_) release_ = jobs::release{claimed_.token, std::nullopt, without_room_waits, std::nullopt};
+  }
+  /// Queues what was planned. Throws broker_full, broker_closed, and std::bad_alloc.
+  void begin(jobs::client& by) {
+    if (commit_) {
+      try {
+        committing_.emplace(by, std::move(*commit_));
+        return;
+      } catch (const std::invalid_argument& wrong) {
+        refuse(wrong.what());
+      }
+    }
+    releasing_.emplace(by, std::move(*release_));
+  }
+  /// Waits for it. Throws what the store throws.
+  task<> end(jobs::client& by);
+
+ private:
+  void plan_or_throw(zone_cache& zones, jobs::utc_time now);
+  void refuse(std::string_view why);
+  /// Whether a node with newer data of the zone than these has planned it, and shall take the turn.
+  [[nodiscard]] bool is_planned_by_newer_data(std::string_view mine, jobs::utc_time now) const;
+  /// Gives the record back, whose commit was refused.
+  task<> leave(jobs::client& by, const jobs::put_all_answer& refused);
+  task<> await_release(jobs::client& by);
+
+  jobs::claimed_job claimed_;
+  bool is_readable_ = true;
+  schedule_record record_;
+  living_look look_;
+  jobs::utc_time now_{};
+  std::optional<jobs::put_all> commit_;
+  std::optional<jobs::release> release_;
+  std::optional<jobs::in_flight<jobs::put_all>> committing_;
+  std::optional<jobs::in_flight<jobs::release>> releasing_;
+};
+
+void schedule_runner::record_turn::refuse(std::string_view why) {
+  schedule_state state = record_.state ? *record_.state : state_of_stranger(now_);
+  refuse_schedule(state, why, now_);
+  release_ = jobs::release{claimed_.token, std::nullopt, now_ + refused_waits, record_.history_with(state)};
+}
+
+void schedule_runner::record_turn::plan_or_throw(zone_cache& zones, jobs::utc_time now) {
+  now_ = now;
+  if (record_.is_of_later_version) {
+    release_ = jobs::release{claimed_.token, std::nullopt, record_of_others_waits, std::nullopt};
+    return;
+  }
+  if (!record_.plan) return refuse(record_.fault);
+  schedule_plan& plan = *record_.plan;
+  const bool was_settled = !plan.lacks_anchors();
+  if (!was_settled) plan.settle_anchors(nullptr, std::chrono::floor<std::chrono::seconds>(now));
+  const std::expected<schedule::zone, std::string> zone = zones.find(plan.zone);
+  if (!zone) return refuse(sentence_of({"/zone", zone.error()}));
+  if (is_planned_by_newer_data(zone->version(), now)) {
+    release_ = jobs::release{claimed_.token, std::nullopt, newer_data_wait, std::nullopt};
+    return;
+  }
+  const std::expected<schedule_table, plan_error> table = plan.table_in(*zone, record_.tube, record_.name);
+  if (!table) return refuse(sentence_of(table.error()));
+  schedule_turn turn = plan_turn(
+      plan, *table, record_.state ? *record_.state : begin_schedule(plan, *table, random_stream::entropy(), now), now,
+      look_.facts());
+  const bool is_new_state = !record_.state || turn.state != *record_.state;
+  if (turn.make.empty() && was_settled && !is_new_state && turn.due && *turn.due <= now) {
+    turn.due = now + idle_turn_waits;
+  }
+  if (!turn.make.empty() || !was_settled) {
+    commit_ = commit_of_turn(record_, plan, plan, turn, claimed_.token);
+    return;
+  }
+  release_ = jobs::release{claimed_.token, std::nullopt,
+                           std::min(turn.due.value_or(jobs::latest_due()), jobs::latest_due()), std::nullopt};
+  if (is_new_state) release_->history = record_.history_with(turn.state);
+}
+
+bool schedule_runner::record_turn::is_planned_by_newer_data(std::string_view mine, jobs::utc_time now) const {
+  if (!record_.state || mine.empty() || mine >= record_.state->zone_data) return false;
+  // Where no node has those data any more, the turn is taken with what there is.
+  return record_.state->next && now < record_.state->next->at + newer_data_wait_for;
+}
+
+task<> schedule_runner::record_turn::await_release(jobs::client& by) {
+  jobs::in_flight<jobs::release>& releasing = *releasing_;
+  const jobs::holder_answer done = co_await releasing;
+  // Without room even for that it comes again when its TTR has ended.
+  if (done.what == jobs::holder_answer::kind::no_space) by.part_with(claimed_.token);
+}
+
+task<> schedule_runner::record_turn::end(jobs::client& by) {
+  if (committing_) {
+    jobs::in_flight<jobs::put_all>& committing = *committing_;
+    const jobs::put_all_answer done = co_await committing;
+    if (done.what == jobs::put_all_answer::kind::done) co_return;
+    auto leaving = leave(by, done);
+    co_await leaving;
+    co_return;
+  }
+  auto awaiting = await_release(by);
+  co_await awaiting;
+}
+
+task<> schedule_runner::record_turn::leave(jobs::client& by, const jobs::put_all_answer& refused) {
+  using kind = jobs::put_answer::kind;
+  release_ = jobs::release{claimed_.token, std::nullopt, without_room_waits, std::nullopt};
+  if (refused.what == jobs::put_all_answer::kind::several_databases) {
+    refuse(sentence_of_other_database);
+  } else if (refused.why.what != kind::no_space) {
+    // The record is the first of the puts: it is lost, and another node has taken the turn.
+    if (refused.place == 0) co_return;
+    // A job that was to be replaced has been reserved meanwhile: planned again, with what is known then.
+    release_->due = jobs::milliseconds(0);
+  }
+  releasing_.emplace(by, std::move(*release_));
+  auto awaiting = await_release(by);
+  co_await awaiting;
+}
+
+void schedule_runner::end() noexcept {
+  ends_.store(true, seam::relaxed);
+  try {
+    static_cast<void>(end_.try_send(ended{}));
+  } catch (const std::bad_alloc&) {
+    // keep_on() looks at ends_ now and then.
+  }
+}
+
+task<> schedule_runner::keep_on() {
+  std::vector<runtime::join_handle<>> running;
+  running.reserve(lanes);
+  while (!ends_.load(seam::relaxed)) {
+    try {
+      while (running.size() < lanes) running.push_back(runtime::spawn(take_rounds(), "schedules"));
+    } catch (const std::bad_alloc&) {
+      // It is tried again.
+    }
+    auto what = co_await runtime::select(end_.receive(), runtime::after(looks_for_end_every));
+    static_cast<void>(what);
+  }
+  for (const runtime::join_handle<>& each : running) each.request_stop();
+  for (runtime::join_handle<>& each : running) {
+    try {
+      co_await each.join();
+    } catch (const std::exception&) {
+      // It was asked to stop.
+    }
+  }
+}
+
+task<> schedule_runner::take_rounds() {
+  while (!ends_.load(seam::relaxed)) {
+    bool has_failed = false;
+    try {
+      jobs::client by(by_);
+      by.watch(tube_of_schedules);
+      bool goes_on = true;
+      while (goes_on && !ends_.load(seam::relaxed)) {
+        auto taking = take_round(by);
+        goes_on = co_await taking;
+      }
+    } catch (const jobs::broker_closed&) {
+      co_return;
+    } catch (const jobs::store_failure&) {
+      co_return;  // the server ends with it
+    } catch (const runtime::cancelled&) {
+      throw;
+    } catch (const std::exception&) {
+      // The store does not answer, or memory or room in the broker is missing. Whatever this connection has held is
+      // given back, and looked at again.
+      has_failed = true;
+    }
+    if (has_failed) co_await runtime::sleep(after_failure);
+  }
+}
+
+task<jobs::utc_time> schedule_runner::look(jobs::client& by, std::deque<record_turn>& turns) {
+  struct living {
+    living(jobs::client& with, record_turn& of, std::size_t at)
+        : turn(of), place(at), answer(with, jobs::peek{of.look().names()[at], false}) {}
+    record_turn& turn;
+    std::size_t place;
+    jobs::in_flight<jobs::peek> answer;
+  };
+  jobs::list_jobs nothing;  // for the time: no record is buried
+  nothing.tube = tube_of_schedules;
+  nothing.which = jobs::job_state::buried;
+  nothing.count = 1;
+  auto listing = by.execute(std::move(nothing));
+  std::deque<living> looks;
+  for (record_turn& each : turns) {
+    for (std::size_t place = 0; place < each.look().names().size(); ++place) looks.emplace_back(by, each, place);
+  }
+  const jobs::jobs_answer listed = co_await listing;
+  for (living& each : looks) {
+    try {
+      jobs::in_flight<jobs::peek>& answer = each.answer;
+      const jobs::peek_answer seen = co_await answer;
+      each.turn.look().note(each.place, seen);
+    } catch (const jobs::store_unavailable&) {
+      // Then it is not known.
+    }
+  }
+  co_return listed.now;
+}
+
+task<bool> schedule_runner::take_round(jobs::client& by) {
+  jobs::claim due;
+  due.count = most_at_once;
+  due.bytes = most_bytes_at_once;
+  auto claiming = by.reserve(std::move(due));
+  jobs::claim_answer got = co_await claiming;
+  std::deque<record_turn> turns;
+  for (jobs::claimed_job& each : got.jobs) turns.emplace_back(std::move(each));
+  // Not on a thread of the runtime: a rule may take long, and the connections must not wait for it.
+  auto reading = [&turns] {
+    for (record_turn& each : turns) each.read();
+  };
+  co_await runtime::blocking(reading);
+  auto looking = look(by, turns);
+  const jobs::utc_time now = co_await looking;
+  auto planning = [&turns, &now, this] {
+    for (record_turn& each : turns) each.plan(zones_, now);
+  };
+  co_await runtime::blocking(planning);
+  for (record_turn& each : turns) each.begin(by);
+  std::exception_ptr failure;
+  for (record_turn& each : turns) {
+    try {
+      auto ending = each.end(by);
+      co_await ending;
+    } catch (const jobs::store_unavailable&) {
+      failure = std::current_exception();  // of the others there may be answers
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+  co_return by.reservations() == 0;
+}
+
+}  // namespace foliot::program
