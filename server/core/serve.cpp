@@ -162,6 +162,7 @@ class server {
     http_api_.show(certificates);
     http_api_.name_node(options.node);
     http_api_.do_actions_by(actions_);
+    http_api_.plan_by(zones_);
     monitoring_api_.believe(named_proxies(options.proxies));
     monitoring_api_.show(certificates);
     monitoring_api_.monitor_only();

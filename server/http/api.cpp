@@ -23,6 +23,7 @@
 #include "request_access.hpp"
 #include "requests.hpp"
 #include "routes.hpp"
+#include "schedule_requests.hpp"
 #include "server/access/authority.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/access/digest.hpp"
@@ -102,6 +103,26 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"POST", "/v1/actions/{action}/run", run_action},
     {"POST", "/v1/actions/{action}/stop", stop_action},
     {"DELETE", "/v1/actions/{action}", forget_action},
+
+    // One schedule, by its names in the path, or in the query.
+    {"GET", "/v1/schedules", list_schedules},
+    {"GET", "/v1/tubes/{tube}/schedules", list_schedules},
+    {"PUT", "/v1/tubes/{tube}/schedules/{name}", put_schedule},
+    {"GET", "/v1/tubes/{tube}/schedules/{name}", show_schedule},
+    {"DELETE", "/v1/tubes/{tube}/schedules/{name}", delete_schedule},
+    {"POST", "/v1/tubes/{tube}/schedules/{name}/pause", pause_schedule},
+    {"POST", "/v1/tubes/{tube}/schedules/{name}/resume", resume_schedule},
+    {"POST", "/v1/tubes/{tube}/schedules/{name}/skip", skip_occurrence},
+    {"POST", "/v1/tubes/{tube}/schedules/{name}/run", run_schedule},
+    {"POST", "/v1/tubes/{tube}/schedules/{name}/backfill", backfill_schedule},
+    {"PUT", "/v1/schedule", put_schedule},
+    {"GET", "/v1/schedule", show_schedule},
+    {"DELETE", "/v1/schedule", delete_schedule},
+    {"POST", "/v1/schedule/pause", pause_schedule},
+    {"POST", "/v1/schedule/resume", resume_schedule},
+    {"POST", "/v1/schedule/skip", skip_occurrence},
+    {"POST", "/v1/schedule/run", run_schedule},
+    {"POST", "/v1/schedule/backfill", backfill_schedule},
 });
 
 constexpr std::size_t routes_of_monitoring = 3;
@@ -116,10 +137,20 @@ bool is_put(handler which) noexcept { return which == put_job || which == put_or
 
 bool is_page(handler which) noexcept { return which == show_page || which == show_page_file; }
 
-/// Whether a change of this kind can expect a version of its job.
-bool takes_version(handler which) noexcept {
-  return is_put(which) || which == cancel_job || which == reschedule_job || which == fire_job || which == kick_one_job;
+/// Whether it changes one schedule.
+bool changes_schedule(handler which) noexcept {
+  return which == put_schedule || which == delete_schedule || which == pause_schedule || which == resume_schedule ||
+         which == skip_occurrence || which == run_schedule || which == backfill_schedule;
 }
+
+/// Whether a change of this kind can expect a version of its job or schedule.
+bool takes_version(handler which) noexcept {
+  return is_put(which) || which == cancel_job || which == reschedule_job || which == fire_job ||
+         which == kick_one_job || changes_schedule(which);
+}
+
+/// Whether a change of this kind can expect that there is nothing yet.
+bool takes_absence(handler which) noexcept { return is_put(which) || which == put_schedule; }
 
 /// Whether a request of this kind can happen once.
 bool takes_idempotency_key(handler which) noexcept {
@@ -304,10 +335,10 @@ class talk final : public conversation {
                                 std::string(idempotency_field)});
     }
     if (what.find("if-match") && !takes_version(into.handle)) {
-      throw wrong_input(problem{400, "If-Match is for changes of one job", where::header, "if-match"});
+      throw wrong_input(problem{400, "If-Match is for changes of one job or schedule", where::header, "if-match"});
     }
     // A look is answered as a whole, which is right whatever the client has; a change must not happen in spite of it.
-    if (what.find("if-none-match") && !is_put(into.handle) && found.which->method != "GET") {
+    if (what.find("if-none-match") && !takes_absence(into.handle) && found.which->method != "GET") {
       throw wrong_input(problem{400, "If-None-Match is for puts", where::header, "if-none-match"});
     }
     if (into.handle == reserve_jobs) client_.set_name(shown_host(sender_of(what).from));

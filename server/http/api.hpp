@@ -30,6 +30,7 @@
 #include "server/core/rate_limits.hpp"
 #include "server/core/server_log.hpp"
 #include "server/core/tls_certificates.hpp"
+#include "server/schedules/zone_cache.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
@@ -63,6 +64,8 @@ class api final : public service {
   void monitor_only() noexcept { state_.only_monitors = true; }
   /// From now on it is woken when an action is made or started.
   void do_actions_by(action_runner& runner) noexcept { state_.actions = &runner; }
+  /// From now on there are schedules, which plan by the data of these zones.
+  void plan_by(zone_cache& zones) noexcept { state_.zones = &zones; }
   /// From now on new jobs are refused.
   void drain() noexcept { state_.draining = true; }
 

@@ -27,6 +27,7 @@
 #include "server/core/tls_certificates.hpp"
 #include "server/metrics/server_metrics.hpp"
 #include "server/metrics/tube_survey.hpp"
+#include "server/schedules/zone_cache.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
@@ -62,6 +63,7 @@ class api_state {
   named_proxies proxies;
   const tls_certificates* certificates = nullptr;  ///< null: connections are in plain
   action_runner* actions = nullptr;                ///< does the pieces of actions; null: other nodes do
+  zone_cache* zones = nullptr;                     ///< of schedules; null: there are no schedules here
   metrics_sources sources{};                       ///< the parts of the server that the metrics tell of
   std::string node;                                ///< the name of this one, where there are others
   bool only_monitors = false;                      ///< whether there is nothing but /health, /ready and /metrics

@@ -188,7 +188,7 @@ void inputs::expect_no_others() const {
     const auto is_it = [&](std::string_view name) { return is_field_of(each.name, name); };
     if (!is_accepted && std::ranges::none_of(asked_, is_it)) refuse_at(where::header, each.name);
   }
-  if (!body_.is_object()) return;
+  if (accepts_body_ || !body_.is_object()) return;
   for (const json& each : body_) {
     if (is_in(asked_, each.name()) || is_in(asked_members_, each.name())) continue;
     refuse_at(where::body, shown_name(where::body, each.name()));

@@ -69,6 +69,11 @@ class inputs {
   [[nodiscard]] bool has(std::string_view name) const { return all_of(name).count > 0; }
   /// A member of the body, as it is; null if there is none. Only the body may have it.
   [[nodiscard]] const json* member(std::string_view name);
+  /// The whole body, for a reader that knows its members: expect_no_others() lets all of them be.
+  [[nodiscard]] const json& whole_body() noexcept {
+    accepts_body_ = true;
+    return body_;
+  }
 
   /// The fields of the request whose names begin so are asked for. `prefix` must be in lower case, and outlive it.
   void accept_fields(std::string_view prefix) noexcept { accepted_fields_ = prefix; }
@@ -100,6 +105,7 @@ class inputs {
   std::vector<std::string_view> asked_;
   std::vector<std::string_view> asked_members_;  // by member()
   std::string_view accepted_fields_;             // empty: none
+  bool accepts_body_ = false;
 };
 
 }  // namespace foliot::program::http

@@ -16,11 +16,14 @@
 #include <foliot/jobs/limits.hpp>
 #include <foliot/runtime/run.hpp>
 
+#include "entity_tags.hpp"
 #include "front_check.hpp"
 #include "idempotency.hpp"
 #include "job_headers.hpp"
 #include "problem.hpp"
+#include "schedule_json.hpp"
 #include "server/core/tube_name.hpp"
+#include "server/schedules/occurrence_note.hpp"
 #include "times.hpp"
 
 namespace foliot::program::http {
@@ -30,9 +33,6 @@ namespace {
 constexpr std::string_view field_of_header = "foliot-header-";
 /// What curl and other programs say of each body unless they are told its type: it says nothing of the job.
 constexpr std::string_view form_type = "application/x-www-form-urlencoded";
-
-constexpr const char* if_match = "if-match";
-constexpr const char* if_none_match = "if-none-match";
 
 /// A key that can be shown, and named in every place where a request may have it.
 bool is_key(std::string_view key) noexcept { return is_utf8(key) && is_field_value(key) && !key.contains('\t'); }
@@ -151,32 +151,6 @@ std::string etag_of(jobs::job_version version) { return fmt::format("\"{}\"", ve
 /// apart by what they expect.
 constexpr jobs::job_version version_of_any_job = jobs::job_version{1} << 63;
 constexpr jobs::job_version version_of_no_job = version_of_any_job + 1;
-
-struct entity_tag {
-  std::string_view text;  // without its quotes
-  bool is_weak = false;
-};
-
-/// Takes a tag and the comma behind it off a list of RFC 9110; nothing if the list is malformed.
-std::optional<entity_tag> take_tag(std::string_view& from) noexcept {
-  const auto skip_blanks = [&from] { from.remove_prefix(std::min(from.find_first_not_of(" \t"), from.size())); };
-  entity_tag tag;
-  tag.is_weak = from.starts_with("W/");
-  if (tag.is_weak) from.remove_prefix(2);
-  if (!from.starts_with('"')) return std::nullopt;
-  from.remove_prefix(1);
-  const std::size_t end = from.find('"');
-  if (end == std::string_view::npos) return std::nullopt;
-  tag.text = from.substr(0, end);
-  if (tag.text.find_first_of(" \t") != std::string_view::npos) return std::nullopt;
-  from.remove_prefix(end + 1);
-  skip_blanks();
-  if (from.empty()) return tag;
-  if (!from.starts_with(',')) return std::nullopt;
-  from.remove_prefix(1);
-  skip_blanks();
-  return from.empty() ? std::nullopt : std::optional(tag);
-}
 
 /// The version that a tag names; nothing if no job can have this tag. If-Match compares strongly, so a weak tag is
 /// none.
@@ -445,6 +419,7 @@ ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body, jo
   all["kicks"] = what.counters.kicks;
   if (const std::string_view type = content_type_of(what.fields); !type.empty()) all["content_type"] = type;
   for (const auto& [name, value] : headers_of(what.fields)) all["headers"][name] = value;
+  if (const auto occurrence = occurrence_note::in(what.fields)) all["schedule"] = shown(*occurrence);
   if (with_body) show_body(all, what);
   return all;
 }

@@ -111,6 +111,8 @@ void job_run::run() {
     case job_command::touch: return settle("touch");
     case job_command::bury: return settle("bury");
     case job_command::watch: return watch_events(line_, server_);
+    case job_command::schedules: return list_schedules(line_, server_);
+    case job_command::schedule: return about_schedule(line_, server_);
     case job_command::next: break;  // asks no server
   }
 }

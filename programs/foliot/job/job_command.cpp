@@ -39,6 +39,7 @@ class job_commands {
   void add_work();
   void add_watch();
   void add_next();
+  void add_schedules();
 
  private:
   /// A command with a line of its own.
@@ -283,6 +284,34 @@ void job_commands::add_next() {
   line_->add_flag("--json", to_->as_json, "One line of JSON");
 }
 
+void job_commands::add_schedules() {
+  begin("schedules", job_command::schedules, "List schedules, with their next times");
+  to_->count = 100;
+  CLI::Option* const tube = line_->add_option("TUBE", to_->schedule.tube, "Those of this tube")->type_name("");
+  line_->add_option("--prefix", to_->filter.prefix, "Those of all tubes whose names begin so")
+      ->type_name("TEXT")
+      ->excludes(tube);
+  line_->add_option("--count", to_->count, "The most that are shown")
+      ->type_name("NUMBER")
+      ->transform(whole_number(1, most_shown))
+      ->capture_default_str();
+  add_exact();
+  add_json();
+  begin("schedule", job_command::schedule, "Show a schedule; pause, resume, skip or run it");
+  terminal::schedule_line& one = to_->schedule;
+  line_->add_option("TUBE", one.tube, "Its tube")->type_name("")->required();
+  line_->add_option("NAME", one.name, "Its name in the tube")->type_name("")->required();
+  line_->add_flag("--pause", one.pauses, "Pause it: what is due meanwhile is left out");
+  add_text("--note", one.note, "With --pause: why, for people", "TEXT");
+  add_text("--until", one.until, "With --pause: when it goes on by itself", "TIME");
+  line_->add_flag("--resume", one.resumes, "End its pause");
+  line_->add_flag("--skip", one.skips, "Leave out exactly one occurrence: the next");
+  add_text("--at", one.at, "With --skip: the one at this instant", "TIME");
+  line_->add_flag("--run", one.runs, "Make an occurrence now");
+  add_exact();
+  add_json();
+}
+
 }  // namespace
 
 void fill_job(CLI::App& line, command& chosen, const std::function<void(const job_line&)>& run) {
@@ -294,6 +323,7 @@ void fill_job(CLI::App& line, command& chosen, const std::function<void(const jo
   all.add_work();
   all.add_watch();
   all.add_next();
+  all.add_schedules();
   line.footer(
       "  foliot job put mail hello --delay 2h\n"
       "  foliot job list --due\n"

@@ -29,6 +29,8 @@ enum class job_command : std::uint8_t {
   bury,
   watch,
   next,
+  schedules,
+  schedule,
 };
 
 /// Which jobs a list shows, or an action changes.
@@ -57,6 +59,13 @@ struct rule_line {
   bool is_backwards = false;
 };
 
+/// Which schedule, or those of which tube, and what becomes of it.
+struct schedule_line {
+  std::string tube, name;
+  bool pauses = false, resumes = false, skips = false, runs = false;
+  std::string note, until, at;  ///< as the user has written them
+};
+
 struct job_line {
   job_command what = job_command::list;
   access_options access;
@@ -75,6 +84,7 @@ struct job_line {
   std::string timeout;
 
   rule_line next;
+  schedule_line schedule;
 
   // Of a put.
   std::string tube, key, priority, ttr, existing, content_type, file;
@@ -100,6 +110,10 @@ void change_many(const job_line& line, api_client& server);
 /// Writes events until the line's count of them has come, or without end (watch.cpp). Throws failure if there is no
 /// server at the begin, or if the server refuses.
 void watch_events(const job_line& line, api_client& server);
+/// Lists schedules, those first that have something to do first (schedules.cpp). Throws failure.
+void list_schedules(const job_line& line, api_client& server);
+/// Shows one, or pauses, resumes, skips or runs it. Throws failure.
+void about_schedule(const job_line& line, api_client& server);
 /// Looks into the folder of a stopped server, for get, list, tubes or why (folder_look.cpp). Throws failure: also where
 /// a server runs on the folder.
 void look_into_folder(const job_line& line);

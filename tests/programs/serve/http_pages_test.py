@@ -136,6 +136,9 @@ class Pages(PageCase):
     def test_actions(self):
         self.run_page("actions.md", 2)
 
+    def test_schedules(self):
+        self.run_page("schedules.md", 6)
+
     def test_monitoring(self):
         self.run_page("monitoring.md", 1)
 
@@ -143,7 +146,7 @@ class Pages(PageCase):
         self.run_page("metrics.md", 1)
 
     def test_coming_from_elsewhere(self):
-        for page in ("redis", "celery", "sqs"):
+        for page in ("redis", "celery", "sqs", "schedules"):
             with self.subTest(page=page):
                 self.run_page(f"../migrating/{page}.md", 1)
 

@@ -564,7 +564,10 @@ class Examples(HttpCase):
         for key in ("user-1", "user-2"):
             status, done = self.ask("PUT", f"/v1/tubes/mail/jobs/{key}", {"text": "hello", "delay": "1h"})
             self.assertLess(status, 300, done)
-        return done["id"]
+        job = done["id"]
+        status, done = self.ask("PUT", "/v1/tubes/mail/schedules/report", {"rules": ["@daily"], "starts": "2026-01-01T00:00:00Z"})
+        self.assertLess(status, 300, done)
+        return job
 
     def reserve(self):
         self.assertEqual(self.ask("POST", "/v1/tubes/mail/jobs/user-1/fire")[0], 200)
@@ -585,11 +588,13 @@ class Examples(HttpCase):
         job = self.jobs_of_the_examples()
         target = path
         for name, value in {"tube": lambda: "mail", "key": lambda: "user-1", "id": lambda: job, "reservation": self.reserve,
-                            "action": lambda: self.action(makes)}.items():
+                            "action": lambda: self.action(makes), "name": lambda: "report"}.items():
             if f"{{{name}}}" in target:
                 target = target.replace(f"{{{name}}}", value())
         if path.partition("/")[2].split("/")[1:2] in (["job"], ["tube"]) and "tube" not in (example or {}):
             target += "?tube=mail" + ("&key=user-1" if "/job" in path else "")
+        if path.startswith("/v1/schedule") and not path.startswith("/v1/schedules"):
+            target += "?tube=mail&name=report"
         if operation["operationId"] == "reserveJobs":
             self.assertEqual(self.ask("POST", "/v1/tubes/mail/jobs/user-1/fire")[0], 200)
         status, done = self.ask(method.upper(), target, example)

@@ -239,6 +239,34 @@ body, 5 bytes:
         self.assertEqual((code, out.count("\n"), err),
                          (0, 1101, "foliot: more follow than these 1100: --count shows more\n"))
 
+    def test_schedules(self):
+        plan = {"rules": ["0 9 * * MON-FRI"], "zone": "Europe/Berlin", "note": "a \x1b[2J", "job": {"text": "hi"}}
+        self.assertEqual(self.ask("PUT", "/v1/tubes/mail/schedules/report", plan)[0], 201)
+        self.assertEqual(self.ask("PUT", "/v1/tubes/bill/schedules/other", {"rules": ["@daily"]})[0], 201)
+        self.assertRegex(self.job("schedules", "mail"), r"\ATUBE +NAME +STATE +NEXT +LOCAL TIME +ZONE +RULES\n"
+                         r"mail +report +active +in .+ 09:00 +Europe/Berlin +0 9 \* \* MON-FRI\n\Z")
+        self.assertEqual({one["name"] for one in self.lines("schedules")}, {"report", "other"})
+        self.assertEqual([one["name"] for one in self.lines("schedules", "--prefix", "bi")], ["other"])
+        shown = self.job("schedule", "mail", "report")
+        self.assertRegex(shown, r"\Aschedule report of tube mail\n  state +active\n  rules +At 09:00 on Monday to Friday, by")
+        self.assertNotIn("\x1b", shown)
+        self.assertEqual(len(re.findall(r" 09:00  CES?T ", shown)), 10, shown)
+        self.assertRegex(self.job("schedule", "mail", "report", "--skip"), r"\Aschedule report of tube mail: skipped, \d{4}-.*Z\n\Z")
+        self.assertIn("will be skipped", self.job("schedule", "mail", "report"))
+        self.assertEqual(self.job("schedule", "mail", "report", "--pause", "--note", "holidays", "--until", "2100-01-01T00:00:00Z"),
+                         "schedule report of tube mail: paused\n")
+        self.assertRegex(self.job("schedule", "mail", "report", "--exact"),
+                         r"  paused +since \d{4}-.*Z, until 2100-01-01T00:00:00Z: holidays\n")
+        self.assertEqual(self.job("schedule", "mail", "report", "--resume"), "schedule report of tube mail: resumed\n")
+        self.assertRegex(self.job("schedule", "mail", "report", "--run"),
+                         r"\Aschedule report of tube mail: accepted, .*, job report@.*\n\Z")
+        [seen] = self.lines("schedule", "mail", "report")
+        self.assertEqual((seen["name"], seen["plan"]["rules"]), ("report", ["0 9 * * MON-FRI"]))
+        self.refuse("there is no such schedule", "schedule", "mail", "none")
+        self.refuse("at", "schedule", "mail", "report", "--skip", "--at", "2100-01-01T00:00:01Z", code=2)
+        self.refuse("exclude each other", "schedule", "mail", "report", "--skip", "--run", code=2)
+        self.refuse("belong to --pause", "schedule", "mail", "report", "--note", "x", code=2)
+
     def test_a_list_without_jobs(self):
         self.assertEqual(self.run_foliot(*self.arguments("list"), env=environment()), (0, "", "foliot: there are no such jobs\n"))
         self.assertEqual(self.job("list", "--json"), "")

@@ -30,6 +30,7 @@
 #include "server/core/simulated_stream.hpp"
 #include "server/http/api.hpp"
 #include "server/http/protocol.hpp"
+#include "server/schedules/zone_cache.hpp"
 #include "support/virtual_time.hpp"
 
 namespace foliot::program::http {
@@ -77,7 +78,9 @@ struct http_server : foliot::test::broker_world {
   /// `tokens`, `log` and `hosts`: see api.
   explicit http_server(const virtual_clock& time, watched_tokens* tokens = nullptr, const server_log* log = nullptr,
                        std::vector<std::string> hosts = {}, foliot::test::shared with_nodes = foliot::test::shared::no)
-      : broker_world(time, limits(), with_nodes), speaks_to(jobs, largest_job, std::move(hosts), tokens, log) {}
+      : broker_world(time, limits(), with_nodes), speaks_to(jobs, largest_job, std::move(hosts), tokens, log) {
+    speaks_to.plan_by(zones);
+  }
 
   static jobs::broker_limits limits() {
     jobs::broker_limits limits;
@@ -86,6 +89,7 @@ struct http_server : foliot::test::broker_world {
   }
 
   held_memory memory_of_clients{std::size_t{1} << 30};
+  zone_cache zones;
   api speaks_to;
   protocol speaks{speaks_to, memory_of_clients, api::limits_for(largest_job)};
 };

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -336,6 +337,49 @@ TEST_F(RequestAccess, OnlyOperatorsSeeWhichOtherClientHasAJob) {
   });
 }
 
+TEST_F(RequestAccess, TheTubeOfAScheduleDecidesWhoSeesIt) {
+  const std::string narrow = access_token::make();
+  const std::string onlooker = access_token::make();
+  write(entry_of(token_) + entry_of(narrow, scopes_of({scope::put, scope::look}), {"mail."}) +
+        entry_of(onlooker, scopes_of({scope::look}), {""}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const auto ask = [&](std::string method, std::string target, const std::string& token, std::string body = {}) {
+      return client.ask(std::move(method), std::move(target), shows_with_json(token, std::move(body)));
+    };
+    const std::string plan = R"({"rules":["@daily"]})";
+    const received hidden = co_await ask("PUT", "/v1/tubes/bill/schedules/one", token_, plan);
+    EXPECT_EQ(hidden.status, 201) << hidden.body;
+    const received own = co_await ask("PUT", "/v1/tubes/mail.in/schedules/one", narrow, plan);
+    EXPECT_EQ(own.status, 201) << own.body;
+    const received elsewhere = co_await ask("PUT", "/v1/tubes/bill/schedules/two", narrow, plan);
+    EXPECT_EQ(elsewhere.wrong(), "403 no_tube");
+    const std::vector<std::pair<std::string, std::string>> requests = {
+        {"GET", ""},       {"POST", "/pause"}, {"POST", "/resume"},
+        {"POST", "/skip"}, {"POST", "/run"},   {"POST", "/backfill?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"},
+        {"DELETE", ""}};
+    for (const auto& [method, rest] : requests) {
+      const received none = co_await ask(method, "/v1/tubes/bill/schedules/none" + rest, narrow);
+      const received out = co_await ask(method, "/v1/tubes/bill/schedules/one" + rest, narrow);
+      EXPECT_EQ(out.wrong(), "404 gone") << method << rest;
+      EXPECT_EQ(out.body, none.body) << "as if it had never been";
+    }
+    const received all = co_await ask("GET", "/v1/schedules", narrow);
+    EXPECT_EQ(all.value()["schedules"].size(), 1u) << all.body;
+    const received of_tube = co_await ask("GET", "/v1/tubes/bill/schedules", narrow);
+    EXPECT_EQ(of_tube.status == 200 ? of_tube.value()["schedules"].size() : 0, 0u) << of_tube.body;
+    const received both = co_await ask("GET", "/v1/schedules", onlooker);
+    EXPECT_EQ(both.value()["schedules"].size(), 2u) << both.body;
+    const received paused = co_await ask("POST", "/v1/tubes/bill/schedules/one/pause", onlooker);
+    EXPECT_EQ(paused.wrong(), "403 no_scope");
+    const received cancels = co_await ask("DELETE", "/v1/tubes/mail.in/schedules/one?occurrences=cancel", narrow);
+    EXPECT_EQ(cancels.wrong(), "403 no_scope") << "it needs the scope of a change";
+    const received kept = co_await ask("DELETE", "/v1/tubes/mail.in/schedules/one", narrow);
+    EXPECT_EQ(kept.status, 200) << kept.body;
+    co_await client.leave();
+  });
+}
+
 /// A request, and the scope of its operation.
 struct example {
   std::string method;
@@ -344,8 +388,33 @@ struct example {
   std::string body{};  // JSON
 };
 
-std::vector<example> examples_of_all() {
+/// Those of schedules, in an order in which the first ones are there.
+std::vector<example> examples_of_schedules() {
   return {
+      {"GET", "/v1/schedules", scope::look},
+      {"GET", "/v1/tubes/mail/schedules", scope::look},
+      {"PUT", "/v1/tubes/mail/schedules/one", scope::put, R"({"rules":["@daily"]})"},
+      {"GET", "/v1/tubes/mail/schedules/one", scope::look},
+      {"POST", "/v1/tubes/mail/schedules/one/pause", scope::put},
+      {"POST", "/v1/tubes/mail/schedules/one/resume", scope::put},
+      {"POST", "/v1/tubes/mail/schedules/one/skip", scope::put},
+      {"POST", "/v1/tubes/mail/schedules/one/run", scope::put},
+      {"POST", "/v1/tubes/mail/schedules/one/backfill?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z", scope::put},
+      {"DELETE", "/v1/tubes/mail/schedules/one", scope::put},
+      {"PUT", "/v1/schedule?tube=mail&name=two", scope::put, R"({"rules":["@daily"]})"},
+      {"GET", "/v1/schedule?tube=mail&name=two", scope::look},
+      {"POST", "/v1/schedule/pause?tube=mail&name=two", scope::put},
+      {"POST", "/v1/schedule/resume?tube=mail&name=two", scope::put},
+      {"POST", "/v1/schedule/skip?tube=mail&name=two", scope::put},
+      {"POST", "/v1/schedule/run?tube=mail&name=two", scope::put},
+      {"POST", "/v1/schedule/backfill", scope::put,
+       R"({"tube":"mail","name":"two","from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z","dry_run":true})"},
+      {"DELETE", "/v1/schedule?tube=mail&name=two", scope::put},
+  };
+}
+
+std::vector<example> examples_of_all() {
+  std::vector<example> all = {
       {"POST", "/v1/jobs?tube=mail", scope::put},
       {"POST", "/v1/tubes/mail/jobs", scope::put},
       {"PUT", "/v1/tubes/mail/jobs/key", scope::put},
@@ -402,6 +471,8 @@ std::vector<example> examples_of_all() {
       {"POST", "/v1/actions/9/stop", scope::change},
       {"DELETE", "/v1/actions/9", scope::change},
   };
+  std::ranges::move(examples_of_schedules(), std::back_inserter(all));
+  return all;
 }
 
 /// A new route needs an example here.
