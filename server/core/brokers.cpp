@@ -8,6 +8,20 @@
 
 namespace foliot::program {
 
+namespace {
+
+/// The counters of a broker without the clients by which the server itself waits for the records of schedules.
+jobs::broker_counters counters_of(const jobs::broker& one) noexcept {
+  jobs::broker_counters all = one.counters();
+  const jobs::tube_clients own = one.clients_of(tube_of_schedules);
+  all.clients -= std::min(all.clients, own.watchers);
+  all.waiting -= std::min(all.waiting, own.waiting);
+  all.tubes -= std::min<std::size_t>(all.tubes, own.watchers > 0 ? 1 : 0);
+  return all;
+}
+
+}  // namespace
+
 jobs::broker& brokers::for_next_connection() const noexcept {
   if (all_.size() == 1) return *all_.front();
   // The broker with the least rank gets the connection.
@@ -18,7 +32,7 @@ jobs::broker& brokers::for_next_connection() const noexcept {
     auto operator<=>(const rank&) const = default;
   };
   const auto rank_of = [this](const jobs::broker* const one) {
-    const jobs::broker_counters now = one->counters();
+    const jobs::broker_counters now = counters_of(*one);
     const bool has_room = one == all_.front() && now.clients < connections_of_first_broker;
     return rank{now.is_unavailable, !has_room, now.clients};
   };
@@ -28,7 +42,7 @@ jobs::broker& brokers::for_next_connection() const noexcept {
 jobs::broker_counters brokers::counters() const noexcept {
   jobs::broker_counters sum;
   for (const jobs::broker* const each : all_) {
-    const jobs::broker_counters one = each->counters();
+    const jobs::broker_counters one = counters_of(*each);
     sum.batches += one.batches;
     sum.operations += one.operations;
     sum.unavailable += one.unavailable;
@@ -39,12 +53,10 @@ jobs::broker_counters brokers::counters() const noexcept {
     sum.expired += one.expired;
     sum.queued += one.queued;
     sum.queued_bytes += one.queued_bytes;
-    // The server itself waits for the records of schedules.
-    const jobs::tube_clients own = each->clients_of(tube_of_schedules);
-    sum.clients += one.clients - std::min(one.clients, own.watchers);
-    sum.waiting += one.waiting - std::min(one.waiting, own.waiting);
+    sum.clients += one.clients;
+    sum.waiting += one.waiting;
     sum.reservations += one.reservations;
-    sum.tubes += one.tubes - std::min<std::size_t>(one.tubes, own.watchers > 0 ? 1 : 0);
+    sum.tubes += one.tubes;
   }
   return sum;
 }

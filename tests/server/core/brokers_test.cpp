@@ -16,6 +16,7 @@
 
 #include "jobs/kit/simulated_nodes.hpp"
 #include "jobs/kit/spy_store.hpp"
+#include "server/access/server_tubes.hpp"
 #include "server/core/brokers.hpp"
 #include "server/core/running_brokers.hpp"
 #include "support/virtual_time.hpp"
@@ -33,6 +34,18 @@ struct three_brokers {
 
   jobs::client enter() { return jobs::client(all.for_next_connection()); }
 };
+
+TEST(Brokers, TheWaitForSchedulesIsNoClient) {
+  three_brokers on;
+  jobs::client own(on.one);
+  own.watch(tube_of_schedules);
+  EXPECT_EQ(on.all.counters().clients, 0u);
+  EXPECT_EQ(on.all.counters().tubes, 0u);
+  jobs::client other(on.one);
+  other.watch("mail");
+  EXPECT_EQ(on.all.counters().clients, 1u);
+  EXPECT_EQ(on.all.counters().tubes, 1u);
+}
 
 TEST(Brokers, TheFirstOneHasTheFirstConnectionsAlone) {
   three_brokers on;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <optional>
 #include <set>
 #include <span>
@@ -20,7 +19,6 @@
 
 #include "jobs/kit/two_nodes.hpp"
 #include "schedule_lives.hpp"
-#include "support/allocations.hpp"
 
 namespace foliot::program {
 namespace {
@@ -360,39 +358,6 @@ TEST(ScheduleRunner, WithoutRoomNoneIsLost) {
     co_await runtime::sleep(60s);
   });
   EXPECT_EQ(instants_of(occurrences_in(world.store).at("minutely")), instants_of(plan, begin, begin + 360s));
-}
-
-/// Memory is missing once, at any moment: the server goes on, or ends and is started again, and no turn is half done.
-TEST(ScheduleRunner, AFailedAllocationLosesNothing) {
-  std::size_t survived = 0;
-  for (std::size_t succeeding = 0; succeeding < 1500; succeeding += 13) {
-    SCOPED_TRACE(succeeding);
-    const std::chrono::sys_seconds begin = utc(2026, 6, 1, 12, 0, 30);
-    schedule_world world(begin);
-    const schedule_plan plan = plan_by("* * * * *", R"("missed": "all")");
-    world.live([&](schedule_server& at) -> task<> {
-      {
-        scheduling_client by(at.broker, at.zones);
-        for (const char* const name : {"one", "two", "three"}) {
-          auto making = made(by, name, plan);
-          static_cast<void>(co_await making);
-        }
-      }
-      try {
-        const foliot::test::failing_allocations once(succeeding, 1);
-        co_await runtime::sleep(3min);
-      } catch (const std::bad_alloc&) {
-        // It was the sleep's.
-      }
-    });
-    const std::chrono::sys_seconds end = begin + 10min;
-    world.live(
-        [&](schedule_server&) -> task<> { co_await runtime::sleep(wall_clock::from_sys(end) - world.wall.now()); });
-    const auto all = occurrences_in(world.store);
-    ASSERT_EQ(all.size(), 3u);
-    for (const auto& [name, those] : all) EXPECT_EQ(instants_of(those), instants_of(plan, begin, end)) << name;
-  }
-  EXPECT_GT(survived, 20u);
 }
 
 // The policies, one by one.
