@@ -92,9 +92,8 @@ std::vector<special_network> parsed_rows() {
     if (!network) throw std::logic_error(fmt::format("'{}' is no network", each.network));
     all.push_back({*network, each.name, each.source});
   }
-  // The narrowest first.
-  std::ranges::stable_sort(all, std::ranges::greater(),
-                           [](const special_network& one) { return one.network.prefix(); });
+  // The narrowest first; of two that are as narrow no address is in both.
+  std::ranges::sort(all, std::ranges::greater(), [](const special_network& one) { return one.network.prefix(); });
   return all;
 }
 
