@@ -47,6 +47,8 @@ TEST(SimulatedNodes, HaveTroubles) {
   std::size_t refused_edits = 0;
   std::size_t repeated = 0;
   std::size_t replayed = 0;
+  std::size_t replaced = 0;
+  std::size_t refused_holders = 0;
   std::size_t refused_groups = 0;
   // The last of them is seldom: a primary that was replaced confirms something in one of a hundred worlds or so.
   for (std::uint64_t seed = 0; seed < 50 || (seed < 1000 && confirmed_by_old == 0); ++seed) {
@@ -59,6 +61,8 @@ TEST(SimulatedNodes, HaveTroubles) {
     refused_edits += left.refused_edits;
     replayed += left.replayed;
     for (const request& each : left.requests) repeated += each.repeated;
+    replaced += left.replaced;
+    refused_holders += left.refused_holders;
     refused_groups += left.refused_groups;
   }
   EXPECT_GT(fates[request::fate::done], 300U);
@@ -70,6 +74,8 @@ TEST(SimulatedNodes, HaveTroubles) {
   EXPECT_GT(refused_edits, 5U);
   EXPECT_GT(repeated, 50U);
   EXPECT_GT(replayed, 5U);
+  EXPECT_GT(replaced, 10U);
+  EXPECT_GT(refused_holders, 0U);
   EXPECT_GT(refused_groups, 5U);
 }
 
@@ -94,6 +100,7 @@ TEST(NodesCanary, IsEarlyAfterARelease) { EXPECT_TRUE(shows(flaw::is_early_after
 TEST(NodesCanary, FinishesAbandoned) { EXPECT_TRUE(shows(flaw::finishes_abandoned, "once")); }
 TEST(NodesCanary, GivesBackAll) { EXPECT_TRUE(shows(flaw::gives_back_all, "held")); }
 TEST(NodesCanary, EndsById) { EXPECT_TRUE(shows(flaw::ends_by_id, "held")); }
+TEST(NodesCanary, TakesAnyHolder) { EXPECT_TRUE(shows(flaw::takes_any_holder, "held")); }
 TEST(NodesCanary, IgnoresPriorities) { EXPECT_TRUE(shows(flaw::ignores_priorities, "order")); }
 TEST(NodesCanary, IgnoresVersions) { EXPECT_TRUE(shows(flaw::ignores_versions, "version")); }
 TEST(NodesCanary, IgnoresOnce) { EXPECT_TRUE(shows(flaw::ignores_once, "once")); }

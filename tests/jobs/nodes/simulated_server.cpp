@@ -324,6 +324,11 @@ operation simulated_server::alter(operation what, content& data) const {
     const bool is_reserved = it != nullptr && it->job.state == job_state::reserved;
     if (is_reserved) done->token = {it->job.id, it->opening, it->attempts};
   }
+  if (made != nullptr && made->holder && wrong_ == flaw::takes_any_holder) {
+    const conformance::oracle::entry* const it = data.jobs.find(job_key{made->tube, made->key});
+    const bool is_reserved = it != nullptr && it->job.state == job_state::reserved;
+    if (is_reserved) made->holder = reservation{it->job.id, it->opening, it->attempts};
+  }
   if (const auto* const given = std::get_if<abandon>(&what); given != nullptr && wrong_ == flaw::finishes_abandoned) {
     what = finish{given->token};
   }
@@ -405,6 +410,7 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
     in.effects.push_back({kind, std::move(body), token, in.time});
   };
   if (const auto* const made = std::get_if<put>(&what)) {
+    if (made->holder) add(effect::kind::finish, {}, *made->holder);
     add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0});
   } else if (const auto* const all = std::get_if<put_all>(&what)) {
     for (std::size_t i = 0; i < all->puts.size(); ++i) {

@@ -50,6 +50,7 @@ enum class flaw : std::uint8_t {
   finishes_abandoned,       ///< an abandon is executed as a finish
   gives_back_all,           ///< an abandon ends all reservations of its registration
   ends_by_id,               ///< a finish ends the reservation of another client
+  takes_any_holder,         ///< a put with a holder replaces the job of another client
   ignores_priorities,       ///< all jobs have one priority
   ignores_versions,         ///< a change is executed whatever version it expects
   ignores_once,             ///< a put that happens once is executed as often as it is sent

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <foliot/core/clock.hpp>
@@ -60,6 +61,9 @@ class holdings {
   std::vector<receipt*> all_;
 };
 
+/// The key that several puts of jobs together may have.
+constexpr std::string_view key_of_groups = "key";
+
 /// What lets the put of this body happen once: bodies are unique, and shorter than a key.
 once once_of(const std::string& body) {
   sha256 key{};
@@ -114,6 +118,7 @@ task<> put_job(world& in, broker& on) {
   request& asked = add_put(in, what);
   const bool is_once = one_in(2);
   if (is_once) what.once = once_of(what.body);
+  if (one_in(2)) what.key = "key of " + what.body;
   try {
     auto putting = on.execute(what);
     const put_answer got = co_await putting;
@@ -141,7 +146,7 @@ task<> put_together(world& in, broker& on) {
   }
   if (one_in(2)) {
     put& keyed = what.puts[choose(what.puts.size())];
-    keyed.key = "key";
+    keyed.key = key_of_groups;
     keyed.existing = on_existing::refuse;
   }
   try {
@@ -217,6 +222,26 @@ task<> end_job(world& in, client& me, const claimed_job& job, request::kind how)
   }
 }
 
+/// The client replaces a job that it has: to the judge it finishes that one, and puts another one.
+task<> replace_job(world& in, broker& on, const claimed_job& job) {
+  put what = new_put(in, job.job.tube);
+  what.key = job.job.key;
+  what.existing = on_existing::replace;
+  what.holder = job.token;
+  request& ended = add_request(in, request::kind::finish, job.job.body, job.token);
+  request& asked = add_put(in, what);
+  try {
+    auto putting = on.execute(std::move(what));
+    const put_answer got = co_await putting;
+    const bool is_done = got.what == put_answer::kind::replaced;
+    ended.became = asked.became = is_done ? request::fate::done : request::fate::refused;
+    ++(is_done ? in.replaced : in.refused_holders);
+  } catch (const store_unavailable& why) {
+    refuse(ended, why);
+    refuse(asked, why);
+  }
+}
+
 /// A client that holds jobs for some time, some for too long, and disappears with others.
 task<> work(world& in, broker& on) {
   for (std::uint64_t lives = 1 + choose(3); lives > 0; --lives) {
@@ -239,6 +264,10 @@ task<> work(world& in, broker& on) {
       if (one_in(5)) break;
       const duration hold = up_to(one_in(5) ? duration(job->job.ttr) * 2 : duration(30ms));
       co_await runtime::sleep(hold);
+      if (!job->job.key.empty() && job->job.key != key_of_groups && one_in(3)) {
+        co_await replace_job(in, on, *job);
+        continue;
+      }
       const auto how = one_in(2) ? request::kind::finish : static_cast<request::kind>(1 + choose(3));
       co_await end_job(in, me, *job, how);
     }
@@ -496,6 +525,8 @@ outcome live(flaw wrong) {
                .receipts = std::move(in.receipts),
                .refused_edits = in.refused_edits,
                .replayed = in.replayed,
+               .replaced = in.replaced,
+               .refused_holders = in.refused_holders,
                .refused_groups = in.refused_groups,
                .breaches = std::move(in.breaches)};
   for (const auto& [version, times] : in.done_edits) left.done_edits += times;

@@ -100,7 +100,9 @@ struct world {
   std::size_t refused_edits = 0;                                     ///< by `other_version`
   std::size_t bodies = 0;
   std::size_t groups = 0;
-  std::size_t refused_groups = 0;  ///< because of a put that is not the first one
+  std::size_t replaced = 0;         ///< jobs, by their holders
+  std::size_t refused_holders = 0;  ///< puts that were to do so
+  std::size_t refused_groups = 0;   ///< because of a put that is not the first one
   std::uint64_t moments = 0;
   std::size_t threads = 0;  ///< of troubles and moves, that run
 };
@@ -114,6 +116,8 @@ struct outcome {
   std::size_t done_edits = 0;
   std::size_t refused_edits = 0;
   std::size_t replayed = 0;
+  std::size_t replaced = 0;
+  std::size_t refused_holders = 0;
   std::size_t refused_groups = 0;
   std::vector<std::string> breaches;
 };
