@@ -78,7 +78,7 @@ std::optional<ip_network> ip_network::parse(std::string_view text) noexcept {
       error == std::errc() && end == digits.data() + digits.size() && read.prefix_ <= address->bits();
   if (!is_number || (digits.size() > 1 && digits.front() == '0')) return std::nullopt;
   for (unsigned bit = read.prefix_; bit < address->bits(); ++bit) {
-    if ((read.first_.bytes_[bit / 8] >> (7 - bit % 8) & 1U) != 0) return std::nullopt;
+    if ((unsigned{read.first_.bytes_[bit / 8]} >> (7 - bit % 8) & 1U) != 0) return std::nullopt;
   }
   return read;
 }
@@ -86,7 +86,7 @@ std::optional<ip_network> ip_network::parse(std::string_view text) noexcept {
 ip_address ip_network::last() const noexcept {
   ip_address end = first_;
   for (unsigned bit = prefix_; bit < end.bits(); ++bit)
-    end.bytes_[bit / 8] = static_cast<unsigned char>(end.bytes_[bit / 8] | 1U << (7 - bit % 8));
+    end.bytes_[bit / 8] = static_cast<unsigned char>(unsigned{end.bytes_[bit / 8]} | 1U << (7 - bit % 8));
   return end;
 }
 
@@ -97,7 +97,7 @@ bool ip_network::contains(const ip_address& address) const noexcept {
                   address.bytes_.begin()))
     return false;
   const unsigned rest = prefix_ % 8;
-  return rest == 0 || (first_.bytes_[whole] ^ address.bytes_[whole]) >> (8 - rest) == 0;
+  return rest == 0 || (unsigned{first_.bytes_[whole]} ^ unsigned{address.bytes_[whole]}) >> (8 - rest) == 0;
 }
 
 std::string ip_network::to_string() const { return first_.to_string() + "/" + std::to_string(prefix_); }
