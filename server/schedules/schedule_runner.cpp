@@ -44,12 +44,32 @@ schedule_state state_of_stranger(jobs::utc_time now) {
   return made;
 }
 
+/// The right to plan slow records, which one lane has.
+class slow_lane {
+ public:
+  explicit slow_lane(seam::atomic<bool>& taken) noexcept : taken_(taken) {}
+  slow_lane(const slow_lane&) = delete;
+  slow_lane& operator=(const slow_lane&) = delete;
+  ~slow_lane() {
+    if (has_it_) taken_.store(false, seam::relaxed);
+  }
+  /// Whether this lane has it, from now on.
+  [[nodiscard]] bool enter() noexcept {
+    if (!has_it_) has_it_ = !taken_.exchange(true, seam::relaxed);
+    return has_it_;
+  }
+
+ private:
+  seam::atomic<bool>& taken_;
+  bool has_it_ = false;
+};
+
 }  // namespace
 
 /// What a round does with one record: read(), plan(), begin(), and end().
 class schedule_runner::record_turn {
  public:
-  explicit record_turn(jobs::claimed_job claimed) : claimed_(std::move(claimed)) {}
+  explicit record_turn(jobs::claimed_job claimed) : claimed_(std::move(claimed)), due_(claimed_.job.due) {}
 
   /// Reads the record.
   void read() noexcept {
@@ -61,34 +81,50 @@ class schedule_runner::record_turn {
       is_readable_ = false;
     }
   }
+  [[nodiscard]] const std::string& key() const noexcept { return record_.key; }
   [[nodiscard]] living_look& look() noexcept { return look_; }
   /// Plans the turn.
-  void plan(zone_cache& zones, jobs::utc_time now) noexcept {
+  void plan(zone_cache& zones, const planning& how, jobs::utc_time now) noexcept {
     try {
-      if (is_readable_) plan_or_throw(zones, now);
+      if (is_readable_) plan_or_throw(zones, how, now);
     } catch (const std::exception&) {  // without memory, at the most: it comes again
       commit_.reset();
       release_.reset();
     }
-    if (!commit_ && !release_) release_ = jobs::release{claimed_.token, std::nullopt, without_room_waits, std::nullopt};
+    if (!commit_ && !release_) put_off(without_room_waits);
   }
-  /// Queues what was planned. Throws broker_full, broker_closed, and std::bad_alloc.
+  /// No turn, but a release: it is due again after this time, or at the same time as before.
+  void put_off(std::optional<jobs::milliseconds> wait) noexcept {
+    commit_.reset();
+    release_ =
+        jobs::release{claimed_.token, std::nullopt, wait ? jobs::due_at(*wait) : jobs::due_at(due_), std::nullopt};
+  }
+  /// The bytes that the commit brings.
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    std::uint64_t all = 0;
+    if (commit_) {
+      for (const jobs::put& each : commit_->puts) all += jobs::content_bytes(each);
+    }
+    return all;
+  }
+  /// Queues what was planned. Throws broker_full, broker_closed, and std::bad_alloc; then it can be called again.
   void begin(jobs::client& by) {
     if (commit_) {
       try {
-        committing_.emplace(by, std::move(*commit_));
+        committing_.emplace(by, *commit_);
+        commit_.reset();
         return;
       } catch (const std::invalid_argument& wrong) {
         refuse(wrong.what());
       }
     }
-    releasing_.emplace(by, std::move(*release_));
+    releasing_.emplace(by, *release_);
   }
   /// Waits for it. Throws what the store throws.
   task<> end(jobs::client& by);
 
  private:
-  void plan_or_throw(zone_cache& zones, jobs::utc_time now);
+  void plan_or_throw(zone_cache& zones, const planning& how, jobs::utc_time now);
   void refuse(std::string_view why);
   /// Whether a node with newer data of the zone than these has planned it, and shall take the turn.
   [[nodiscard]] bool is_planned_by_newer_data(std::string_view mine, jobs::utc_time now) const;
@@ -97,6 +133,7 @@ class schedule_runner::record_turn {
   task<> await_release(jobs::client& by);
 
   jobs::claimed_job claimed_;
+  const jobs::utc_time due_;  // of the record, before the claim
   bool is_readable_ = true;
   schedule_record record_;
   living_look look_;
@@ -110,10 +147,11 @@ class schedule_runner::record_turn {
 void schedule_runner::record_turn::refuse(std::string_view why) {
   schedule_state state = record_.state ? *record_.state : state_of_stranger(now_);
   refuse_schedule(state, why, now_);
+  commit_.reset();
   release_ = jobs::release{claimed_.token, std::nullopt, now_ + refused_waits, record_.history_with(state)};
 }
 
-void schedule_runner::record_turn::plan_or_throw(zone_cache& zones, jobs::utc_time now) {
+void schedule_runner::record_turn::plan_or_throw(zone_cache& zones, const planning& how, jobs::utc_time now) {
   now_ = now;
   if (record_.is_of_later_version) {
     release_ = jobs::release{claimed_.token, std::nullopt, record_of_others_waits, std::nullopt};
@@ -131,7 +169,7 @@ void schedule_runner::record_turn::plan_or_throw(zone_cache& zones, jobs::utc_ti
   }
   const std::expected<schedule_table, plan_error> table = plan.table_in(*zone, record_.tube, record_.name);
   if (!table) return refuse(sentence_of(table.error()));
-  schedule_turn turn = plan_turn(
+  schedule_turn turn = how.plan(
       plan, *table, record_.state ? *record_.state : begin_schedule(plan, *table, random_stream::entropy(), now), now,
       look_.facts());
   const bool is_new_state = !record_.state || turn.state != *record_.state;
@@ -260,20 +298,113 @@ task<jobs::utc_time> schedule_runner::look(jobs::client& by, std::deque<record_t
   nothing.count = 1;
   auto listing = by.execute(std::move(nothing));
   std::deque<living> looks;
+  const auto await_all = [&looks]() -> task<> {
+    for (living& each : looks) {
+      try {
+        jobs::in_flight<jobs::peek>& answer = each.answer;
+        const jobs::peek_answer seen = co_await answer;
+        each.turn.look().note(each.place, seen);
+      } catch (const jobs::store_unavailable&) {
+        // Then it is not known.
+      }
+    }
+    looks.clear();
+  };
   for (record_turn& each : turns) {
-    for (std::size_t place = 0; place < each.look().names().size(); ++place) looks.emplace_back(by, each, place);
-  }
-  const jobs::jobs_answer listed = co_await listing;
-  for (living& each : looks) {
-    try {
-      jobs::in_flight<jobs::peek>& answer = each.answer;
-      const jobs::peek_answer seen = co_await answer;
-      each.turn.look().note(each.place, seen);
-    } catch (const jobs::store_unavailable&) {
-      // Then it is not known.
+    for (std::size_t place = 0; place < each.look().names().size(); ++place) {
+      if (looks.size() == most_looks) {
+        auto awaiting = await_all();
+        co_await awaiting;
+      }
+      looks.emplace_back(by, each, place);
     }
   }
+  auto awaiting = await_all();
+  co_await awaiting;
+  const jobs::jobs_answer listed = co_await listing;
   co_return listed.now;
+}
+
+std::vector<schedule_runner::record_turn*> schedule_runner::in_order(std::deque<record_turn>& turns) const {
+  std::vector<record_turn*> order;
+  order.reserve(turns.size());
+  for (const bool slow : {false, true}) {
+    for (record_turn& each : turns) {
+      if (memory_.is_slow(each.key()) == slow) order.push_back(&each);
+    }
+  }
+  return order;
+}
+
+std::size_t schedule_runner::plan_some(std::span<record_turn* const> left, jobs::utc_time now, instant begun) {
+  std::uint64_t bytes = 0;
+  std::size_t planned = 0;
+  for (record_turn* const each : left) {
+    const bool is_alone = memory_.is_slow(each->key());
+    if (planned > 0 && (is_alone || bytes >= most_bytes_of_portion || is_over(begun))) break;
+    const instant before = how_.time->now();
+    each->plan(zones_, how_, now);
+    bytes += each->bytes();
+    ++planned;
+    const duration taken = how_.time->now() - before;
+    memory_.note_planning(each->key(), taken);
+    // What was planned before it must not wait for more of that kind.
+    if (is_alone || taken >= record_memory::slow_from) break;
+  }
+  return planned;
+}
+
+task<> schedule_runner::put_off(jobs::client& by, std::span<record_turn* const> left,
+                                std::optional<jobs::milliseconds> wait) {
+  std::size_t begun = 0;
+  try {
+    for (; begun < left.size(); ++begun) {
+      left[begun]->put_off(wait);
+      left[begun]->begin(by);
+    }
+  } catch (const std::exception&) {
+    // The broker has no room at all, or is closed: the rest is given back with this connection.
+  }
+  for (std::size_t i = 0; i < begun; ++i) {
+    try {
+      auto ending = left[i]->end(by);
+      co_await ending;
+    } catch (const jobs::store_unavailable&) {
+      // The same.
+    }
+  }
+}
+
+task<std::exception_ptr> schedule_runner::commit(jobs::client& by, std::span<record_turn* const> planned) {
+  std::exception_ptr failure;
+  std::size_t begun = 0;
+  for (std::size_t done = 0; done < planned.size();) {
+    try {
+      for (; begun < planned.size(); ++begun) planned[begun]->begin(by);
+    } catch (const jobs::broker_full&) {
+      // When these have been committed, there may be room. If there are none, others take it.
+      if (begun == done) failure = std::current_exception();
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+    for (; done < begun; ++done) {
+      try {
+        auto ending = planned[done]->end(by);
+        co_await ending;
+      } catch (const jobs::store_unavailable&) {
+        failure = std::current_exception();  // of the others there may be answers
+      }
+    }
+    if (failure != nullptr) break;
+  }
+  if (begun < planned.size()) {
+    // In another order than before: this one shall not stand in the way of the others for ever.
+    auto putting_off = put_off(by, planned.subspan(begun, 1), without_room_waits);
+    co_await putting_off;
+    auto putting_others_off = put_off(by, planned.subspan(begun + 1), without_broker_waits);
+    co_await putting_others_off;
+  }
+  co_return failure;
 }
 
 task<bool> schedule_runner::take_round(jobs::client& by) {
@@ -282,6 +413,7 @@ task<bool> schedule_runner::take_round(jobs::client& by) {
   due.bytes = most_bytes_at_once;
   auto claiming = by.reserve(std::move(due));
   jobs::claim_answer got = co_await claiming;
+  const instant begun = how_.time->now();
   std::deque<record_turn> turns;
   for (jobs::claimed_job& each : got.jobs) turns.emplace_back(std::move(each));
   // Not on a thread of the runtime: a rule may take long, and the connections must not wait for it.
@@ -291,20 +423,27 @@ task<bool> schedule_runner::take_round(jobs::client& by) {
   co_await runtime::blocking(reading);
   auto looking = look(by, turns);
   const jobs::utc_time now = co_await looking;
-  auto planning = [&turns, &now, this] {
-    for (record_turn& each : turns) each.plan(zones_, now);
-  };
-  co_await runtime::blocking(planning);
-  for (record_turn& each : turns) each.begin(by);
+  const std::vector<record_turn*> order = in_order(turns);
   std::exception_ptr failure;
-  for (record_turn& each : turns) {
-    try {
-      auto ending = each.end(by);
-      co_await ending;
-    } catch (const jobs::store_unavailable&) {
-      failure = std::current_exception();  // of the others there may be answers
+  std::optional<jobs::milliseconds> rest_waits;
+  slow_lane slow(has_slow_lane_);
+  std::span<record_turn* const> left(order);
+  // One in any case: however slow the store is, each round gets on.
+  while (!left.empty() && failure == nullptr && (left.size() == order.size() || !is_over(begun))) {
+    if (memory_.is_slow(left.front()->key()) && !slow.enter()) {
+      rest_waits = slow_record_waits;
+      break;
     }
+    std::size_t count = 0;
+    auto planning_some = [&] { count = plan_some(left, now, begun); };
+    co_await runtime::blocking(planning_some);
+    auto committing = commit(by, left.first(count));
+    failure = co_await committing;
+    left = left.subspan(count);
   }
+  if (failure != nullptr) rest_waits = without_broker_waits;
+  auto putting_off = put_off(by, left, rest_waits);
+  co_await putting_off;
   if (failure != nullptr) std::rethrow_exception(failure);
   co_return by.reservations() == 0;
 }

@@ -15,7 +15,12 @@
 //                   (put::holder). Where nothing is made, a release with the new state is enough.
 // The commits of a round are queued together, so that the store executes them in few batches; and while one lane
 // commits, the other one claims and plans. A round is bounded, so that the jobs of other tubes wait for no longer than
-// for a batch of it.
+// for a batch of it:
+//   - of what is committed together: it is planned and committed in portions of `most_bytes_of_portion`;
+//   - of time, so that the reservations of its records do not end before: after `longest_round` no further turn is
+//     planned, and the records that had none are given back. A record of which a turn took long before is planned
+//     behind all others, which are committed then, and in one lane at once.
+// Where the broker has no room, what has been queued is awaited; then the record comes later, and behind the others.
 //
 // A commit whose answer was lost is not guessed: the lane parts with its connection, and the broker gives back whatever
 // that held. If the commit has happened, the reservation has ended with it and nothing is given back; if not, the
@@ -36,14 +41,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
+#include <foliot/core/clock.hpp>
 #include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/operations.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/task.hpp>
 
+#include "record_memory.hpp"
+#include "schedule_planner.hpp"
 #include "zone_cache.hpp"
 
 namespace foliot::program {
@@ -54,6 +69,17 @@ class schedule_runner {
   static constexpr std::uint32_t most_at_once = 128;
   /// The most bytes of the records of a round, and one record more.
   static constexpr std::uint64_t most_bytes_at_once = std::uint64_t{4} << 20;
+  /// When the puts that are planned bring so many bytes, they are committed before the next turn is planned.
+  static constexpr std::uint64_t most_bytes_of_portion = std::uint64_t{4} << 20;
+  /// So many living occurrences are looked at together.
+  static constexpr std::size_t most_looks = 512;
+  /// After this time a round plans no further turn. Well below the TTR of the records: one turn more, and the commits
+  /// need some of it.
+  static constexpr duration longest_round = std::chrono::seconds(5);
+  /// For so long a slow record waits for the lane that has another one.
+  static constexpr jobs::milliseconds slow_record_waits = std::chrono::seconds(1);
+  /// For so long a record waits beside one for which the broker had no room.
+  static constexpr jobs::milliseconds without_broker_waits = std::chrono::seconds(1);
   /// How many rounds may be under way.
   static constexpr std::size_t lanes = 2;
   /// When a record that cannot be planned is looked at again.
@@ -69,8 +95,21 @@ class schedule_runner {
   /// For how long a lane waits after a failure of the store, or without memory.
   static constexpr duration after_failure = duration::nanoseconds(500'000'000);
 
+  /// How turns are planned, and the clock of the bounds of time, which must outlive the runner: for tests. `plan` is
+  /// called by a thread that may block.
+  struct planning {
+    using function = schedule_turn(const schedule_plan&, const schedule_table&, schedule_state, jobs::utc_time now,
+                                   std::span<const living_fact>);
+    std::function<function> plan = [](const schedule_plan& of, const schedule_table& table, schedule_state state,
+                                      jobs::utc_time now, std::span<const living_fact> facts) {
+      return plan_turn(of, table, std::move(state), now, facts);
+    };
+    const clock* time = &monotonic_clock::instance();
+  };
+
   /// All must outlive it.
-  schedule_runner(jobs::broker& by, zone_cache& zones) : by_(by), zones_(zones) {}
+  schedule_runner(jobs::broker& by, zone_cache& zones) : schedule_runner(by, zones, planning()) {}
+  schedule_runner(jobs::broker& by, zone_cache& zones, planning how) : by_(by), zones_(zones), how_(std::move(how)) {}
   schedule_runner(const schedule_runner&) = delete;
   schedule_runner& operator=(const schedule_runner&) = delete;
 
@@ -91,9 +130,22 @@ class schedule_runner {
   task<bool> take_round(jobs::client& by);
   /// Looks at the time, and at the living occurrences that the turns want to know of.
   task<jobs::utc_time> look(jobs::client& by, std::deque<record_turn>& turns);
+  /// The turns of the records, the slow ones last.
+  [[nodiscard]] std::vector<record_turn*> in_order(std::deque<record_turn>& turns) const;
+  /// Plans the first of these turns, at least one. Returns how many. `begun`: when the round has.
+  [[nodiscard]] std::size_t plan_some(std::span<record_turn* const> left, jobs::utc_time now, instant begun);
+  [[nodiscard]] bool is_over(instant begun) const { return how_.time->now() - begun >= longest_round; }
+  /// Queues what was planned, and waits for it. Returns what has failed, if anything has; then each of these that could
+  /// not be queued has been put off.
+  task<std::exception_ptr> commit(jobs::client& by, std::span<record_turn* const> planned);
+  /// Gives these back, without a turn.
+  task<> put_off(jobs::client& by, std::span<record_turn* const> left, std::optional<jobs::milliseconds> wait);
 
   jobs::broker& by_;
   zone_cache& zones_;
+  const planning how_;
+  record_memory memory_;
+  seam::atomic<bool> has_slow_lane_{false};  // a lane plans a slow record; orders nothing
   runtime::channel<ended> end_{1};
   seam::atomic<bool> ends_{false};  // orders nothing
 };

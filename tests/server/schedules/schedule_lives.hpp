@@ -142,13 +142,14 @@ using schedule_life = std::function<task<>(schedule_server&)>;
 
 /// A server from its start to its end, or to the failure of its store.
 inline void live_by_schedules(jobs::job_store& store, virtual_clock& clock, const schedule_life& body,
-                              const schedule::zone_directory& zone_data = {}) {
+                              const schedule::zone_directory& zone_data = {}, const jobs::broker_limits& limits = {},
+                              const schedule_runner::planning& how = {}) {
   foliot::test::spy_store spy(store);
-  jobs::broker by(spy);
+  jobs::broker by(spy, limits);
   const auto whole = [&]() -> task<> {
     auto running = runtime::spawn(by.run(), "the broker");
     zone_cache zones(zone_data);
-    schedule_runner runner(by, zones);
+    schedule_runner runner(by, zones, {how.plan, &clock});
     auto scheduling = runtime::spawn(runner.keep_on(), "schedules");
     schedule_server all{by, spy, zones, runner};
     try {
@@ -172,7 +173,10 @@ inline void live_by_schedules(jobs::job_store& store, virtual_clock& clock, cons
 struct schedule_world {
   explicit schedule_world(std::chrono::sys_seconds begin) { begin_at(clock, begin); }
 
-  void live(const schedule_life& body) { live_by_schedules(store, clock, body); }
+  void live(const schedule_life& body, const jobs::broker_limits& limits = {},
+            const schedule_runner::planning& how = {}) {
+    live_by_schedules(store, clock, body, {}, limits, how);
+  }
 
   virtual_clock clock;
   jobs::virtual_wall_clock wall{clock};

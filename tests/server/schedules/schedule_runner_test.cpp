@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -294,6 +295,127 @@ TEST(ScheduleRunner, ManyAtOneSecond) {
   });
   EXPECT_EQ(jobs::execute_one(world.store, jobs::count_tube{"mail"}).counts.all(), count);
 }
+
+/// Jobs that bring much more than the broker's queue takes, after an outage: all are made, and a schedule beside them
+/// is not held up.
+TEST(ScheduleRunner, LargeOnesAreMadeInPortions) {
+  const std::chrono::sys_seconds begin = utc(2026, 6, 1, 12, 0, 30);
+  constexpr std::size_t count = 30;
+  schedule_world world(begin);
+  jobs::broker_limits limits;
+  limits.queued_bytes = 1'500'000;
+  const schedule_plan large = plan_by(
+      "* * * * *", R"("missed": "all", "missed_limit": 1000, "job": {"text": ")" + std::string(10'000, 'x') + "\"}");
+  const schedule_plan small = plan_by("* * * * *");
+  world.live(
+      [&](schedule_server& at) -> task<> {
+        scheduling_client by(at.broker, at.zones);
+        for (std::size_t i = 0; i < count; ++i) {
+          auto making = made(by, fmt::format("large{}", i), large);
+          static_cast<void>(co_await making);
+        }
+        auto making = made(by, "small", small, "small");
+        static_cast<void>(co_await making);
+      },
+      limits);
+  world.clock.stall(2h);
+  world.live(
+      [&](schedule_server& at) -> task<> {
+        co_await runtime::sleep(2s);
+        EXPECT_THAT(occurrences_in(world.store, "small").at("small"), SizeIs(2));
+        co_await runtime::sleep(18s);
+        EXPECT_EQ(at.broker.counters().queued, 0u);
+      },
+      limits);
+  const auto all = occurrences_in(world.store);
+  ASSERT_EQ(all.size(), count);
+  for (const auto& [name, those] : all) EXPECT_THAT(those, SizeIs(120)) << name;
+}
+
+/// The records have many living occurrences: they are looked at in portions that the broker has room for.
+TEST(ScheduleRunner, ManyLivingOnesAreLookedAtInPortions) {
+  const std::chrono::sys_seconds begin = utc(2026, 6, 1, 12, 0, 30);
+  constexpr std::size_t count = 50;
+  schedule_world world(begin);
+  jobs::broker_limits limits;
+  limits.operations = 2 * schedule_runner::most_looks + 200;
+  const schedule_plan plan = plan_by("1 12 * * *", R"("busy": "skip")");
+  world.live(
+      [&](schedule_server& at) -> task<> {
+        {
+          scheduling_client by(at.broker, at.zones);
+          auto making = made(by, "first", plan);
+          static_cast<void>(co_await making);
+        }
+        const jobs::peek_answer first =
+            jobs::execute_one(world.store, jobs::peek{jobs::job_key{std::string(tube_of_schedules), "mail:first"}});
+        schedule_state state = schedule_state::in(first.job.value().history).value().value();
+        for (std::size_t i = 0; i < schedule_state::most_living; ++i) {
+          const occurrence_name old{begin - i * 24h, 0};
+          state.living.push_back({old, old, occurrence_reason::regular});
+        }
+        for (std::size_t i = 1; i < count; ++i) {
+          jobs::put record = raw_record(fmt::format("mail:s{}", i), first.job->body);
+          record.history = state.history();
+          record.due = first.job->due;
+          jobs::execute_one(world.store, std::move(record));
+        }
+        co_await runtime::sleep(31s);
+      },
+      limits);
+  EXPECT_EQ(occurrences_in(world.store).size(), count);
+}
+
+/// A planner whose turns take time for the plans with a note.
+schedule_runner::planning planning_by(virtual_clock& clock, duration slow) {
+  schedule_runner::planning how;
+  how.plan = [&clock, slow](const schedule_plan& plan, const schedule_table& table, schedule_state state,
+                            jobs::utc_time now, std::span<const living_fact> facts) {
+    if (!plan.note.empty()) clock.stall(slow);
+    return plan_turn(plan, table, std::move(state), now, facts);
+  };
+  return how;
+}
+
+/// What schedules made beside some whose turns take long: exactly what is due.
+std::map<std::string, std::vector<made_occurrence>> made_beside_slow_ones(std::size_t slow_ones, duration slow) {
+  const std::chrono::sys_seconds begin = utc(2026, 6, 1, 12, 0, 30);
+  schedule_world world(begin);
+  const schedule_plan quick = plan_by("* * * * *", R"("missed": "all")");
+  world.live([&](schedule_server& at) -> task<> {
+    scheduling_client by(at.broker, at.zones);
+    for (std::size_t i = 0; i < slow_ones; ++i) {
+      auto making = made(by, fmt::format("slow{}", i), plan_by("* * * * *", R"("missed": "all", "note": "slow")"));
+      static_cast<void>(co_await making);
+    }
+    for (std::size_t i = 0; i < 20; ++i) {
+      auto making = made(by, fmt::format("quick{}", i), quick);
+      static_cast<void>(co_await making);
+    }
+  });
+  world.live([&](schedule_server&) -> task<> { co_await runtime::sleep(595s); }, {}, planning_by(world.clock, slow));
+  auto all = occurrences_in(world.store);
+  for (std::size_t i = 0; i < 20; ++i) {
+    const std::string name = fmt::format("quick{}", i);
+    EXPECT_EQ(instants_of(all[name]), instants_of(quick, begin, begin + 595s)) << name;
+  }
+  return all;
+}
+
+/// Turns of which some together take longer than the reservations of a round.
+TEST(ScheduleRunner, SlowTurnsHoldUpNoOthers) {
+  const auto all = made_beside_slow_ones(3, 12s);
+  for (const auto& [name, those] : all) {
+    EXPECT_THAT(those, SizeIs(10)) << name;
+    if (name.starts_with("slow")) continue;
+    // They are known to be slow after the first minute.
+    for (std::size_t i = 1; i < those.size(); ++i) EXPECT_LE(those[i].made, those[i].note.at + 1s) << name;
+  }
+  EXPECT_EQ(all.size(), 23u);
+}
+
+/// A turn that takes longer than a reservation cannot be committed: the others can.
+TEST(ScheduleRunner, ATurnThatNeverEndsInTimeHoldsUpNoOthers) { static_cast<void>(made_beside_slow_ones(1, 40s)); }
 
 /// A server that ends in the middle of turns ends in order, and the next one goes on.
 TEST(ScheduleRunner, EndsInTheMiddleOfATurn) {
