@@ -87,7 +87,7 @@ jobs::put put_of_record(std::string key, const schedule_plan& plan, const schedu
 }
 
 jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& stored, const schedule_plan& makes,
-                             const schedule_turn& turn, const jobs::reservation& holder) {
+                             const schedule_turn& turn, const living_look& seen, const jobs::reservation& holder) {
   jobs::put_all commit;
   commit.puts.reserve(turn.make.size() + 1);
   commit.puts.push_back(put_of_record(of.key, stored, turn.state, turn.due, holder));
@@ -103,6 +103,8 @@ jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& sto
     job.due = std::min(each.due, jobs::latest_due());
     // A job with this very name is there only if a client has put it: then it is the occurrence.
     job.existing = each.replaces ? jobs::on_existing::replace : jobs::on_existing::keep;
+    // A worker may have had it meanwhile, and have buried it, or may have finished it: then it is not replaced.
+    if (each.replaces) job.expected = seen.version_of(each.key);
     job.fields = makes.job.fields;
     const std::string note = occurrence_note::of(of.name, makes, turn.state, each).encoding();
     // A plan of which the note has no room is refused when it is made: has_room_for_note().
@@ -132,6 +134,9 @@ bool has_room_for_note(std::string_view name, const schedule_plan& plan) {
 living_look::living_look(const schedule_record& of, const schedule_plan& plan) {
   const std::vector<living_occurrence>& living = of.state->living;
   facts_.assign(living.size(), living_fact::unknown);
+  versions_.assign(living.size(), 0);
+  keys_.reserve(living.size());
+  for (const living_occurrence& each : living) keys_.push_back(each.key);
   const bool needs_all = plan.busy != busy_policy::allow;
   const std::size_t count = needs_all ? living.size() : std::min(living.size(), most_if_allowed);
   // The number of occurrences so far is another one in each turn that makes some.
@@ -143,6 +148,14 @@ living_look::living_look(const schedule_record& of, const schedule_plan& plan) {
   }
 }
 
-void living_look::note(std::size_t place, const jobs::peek_answer& seen) { facts_[places_[place]] = fact_of(seen); }
+void living_look::note(std::size_t place, const jobs::peek_answer& seen) {
+  facts_[places_[place]] = fact_of(seen);
+  versions_[places_[place]] = seen.job ? seen.version : 0;
+}
+
+jobs::job_version living_look::version_of(const occurrence_name& key) const noexcept {
+  const auto found = std::ranges::find(keys_, key);
+  return found == keys_.end() ? 0 : versions_[static_cast<std::size_t>(found - keys_.begin())];
+}
 
 }  // namespace foliot::program

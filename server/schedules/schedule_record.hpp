@@ -68,11 +68,6 @@ struct schedule_record {
 [[nodiscard]] jobs::put put_of_record(std::string key, const schedule_plan& plan, const schedule_state& state,
                                       std::optional<jobs::utc_time> due, std::optional<jobs::reservation> holder);
 
-/// The commit of a turn: the record, which comes first, with the plan that is `stored`, and the jobs of the
-/// occurrences, which the plan `makes`: another one if it is being changed.
-[[nodiscard]] jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& stored,
-                                           const schedule_plan& makes, const schedule_turn& turn,
-                                           const jobs::reservation& holder);
 /// Whether the jobs of this plan have room for the note on the occurrence beside their headers.
 [[nodiscard]] bool has_room_for_note(std::string_view name, const schedule_plan& plan);
 
@@ -94,11 +89,23 @@ class living_look {
   void note(std::size_t place, const jobs::peek_answer& seen);
   /// What is known, in the order of schedule_state::living.
   [[nodiscard]] std::span<const living_fact> facts() const noexcept { return facts_; }
+  /// The version of the job with the key of this occurrence at the look; 0: it was not seen.
+  [[nodiscard]] jobs::job_version version_of(const occurrence_name& key) const noexcept;
 
  private:
+  std::vector<occurrence_name> keys_;        // of all living ones
+  std::vector<jobs::job_version> versions_;  // the same
   std::vector<jobs::job_key> names_;
   std::vector<std::size_t> places_;  // of each name, among the facts
   std::vector<living_fact> facts_;
 };
+
+/// The commit of a turn: the record, which comes first, with the plan that is `stored`, and the jobs of the
+/// occurrences, which the plan `makes`: another one if it is being changed. `seen`: by which the turn was planned. A
+/// job that waited then is replaced only if it has not changed since; else nothing is put, and the answer names that
+/// job.
+[[nodiscard]] jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& stored,
+                                           const schedule_plan& makes, const schedule_turn& turn,
+                                           const living_look& seen, const jobs::reservation& holder);
 
 }  // namespace foliot::program

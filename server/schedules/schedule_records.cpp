@@ -425,7 +425,7 @@ task<schedule_answer> schedule_records::begin_anew(held_record held, schedule_pl
   co_return made;
 }
 
-task<std::vector<living_fact>> schedule_records::look_at_living(const schedule_record& of) {
+task<living_look> schedule_records::look_at_living(const schedule_record& of) {
   living_look living(of, *of.plan);
   std::deque<jobs::in_flight<jobs::peek>> looks;
   for (const jobs::job_key& each : living.names()) {
@@ -435,13 +435,14 @@ task<std::vector<living_fact>> schedule_records::look_at_living(const schedule_r
     const jobs::peek_answer seen = co_await each;
     living.note(place++, seen);
   }
-  co_return std::vector<living_fact>(living.facts().begin(), living.facts().end());
+  co_return living;
 }
 
 /// What a change of a plan has come to, before it is stored.
 struct schedule_records::planned_change {
   std::optional<plan_error> wrong;
   bool begins_anew = false;  ///< the plan before cannot be followed
+  living_look look;          ///< by which it was planned
   schedule_turn turn;
 };
 
@@ -449,8 +450,8 @@ task<schedule_records::planned_change> schedule_records::plan_change(const held_
                                                                      const schedule_plan& plan) {
   const schedule_record& record = held.record;
   auto looking = look_at_living(record);
-  const std::vector<living_fact> facts = co_await looking;
   planned_change made;
+  made.look = co_await looking;
   auto planning = [&] {
     const std::expected<schedule_table, plan_error> after = table_of(plan, record.tube, record.name);
     if (!after) {
@@ -460,7 +461,7 @@ task<schedule_records::planned_change> schedule_records::plan_change(const held_
     const std::expected<schedule_table, plan_error> before = table_of(*record.plan, record.tube, record.name);
     made.begins_anew = !before;
     if (!before) return;
-    made.turn = change_plan(*record.plan, *before, plan, *after, *record.state, held.now, facts);
+    made.turn = change_plan(*record.plan, *before, plan, *after, *record.state, held.now, made.look.facts());
     if (made.turn.is_changed && made.turn.state.ended == end_reason::never) {
       made.wrong = plan_error{"/rules", "no rule has a time that is to come: the schedule would never be due"};
     }
@@ -511,7 +512,8 @@ task<std::optional<schedule_answer>> schedule_records::store_change(held_record 
   } else {
     const bool is_changed = change.turn.is_changed;
     const schedule_plan& stored = is_changed ? plan : *held.record.plan;
-    auto storing = store(commit_of_turn(held.record, stored, *held.record.plan, change.turn, held.token), came.why);
+    auto storing =
+        store(commit_of_turn(held.record, stored, *held.record.plan, change.turn, change.look, held.token), came.why);
     const jobs::put_all_answer done = co_await storing;
     if (!came.why.empty()) {
       came.what = result::too_long;
@@ -525,7 +527,7 @@ task<std::optional<schedule_answer>> schedule_records::store_change(held_record 
     } else if (done.place == 0) {
       co_return answer_of(result::busy);  // the record is lost
     } else {
-      // A job that was to be replaced has been reserved meanwhile.
+      // A job that was to be replaced has changed meanwhile.
       auto giving = give_back(held);
       co_await giving;
       co_return std::nullopt;

@@ -228,7 +228,7 @@ class schedule_records {
     jobs::utc_time now;
   };
   task<place_answer> look_at_place(std::string tube);
-  task<std::vector<living_fact>> look_at_living(const schedule_record& of);
+  task<living_look> look_at_living(const schedule_record& of);
   /// The first turn of a plan, or what is wrong with it.
   struct begin_answer {
     std::optional<plan_error> wrong;

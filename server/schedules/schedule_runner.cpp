@@ -84,14 +84,20 @@ class schedule_runner::record_turn {
   [[nodiscard]] const std::string& key() const noexcept { return record_.key; }
   [[nodiscard]] living_look& look() noexcept { return look_; }
   /// Plans the turn.
-  void plan(zone_cache& zones, const planning& how, jobs::utc_time now) noexcept {
+  void plan(schedule_runner& by, jobs::utc_time now) noexcept {
+    now_ = now;
     try {
-      if (is_readable_) plan_or_throw(zones, how, now);
-    } catch (const std::exception&) {  // without memory, at the most: it comes again
-      commit_.reset();
-      release_.reset();
+      try {
+        if (is_readable_) return plan_or_throw(by);
+      } catch (const std::bad_alloc&) {
+        throw;
+      } catch (const std::exception& failure) {
+        return refuse(failure.what());  // the next turn would end in the same way
+      }
+    } catch (const std::bad_alloc&) {
+      // It comes again.
     }
-    if (!commit_ && !release_) put_off(without_room_waits);
+    put_off(without_room_waits);
   }
   /// No turn, but a release: it is due again after this time, or at the same time as before.
   void put_off(std::optional<jobs::milliseconds> wait) noexcept {
@@ -124,10 +130,11 @@ class schedule_runner::record_turn {
   task<> end(jobs::client& by);
 
  private:
-  void plan_or_throw(zone_cache& zones, const planning& how, jobs::utc_time now);
+  void plan_or_throw(schedule_runner& by);
   void refuse(std::string_view why);
-  /// Whether a node with newer data of the zone than these has planned it, and shall take the turn.
-  [[nodiscard]] bool is_planned_by_newer_data(std::string_view mine, jobs::utc_time now) const;
+  /// Leaves the turn to another node, if one with newer data of the zone than these has planned the record, and it is
+  /// not late yet. False: the turn is this node's.
+  [[nodiscard]] bool leave_to_newer_data(record_memory& memory, std::string_view mine);
   /// Gives the record back, whose commit was refused.
   task<> leave(jobs::client& by, const jobs::put_all_answer& refused);
   task<> await_release(jobs::client& by);
@@ -151,8 +158,7 @@ void schedule_runner::record_turn::refuse(std::string_view why) {
   release_ = jobs::release{claimed_.token, std::nullopt, now_ + refused_waits, record_.history_with(state)};
 }
 
-void schedule_runner::record_turn::plan_or_throw(zone_cache& zones, const planning& how, jobs::utc_time now) {
-  now_ = now;
+void schedule_runner::record_turn::plan_or_throw(schedule_runner& by) {
   if (record_.is_of_later_version) {
     release_ = jobs::release{claimed_.token, std::nullopt, record_of_others_waits, std::nullopt};
     return;
@@ -160,24 +166,21 @@ void schedule_runner::record_turn::plan_or_throw(zone_cache& zones, const planni
   if (!record_.plan) return refuse(record_.fault);
   schedule_plan& plan = *record_.plan;
   const bool was_settled = !plan.lacks_anchors();
-  if (!was_settled) plan.settle_anchors(nullptr, std::chrono::floor<std::chrono::seconds>(now));
-  const std::expected<schedule::zone, std::string> zone = zones.find(plan.zone);
+  if (!was_settled) plan.settle_anchors(nullptr, std::chrono::floor<std::chrono::seconds>(now_));
+  const std::expected<schedule::zone, std::string> zone = by.zones_.find(plan.zone);
   if (!zone) return refuse(sentence_of({"/zone", zone.error()}));
-  if (is_planned_by_newer_data(zone->version(), now)) {
-    release_ = jobs::release{claimed_.token, std::nullopt, newer_data_wait, std::nullopt};
-    return;
-  }
+  if (leave_to_newer_data(by.memory_, zone->version())) return;
   const std::expected<schedule_table, plan_error> table = plan.table_in(*zone, record_.tube, record_.name);
   if (!table) return refuse(sentence_of(table.error()));
-  schedule_turn turn = how.plan(
-      plan, *table, record_.state ? *record_.state : begin_schedule(plan, *table, random_stream::entropy(), now), now,
+  schedule_turn turn = by.how_.plan(
+      plan, *table, record_.state ? *record_.state : begin_schedule(plan, *table, random_stream::entropy(), now_), now_,
       look_.facts());
   const bool is_new_state = !record_.state || turn.state != *record_.state;
-  if (turn.make.empty() && was_settled && !is_new_state && turn.due && *turn.due <= now) {
-    turn.due = now + idle_turn_waits;
+  if (turn.make.empty() && was_settled && !is_new_state && turn.due && *turn.due <= now_) {
+    turn.due = now_ + idle_turn_waits;
   }
   if (!turn.make.empty() || !was_settled) {
-    commit_ = commit_of_turn(record_, plan, plan, turn, claimed_.token);
+    commit_ = commit_of_turn(record_, plan, plan, turn, look_, claimed_.token);
     return;
   }
   release_ = jobs::release{claimed_.token, std::nullopt,
@@ -185,10 +188,24 @@ void schedule_runner::record_turn::plan_or_throw(zone_cache& zones, const planni
   if (is_new_state) release_->history = record_.history_with(turn.state);
 }
 
-bool schedule_runner::record_turn::is_planned_by_newer_data(std::string_view mine, jobs::utc_time now) const {
-  if (!record_.state || mine.empty() || mine >= record_.state->zone_data) return false;
+bool schedule_runner::record_turn::leave_to_newer_data(record_memory& memory, std::string_view mine) {
+  const auto& state = record_.state;
+  if (!state || mine.empty() || mine >= state->zone_data) return false;
+  const jobs::utc_time since = memory.due_before_leaving(record_.key, due_);
+  const jobs::milliseconds waited = std::max(now_ - since, jobs::milliseconds(0));
+  jobs::milliseconds longest = newer_data_wait_for;
+  if (record_.plan->deadline) longest = std::min<jobs::milliseconds>(longest, *record_.plan->deadline / 2);
+  const bool is_by_hand = !state->by_hand.empty() || !state->backfills.empty();
+  if (!is_by_hand && waited < longest) {
+    const jobs::utc_time until = now_ + std::min(std::max(newer_data_wait, waited), longest - waited);
+    if (memory.leave(record_.key, since, until)) {
+      release_ = jobs::release{claimed_.token, std::nullopt, until, std::nullopt};
+      return true;
+    }
+  }
   // Where no node has those data any more, the turn is taken with what there is.
-  return record_.state->next && now < record_.state->next->at + newer_data_wait_for;
+  memory.take(record_.key);
+  return false;
 }
 
 task<> schedule_runner::record_turn::await_release(jobs::client& by) {
@@ -219,7 +236,7 @@ task<> schedule_runner::record_turn::leave(jobs::client& by, const jobs::put_all
   } else if (refused.why.what != kind::no_space) {
     // The record is the first of the puts: it is lost, and another node has taken the turn.
     if (refused.place == 0) co_return;
-    // A job that was to be replaced has been reserved meanwhile: planned again, with what is known then.
+    // A job that was to be replaced has changed meanwhile: planned again, with what is known then.
     release_->due = jobs::milliseconds(0);
   }
   releasing_.emplace(by, std::move(*release_));
@@ -343,7 +360,7 @@ std::size_t schedule_runner::plan_some(std::span<record_turn* const> left, jobs:
     const bool is_alone = memory_.is_slow(each->key());
     if (planned > 0 && (is_alone || bytes >= most_bytes_of_portion || is_over(begun))) break;
     const instant before = how_.time->now();
-    each->plan(zones_, how_, now);
+    each->plan(*this, now);
     bytes += each->bytes();
     ++planned;
     const duration taken = how_.time->now() - before;

@@ -30,7 +30,7 @@
 //   - it cannot be planned (a wrong rule that was stored by another hand, an unknown zone, another database): the error
 //     is stored in its state, and it is looked at again within `refused_waits`, or when it is changed;
 //   - it is of a later version of the program: it is left for a node of that version;
-//   - newer data of its zone than this node has have planned it: it is left to a node that has them, for a minute;
+//   - newer data of its zone than this node has have planned it: it is left to a node that has them, for 20 s;
 //   - the store has no room for its occurrences: they are made later, none is lost;
 //   - it is lost (this node has stood still): nothing is stored, and another node has taken the turn.
 //
@@ -88,10 +88,11 @@ class schedule_runner {
   /// multiple of the time between two looks of this node, this one would come first each time.
   static constexpr jobs::milliseconds without_room_waits = std::chrono::seconds(10);
   static constexpr jobs::milliseconds record_of_others_waits{10'500};
-  /// A record that was planned by newer data of its zone than this node has is left to another node, for so long each
-  /// time, and until its next occurrence is late by so much.
+  /// A record that was planned by newer data of its zone than this node has is left to another node: for so long, then
+  /// for twice that, and so on, until its turn is late by so much, or by half of its plan's deadline. Well below the
+  /// lateness from which an occurrence counts as missed. One that somebody has asked for by hand is not left.
   static constexpr jobs::milliseconds newer_data_wait = std::chrono::seconds(1);
-  static constexpr jobs::milliseconds newer_data_wait_for = std::chrono::seconds(60);
+  static constexpr jobs::milliseconds newer_data_wait_for = std::chrono::seconds(20);
   /// For how long a lane waits after a failure of the store, or without memory.
   static constexpr duration after_failure = duration::nanoseconds(500'000'000);
 

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -482,6 +484,95 @@ TEST(ScheduleRunner, WithoutRoomNoneIsLost) {
   EXPECT_EQ(instants_of(occurrences_in(world.store).at("minutely")), instants_of(plan, begin, begin + 360s));
 }
 
+/// The only node has older data of the zone than those that have planned the record: it takes the turn soon, and a run
+/// by hand at once.
+TEST(ScheduleRunner, OlderZoneDataDelayButDoNotStop) {
+  schedule_world world(utc(2026, 6, 1, 6, 59, 30));
+  const schedule_plan plan = plan_by("0 9 * * *", R"("zone": "Europe/Berlin", "missed": "none", "deadline": "30s")");
+  const auto plan_by_newer = [&world] {
+    const jobs::peek_answer seen =
+        jobs::execute_one(world.store, jobs::peek{jobs::job_key{std::string(tube_of_schedules), "mail:nine"}, true});
+    schedule_state state = schedule_state::in(seen.job.value().history).value().value();
+    state.zone_data = "9999z";
+    jobs::put newer = raw_record("mail:nine", seen.job->body);
+    newer.due = seen.job->due;
+    newer.existing = jobs::on_existing::replace;
+    newer.history = state.history();
+    jobs::execute_one(world.store, std::move(newer));
+  };
+  world.live([&](schedule_server& at) -> task<> {
+    scheduling_client by(at.broker, at.zones);
+    auto making = made(by, "nine", plan);
+    static_cast<void>(co_await making);
+    plan_by_newer();
+  });
+  world.live([&](schedule_server& at) -> task<> {
+    co_await runtime::sleep(31s);
+    EXPECT_THAT(occurrences_in(world.store), IsEmpty()) << "another node shall take it";
+    const std::size_t batches = at.spy.sizes.size();
+    co_await runtime::sleep(schedule_runner::newer_data_wait_for + 1s);
+    EXPECT_LT(at.spy.sizes.size() - batches, 50u);
+    EXPECT_EQ(instants_of(occurrences_in(world.store).at("nine")), std::vector{utc(2026, 6, 1, 7)});
+    plan_by_newer();
+    scheduling_client by(at.broker, at.zones);
+    auto running = by.records.run("mail", "nine", {});
+    static_cast<void>(co_await running);
+    co_await runtime::sleep(1s);
+    EXPECT_THAT(occurrences_in(world.store).at("nine"), SizeIs(2));
+  });
+}
+
+/// An error in a turn that is none of memory: it would come again each time. It is told, and the record waits.
+TEST(ScheduleRunner, ATurnThatThrowsRefusesTheSchedule) {
+  schedule_world world(utc(2026, 6, 1, 12, 0, 30));
+  world.live([](schedule_server& at) -> task<> {
+    scheduling_client by(at.broker, at.zones);
+    auto making = made(by, "odd", plan_by("* * * * *"));
+    static_cast<void>(co_await making);
+  });
+  std::size_t turns = 0;
+  schedule_runner::planning how;
+  how.plan = [&turns](const schedule_plan&, const schedule_table&, schedule_state, jobs::utc_time,
+                      std::span<const living_fact>) -> schedule_turn {
+    ++turns;
+    throw std::logic_error("the times make no sense");
+  };
+  world.live([](schedule_server&) -> task<> { co_await runtime::sleep(50min); }, {}, how);
+  EXPECT_EQ(turns, 1u);
+  EXPECT_THAT(state_of_record(world.store, "mail:odd").value().refused, HasSubstr("the times make no sense"));
+  // Another version of the program does better.
+  world.live([](schedule_server&) -> task<> { co_await runtime::sleep(20min); });
+  EXPECT_THAT(state_of_record(world.store, "mail:odd").value().refused, IsEmpty());
+}
+
+/// Memory that is missing in a turn is no fault of the schedule, and comes back.
+TEST(ScheduleRunner, ATurnWithoutMemoryIsTakenLater) {
+  const std::chrono::sys_seconds begin = utc(2026, 6, 1, 12, 0, 30);
+  schedule_world world(begin);
+  const schedule_plan plan = plan_by("* * * * *");
+  std::size_t failures = 0;
+  schedule_runner::planning how;
+  how.plan = [&failures](const schedule_plan& of, const schedule_table& table, schedule_state state, jobs::utc_time now,
+                         std::span<const living_fact> facts) {
+    if (of.note == "large" && ++failures <= 3) throw std::bad_alloc();
+    return plan_turn(of, table, std::move(state), now, facts);
+  };
+  world.live(
+      [&](schedule_server& at) -> task<> {
+        scheduling_client by(at.broker, at.zones);
+        auto making = made(by, "large", plan_by("* * * * *", R"("note": "large")"));
+        static_cast<void>(co_await making);
+        auto making_other = made(by, "small", plan);
+        static_cast<void>(co_await making_other);
+        co_await runtime::sleep(5min);
+      },
+      {}, how);
+  const auto all = occurrences_in(world.store);
+  for (const char* const name : {"large", "small"})
+    EXPECT_EQ(instants_of(all.at(name)), instants_of(plan, begin, begin + 5min)) << name;
+  for (const made_occurrence& each : all.at("small")) EXPECT_LE(each.made, each.note.at + 1s);
+}
+
 // The policies, one by one.
 
 /// Minutely, and a job takes 150 s.
@@ -540,6 +631,43 @@ TEST(SchedulePolicies, BusyReplaceKeepsTheLatest) {
     EXPECT_LE(left.ready, 1u);
     EXPECT_LE(left.reserved, 1u);
   });
+}
+
+/// Between the look at a job that waits and its replacement a worker has it: it is not replaced, and not told as such.
+TEST(SchedulePolicies, BusyReplaceLeavesAJobThatAWorkerHadMeanwhile) {
+  for (const bool buries : {false, true}) {
+    schedule_world world(utc(2026, 6, 1, 12, 0, 30));
+    world.live([&](schedule_server& at) -> task<> {
+      scheduling_client by(at.broker, at.zones);
+      auto making = made(by, "latest", plan_by("* * * * *", R"("busy": "replace")"));
+      static_cast<void>(co_await making);
+      bool is_done = false;
+      at.spy.before = [&](std::span<jobs::operation> batch) {
+        for (const jobs::operation& each : batch) {
+          if (is_done || !is_turn(each)) continue;
+          const jobs::put& last = std::get<jobs::put_all>(each).puts.back();
+          if (last.tube != "mail" || last.existing != jobs::on_existing::replace) continue;
+          is_done = true;
+          const jobs::claim_answer got = jobs::execute_one(world.store, jobs::claim{{"mail"}});
+          if (buries) {
+            jobs::execute_one(world.store, jobs::bury{got.jobs.at(0).token});
+          } else {
+            jobs::execute_one(world.store, jobs::finish{got.jobs.at(0).token});
+          }
+        }
+      };
+      co_await runtime::sleep(100s);  // 12:01 is made, and 12:02 would replace it
+      EXPECT_TRUE(is_done);
+      auto looking = found(by, "latest");
+      const known_schedule seen = co_await looking;
+      EXPECT_EQ(seen.state.counters.of(occurrence_outcome::replaced), 0u);
+      EXPECT_EQ(seen.state.counters.of(occurrence_outcome::failed), buries ? 1u : 0u);
+      EXPECT_EQ(seen.state.counters.of(occurrence_outcome::ended), buries ? 0u : 1u);
+    });
+    const jobs::job_counts left = jobs::execute_one(world.store, jobs::count_tube{"mail"}).counts;
+    EXPECT_EQ(left.ready, 1u);
+    EXPECT_EQ(left.buried, buries ? 1u : 0u);
+  }
 }
 
 /// How many a server makes that was off for three hours, in a minute.
