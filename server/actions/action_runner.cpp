@@ -71,8 +71,9 @@ task<bool> action_runner::take_one() {
   const std::uint64_t begun = records_.begin_look();
   std::deque<jobs::in_flight<jobs::count_tube>> counting;
   for (const std::string_view each : tubes_of_server) counting.emplace_back(by_, jobs::count_tube{std::string(each)});
+  // Where others can write, a record may be there right behind each look.
+  bool may_exist = by_.has_other_nodes();
   // First: if one of them fails, the claim is given back with its request.
-  bool may_exist = false;
   for (jobs::in_flight<jobs::count_tube>& each : counting) {
     const jobs::count_answer counted = co_await each;
     may_exist = may_exist || counted.counts.all() > 0 || counted.what != jobs::count_answer::kind::done;

@@ -48,8 +48,7 @@ class action_runner {
   [[nodiscard]] task<> keep_on();
   /// A record may be there.
   void wake() noexcept;
-  /// Whether there may be records: for clients that change jobs by their ids. As good as the last look where another
-  /// node makes them.
+  /// Whether there may be records: for clients that change jobs by their ids. Always where other nodes use the store.
   [[nodiscard]] server_jobs& records() noexcept { return records_; }
   /// No further turn begins.
   void end() noexcept;

@@ -58,6 +58,7 @@
 #include "server/beanstalk/server_state.hpp"
 #include "server/http/api.hpp"
 #include "server/http/protocol.hpp"
+#include "server/schedules/schedule_records.hpp"
 #include "server/schedules/schedule_runner.hpp"
 #include "server/schedules/zone_cache.hpp"
 #include "server/schedules/zone_review.hpp"
@@ -153,7 +154,7 @@ class server {
         monitoring_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
         actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size),
         schedules_(brokers_.first(), zones_),
-        zone_data_(brokers_.first(), zones_) {
+        zone_data_(brokers_.first(), zones_, schedule_records::most_looks(options.max_job_size)) {
     beanstalk_state_.certificates = certificates;
     beanstalk_state_.log = &log;
     beanstalk_state_.patience = options.client_timeout;

@@ -263,10 +263,12 @@ task<response> list_schedules(call& by) {
   std::string after = by.in.text("cursor").value_or("");
   const auto count = by.in.number("count", 1, records::most_on_page).value_or(usual_schedules);
   by.in.expect_no_others();
-  const bool has_room = co_await by.side.take_room(static_cast<std::size_t>(count) * memory_of_schedule);
+  const std::size_t together = std::min<std::size_t>(records::most_looks(by.state.max_job_size), count);
+  const std::size_t memory = together * memory_of_shown(by.state.max_job_size) + count * memory_of_schedule;
+  const bool has_room = co_await by.side.take_room(memory);
   if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
-  auto listing = all.list(std::move(which), std::move(after), static_cast<std::size_t>(count));
+  auto listing = all.list(std::move(which), std::move(after), static_cast<std::size_t>(count), together);
   const std::optional<records::page> page = co_await listing;
   if (!page) by.in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
   ordered_json shown_page = ordered_json::object();

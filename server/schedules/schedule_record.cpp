@@ -86,27 +86,27 @@ jobs::put put_of_record(std::string key, const schedule_plan& plan, const schedu
   return record;
 }
 
-jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& stored, const schedule_plan& makes,
-                             const schedule_turn& turn, const living_look& seen, const jobs::reservation& holder) {
+jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& plan, const schedule_turn& turn,
+                             const living_look& seen, const jobs::reservation& holder) {
   jobs::put_all commit;
   commit.puts.reserve(turn.make.size() + 1);
-  commit.puts.push_back(put_of_record(of.key, stored, turn.state, turn.due, holder));
+  commit.puts.push_back(put_of_record(of.key, plan, turn.state, turn.due, holder));
   commit.puts.back().fields = of.fields;
   commit.puts.back().history = of.history_with(turn.state);
   for (const planned_occurrence& each : turn.make) {
     jobs::put job;
     job.tube = of.tube;
     job.key = key_of_occurrence(of.name, each.key, turn.state.incarnation);
-    job.body = makes.job.body;
-    job.priority = makes.job.priority;
-    job.ttr = makes.job.ttr;
+    job.body = plan.job.body;
+    job.priority = plan.job.priority;
+    job.ttr = plan.job.ttr;
     job.due = std::min(each.due, jobs::latest_due());
     // A job with this very name is there only if a client has put it: then it is the occurrence.
     job.existing = each.replaces ? jobs::on_existing::replace : jobs::on_existing::keep;
     // A worker may have had it meanwhile, and have buried it, or may have finished it: then it is not replaced.
     if (each.replaces) job.expected = seen.version_of(each.key);
-    job.fields = makes.job.fields;
-    const std::string note = occurrence_note::of(of.name, makes, turn.state, each).encoding();
+    job.fields = plan.job.fields;
+    const std::string note = occurrence_note::of(of.name, plan, turn.state, each).encoding();
     // A plan of which the note has no room is refused when it is made: has_room_for_note().
     static_cast<void>(job.fields.set(tag_of_occurrence, note));
     commit.puts.push_back(std::move(job));

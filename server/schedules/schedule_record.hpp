@@ -100,12 +100,11 @@ class living_look {
   std::vector<living_fact> facts_;
 };
 
-/// The commit of a turn: the record, which comes first, with the plan that is `stored`, and the jobs of the
-/// occurrences, which the plan `makes`: another one if it is being changed. `seen`: by which the turn was planned. A
-/// job that waited then is replaced only if it has not changed since; else nothing is put, and the answer names that
-/// job.
-[[nodiscard]] jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& stored,
-                                           const schedule_plan& makes, const schedule_turn& turn,
-                                           const living_look& seen, const jobs::reservation& holder);
+/// The commit of a turn: the record, which comes first, with this plan, and the jobs of the occurrences, which that
+/// plan makes. `seen`: by which the turn was planned. A job that waited then is replaced only if it has not changed
+/// since; else nothing is put, and the answer names that job.
+[[nodiscard]] jobs::put_all commit_of_turn(const schedule_record& of, const schedule_plan& plan,
+                                           const schedule_turn& turn, const living_look& seen,
+                                           const jobs::reservation& holder);
 
 }  // namespace foliot::program

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <deque>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <tuple>
@@ -208,8 +209,8 @@ class schedule_records::lister {
 
   /// Finds the keys of the page.
   task<> search();
-  /// Shows the schedules with these keys.
-  task<page> show();
+  /// Shows the schedules with these keys; reads so many records at once.
+  task<page> show(std::size_t together);
 
  private:
   [[nodiscard]] bool is_full() const noexcept { return keys_.size() == count_ || searched_ >= jobs::most_searched; }
@@ -279,31 +280,40 @@ task<> schedule_records::lister::search() {
   }
 }
 
-task<schedule_records::page> schedule_records::lister::show() {
+task<schedule_records::page> schedule_records::lister::show(std::size_t together) {
   page shown;
-  std::deque<jobs::in_flight<jobs::peek>> looks;
-  for (const std::string& each : keys_) {
-    looks.emplace_back(client_.connection_for_server(),
-                       jobs::peek{jobs::job_key{std::string(tube_of_schedules), each}, true});
-  }
-  for (jobs::in_flight<jobs::peek>& each : looks) {
-    const jobs::peek_answer seen = co_await each;
-    if (!seen.job) continue;  // it was removed meanwhile
-    const bool is_in_turn = seen.job->state == jobs::job_state::reserved;
-    shown.schedules.push_back(shown_record(schedule_record::in(*seen.job), seen.now, is_in_turn));
+  for (std::span<const std::string> left(keys_); !left.empty();) {
+    const std::size_t count = std::min(left.size(), together);
+    std::deque<jobs::in_flight<jobs::peek>> looks;
+    for (const std::string& each : left.first(count)) {
+      looks.emplace_back(client_.connection_for_server(),
+                         jobs::peek{jobs::job_key{std::string(tube_of_schedules), each}, true});
+    }
+    for (jobs::in_flight<jobs::peek>& each : looks) {
+      const jobs::peek_answer seen = co_await each;
+      if (!seen.job) continue;  // it was removed meanwhile
+      const bool is_in_turn = seen.job->state == jobs::job_state::reserved;
+      known_schedule one = shown_record(schedule_record::in(*seen.job), seen.now, is_in_turn);
+      one.plan.job = {};
+      one.plan.excluded_dates = {};
+      one.plan.excluded_rules = {};
+      shown.schedules.push_back(std::move(one));
+    }
+    left = left.subspan(count);
   }
   if (!is_last_) shown.next = place_.text();
   co_return shown;
 }
 
-task<std::optional<schedule_records::page>> schedule_records::list(filter which, std::string after, std::size_t count) {
+task<std::optional<schedule_records::page>> schedule_records::list(filter which, std::string after, std::size_t count,
+                                                                   std::size_t together) {
   client_.check_scope(scope::look);
   const std::optional<list_place> from = after.empty() ? list_place{} : list_place::parse(after);
   if (!from) co_return std::nullopt;
   lister found(client_, std::move(which), *from, std::clamp<std::size_t>(count, 1, most_on_page));
   auto searching = found.search();
   co_await searching;
-  auto showing = found.show();
+  auto showing = found.show(std::max<std::size_t>(together, 1));
   page shown = co_await showing;
   co_return shown;
 }
@@ -461,6 +471,9 @@ task<schedule_records::planned_change> schedule_records::plan_change(const held_
     const std::expected<schedule_table, plan_error> before = table_of(*record.plan, record.tube, record.name);
     made.begins_anew = !before;
     if (!before) return;
+    // What is due by the old plan comes first, and in a commit of its own: its jobs and their notes are of that plan.
+    made.turn = plan_turn(*record.plan, *before, *record.state, held.now, made.look.facts());
+    if (!made.turn.make.empty() || !made.turn.is_complete) return;
     made.turn = change_plan(*record.plan, *before, plan, *after, *record.state, held.now, made.look.facts());
     if (made.turn.is_changed && made.turn.state.ended == end_reason::never) {
       made.wrong = plan_error{"/rules", "no rule has a time that is to come: the schedule would never be due"};
@@ -512,8 +525,8 @@ task<std::optional<schedule_answer>> schedule_records::store_change(held_record 
   } else {
     const bool is_changed = change.turn.is_changed;
     const schedule_plan& stored = is_changed ? plan : *held.record.plan;
-    auto storing =
-        store(commit_of_turn(held.record, stored, *held.record.plan, change.turn, change.look, held.token), came.why);
+    // If it is changed, the old plan has made nothing: plan_change().
+    auto storing = store(commit_of_turn(held.record, stored, change.turn, change.look, held.token), came.why);
     const jobs::put_all_answer done = co_await storing;
     if (!came.why.empty()) {
       came.what = result::too_long;

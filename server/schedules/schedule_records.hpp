@@ -75,6 +75,11 @@ class schedule_records {
  public:
   /// The most schedules on a page.
   static constexpr std::size_t most_on_page = 100;
+  /// How many records of servers whose jobs have so many bytes at the most are in memory at once, where many are looked
+  /// at.
+  [[nodiscard]] static constexpr std::size_t most_looks(std::size_t largest_job) noexcept {
+    return largest_job <= (std::size_t{64} << 10) ? 16 : 1;
+  }
   /// How long a change waits for the turn that has the record, in all, and how long between two tries.
   static constexpr duration waits_for_turn = std::chrono::seconds(2);
   static constexpr duration between_tries = std::chrono::milliseconds(50);
@@ -139,6 +144,7 @@ class schedule_records {
   };
   /// Where a page begins: behind this place. Text for clients that means nothing to them.
   struct page {
+    /// The plans are without the jobs, and without what they exclude: these may be large.
     std::vector<known_schedule> schedules;
     std::string next = {};  ///< empty: this is the last page
   };
@@ -155,8 +161,9 @@ class schedule_records {
   /// A page of schedules, in the order of the times at which they have something to do. `after` is empty for the first
   /// page, else page::next of the one before. A page may have few schedules, or none, though it is not the last one:
   /// at most jobs::most_searched records are searched for it. A schedule that has a turn meanwhile may be on two pages.
-  /// `count`: 1 to most_on_page. Nothing if `after` is no place.
-  [[nodiscard]] task<std::optional<page>> list(filter which, std::string after, std::size_t count);
+  /// `count`: 1 to most_on_page. `together`: so many records are read at once. Nothing if `after` is no place.
+  [[nodiscard]] task<std::optional<page>> list(filter which, std::string after, std::size_t count,
+                                               std::size_t together = 1);
   /// Ends the schedule. Its occurrences that wait stay, or are cancelled; those at work stay.
   [[nodiscard]] task<removed_answer> remove(std::string tube, std::string name, bool cancels, condition when);
 

@@ -180,7 +180,7 @@ void schedule_runner::record_turn::plan_or_throw(schedule_runner& by) {
     turn.due = now_ + idle_turn_waits;
   }
   if (!turn.make.empty() || !was_settled) {
-    commit_ = commit_of_turn(record_, plan, plan, turn, look_, claimed_.token);
+    commit_ = commit_of_turn(record_, plan, turn, look_, claimed_.token);
     return;
   }
   release_ = jobs::release{claimed_.token, std::nullopt,

@@ -138,9 +138,13 @@ task<bool> zone_review::look_at_schedules() {
     const jobs::jobs_answer listed = co_await listing;
     has_more = listed.next.has_value();
     if (has_more) page.after = *listed.next;
-    auto looking = look_at_page(listed);
-    co_await looking;
-    if (ends_.load(seam::relaxed)) co_return false;
+    for (std::span<const jobs::listed_job> left(listed.jobs); !left.empty();) {
+      const std::size_t count = std::min(left.size(), together_);
+      auto looking = look_at_some(left.first(count));
+      co_await looking;
+      if (ends_.load(seam::relaxed)) co_return false;
+      left = left.subspan(count);
+    }
     if (!has_more) break;
     const duration taken = runtime::now() - begin;
     auto waiting = wait(std::max(taken, duration(std::chrono::milliseconds(1))));
@@ -150,9 +154,9 @@ task<bool> zone_review::look_at_schedules() {
   co_return true;
 }
 
-task<> zone_review::look_at_page(const jobs::jobs_answer& listed) {
+task<> zone_review::look_at_some(std::span<const jobs::listed_job> listed) {
   std::deque<jobs::in_flight<jobs::peek>> looks;
-  for (const jobs::listed_job& each : listed.jobs) looks.emplace_back(by_, jobs::peek{each.job.id, true});
+  for (const jobs::listed_job& each : listed) looks.emplace_back(by_, jobs::peek{each.job.id, true});
   std::vector<jobs::peek_answer> seen;
   for (jobs::in_flight<jobs::peek>& each : looks) {
     jobs::peek_answer answer = co_await each;

@@ -14,7 +14,7 @@
 // Where the system does not tell versions, each node looks when a zone has changed while it runs.
 //
 // The look costs no more than half of what the store can do: after each page it pauses for as long as that took.
-// Records are not loaded but one page at a time.
+// Of the records of a page a few are in memory at once.
 //
 // Thread safety: keep_on() is one task; the others, any thread.
 #pragma once
@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <foliot/core/duration.hpp>
@@ -42,8 +43,9 @@ class zone_review {
   /// The records of a page.
   static constexpr std::uint32_t most_on_page = 100;
 
-  /// Both must outlive it.
-  zone_review(jobs::broker& by, zone_cache& zones) : by_(by), zones_(zones) {}
+  /// Both must outlive it. `together`: so many records are in memory at once.
+  zone_review(jobs::broker& by, zone_cache& zones, std::size_t together = 1)
+      : by_(by), zones_(zones), together_(together) {}
   zone_review(const zone_review&) = delete;
   zone_review& operator=(const zone_review&) = delete;
 
@@ -65,7 +67,7 @@ class zone_review {
   task<> look();
   /// Looks at all records. False: the server ends.
   task<bool> look_at_schedules();
-  task<> look_at_page(const jobs::jobs_answer& listed);
+  task<> look_at_some(std::span<const jobs::listed_job> listed);
   task<kept_version> find_version();
   task<> keep_version(std::string version);
   /// Waits. False: the server ends.
@@ -73,6 +75,7 @@ class zone_review {
 
   jobs::broker& by_;
   zone_cache& zones_;
+  const std::size_t together_;
   runtime::channel<ended> end_{1};
   std::optional<std::string> reviewed_{};  // the version by which this process knows all to be planned
   bool has_changed_ = false;               // zones, since all schedules were looked at

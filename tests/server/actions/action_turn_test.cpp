@@ -662,5 +662,34 @@ TEST(ActionTurn, ARecordOfALaterVersionIsLeftToItsNodes) {
   });
 }
 
+/// Where another node, or SQL, can put records, each look is too old already: jobs that are named by their ids may be
+/// the server's own. A store of this process alone has those that this process has put.
+TEST(ActionRunner, WhereOthersWriteThereMayAlwaysBeRecords) {
+  foliot::test::in_node_worlds([](foliot::test::two_nodes& world) -> task<> {
+    action_runner runner(world.here, nullptr, largest_job);
+    auto acting = runtime::spawn(runner.keep_on(), "actions");
+    co_await runtime::sleep(30s);
+    EXPECT_TRUE(runner.records().may_exist());
+    runner.end();
+    co_await acting.join();
+  });
+  virtual_clock clock;
+  const jobs::virtual_wall_clock wall(clock);
+  jobs::memory_store store(jobs::store_clocks{&wall, &clock});
+  jobs::broker by(store);
+  const auto alone = [&by]() -> task<> {
+    auto running = runtime::spawn(by.run(), "the broker");
+    action_runner runner(by, nullptr, largest_job);
+    auto acting = runtime::spawn(runner.keep_on(), "actions");
+    co_await runtime::sleep(30s);
+    EXPECT_FALSE(runner.records().may_exist());
+    runner.end();
+    co_await acting.join();
+    by.close();
+    co_await running.join();
+  };
+  foliot::test::on_virtual_time(clock, alone);
+}
+
 }  // namespace
 }  // namespace foliot::program

@@ -137,6 +137,7 @@ struct schedule_server {
   foliot::test::spy_store& spy;
   zone_cache& zones;
   schedule_runner& runner;
+  jobs::job_store& store;
 };
 using schedule_life = std::function<task<>(schedule_server&)>;
 
@@ -151,7 +152,7 @@ inline void live_by_schedules(jobs::job_store& store, virtual_clock& clock, cons
     zone_cache zones(zone_data);
     schedule_runner runner(by, zones, {how.plan, &clock});
     auto scheduling = runtime::spawn(runner.keep_on(), "schedules");
-    schedule_server all{by, spy, zones, runner};
+    schedule_server all{by, spy, zones, runner, store};
     try {
       co_await body(all);
     } catch (const jobs::store_failure&) {

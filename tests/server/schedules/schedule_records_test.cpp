@@ -1,6 +1,7 @@
 // What clients may do with schedules, and what they are told.
 #include "server/schedules/schedule_records.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -224,6 +225,39 @@ TEST(ScheduleRecords, AMillionCostAListOfWhatIsDueLittle) {
   });
 }
 
+std::size_t looks_with_body(std::span<const jobs::operation> batch) {
+  return static_cast<std::size_t>(std::ranges::count_if(batch, [](const jobs::operation& each) {
+    const auto* const one = std::get_if<jobs::peek>(&each);
+    return one != nullptr && one->with_body;
+  }));
+}
+
+/// The jobs of schedules may be large: a page has none of them in memory but those that are read at once.
+TEST(ScheduleRecords, APageReadsAFewRecordsAtOnce) {
+  with_records([](schedule_server& at, scheduling_client& by) -> task<> {
+    for (int i = 0; i < 20; ++i) {
+      const std::string members =
+          R"("exclude": {"dates": ["2026-12-24"]}, "job": {"text": ")" + std::string(10'000, 'x') + "\"}";
+      auto making = made(by, fmt::format("s{}", i), plan_by("0 9 * * *", members));
+      static_cast<void>(co_await making);
+    }
+    for (const std::size_t together : {1U, 3U}) {
+      std::size_t most = 0;
+      at.spy.before = [&most](std::span<jobs::operation> batch) { most = std::max(most, looks_with_body(batch)); };
+      auto listing = by.records.list({}, "", 100, together);
+      const std::optional<schedule_records::page> page = co_await listing;
+      at.spy.before = nullptr;
+      EXPECT_EQ(most, together);
+      EXPECT_THAT(page.value().schedules, SizeIs(20));
+      for (const known_schedule& each : page->schedules) {
+        EXPECT_TRUE(each.plan.job.body.empty());
+        EXPECT_TRUE(each.plan.excluded_dates.empty());
+      }
+    }
+    EXPECT_EQ(schedule_records::most_looks(std::size_t{16} << 20), 1u);
+  });
+}
+
 /// Page by page each schedule is there, once, whatever tubes there are; and a page costs what it has.
 TEST(ScheduleRecords, ListsInPages) {
   with_records([](schedule_server& at, scheduling_client& by) -> task<> {
@@ -319,6 +353,53 @@ TEST(ScheduleRecords, PauseSkipRunAndBackfill) {
   std::set<std::pair<std::chrono::sys_seconds, std::uint32_t>> names;
   for (const made_occurrence& each : all) names.emplace(each.note.at, each.note.ordinal);
   EXPECT_EQ(names.size(), all.size());
+}
+
+/// A job by the old plan has its body, and a note of the old plan; one that was made since, those of the new one.
+TEST(ScheduleRecords, AnEditMakesEachOccurrenceByOnePlan) {
+  with_records([](schedule_server& at, scheduling_client& by) -> task<> {
+    const auto check_notes = [&at, &by](std::string name, std::size_t old, std::size_t fresh) -> task<> {
+      const auto all = occurrences_in(at.store);
+      std::size_t seen_old = 0;
+      std::size_t seen_new = 0;
+      for (const made_occurrence& each : all.at(name)) {
+        auto looking = by.client.execute(jobs::peek{jobs::job_key{"mail", each.key}, true});
+        const jobs::peek_answer seen = co_await looking;
+        const bool is_new = each.note.version == 2;
+        EXPECT_EQ(seen.job.value().body, is_new ? "new" : "old") << each.key;
+        EXPECT_EQ(each.note.zone, is_new ? "Asia/Tokyo" : "UTC") << each.key;
+        EXPECT_EQ(each.note.offset, is_new ? 9h : 0h) << each.key;
+        EXPECT_EQ(each.note.zone_data.empty(), !is_new) << each.key;
+        ++(is_new ? seen_new : seen_old);
+      }
+      EXPECT_EQ(seen_old, old) << name;
+      EXPECT_EQ(seen_new, fresh) << name;
+    };
+    const std::string new_members = R"("zone": "Asia/Tokyo", "job": {"text": "new"})";
+    // A run by hand that the new plan alone lets go.
+    auto making = made(by, "run", plan_by("0 0 * * *", R"("busy": "skip", "job": {"text": "old"})"));
+    static_cast<void>(co_await making);
+    for (int i = 0; i < 2; ++i) {
+      auto running = by.records.run("mail", "run", always);
+      EXPECT_EQ((co_await running).what, result::done);
+      co_await runtime::sleep(2s);
+    }
+    auto editing = made(by, "run", plan_by("0 0 * * *", new_members));
+    static_cast<void>(co_await editing);
+    co_await runtime::sleep(2s);
+    auto checking = check_notes("run", 1, 1);
+    co_await checking;
+    // What is due at the edit, and was not made yet.
+    auto making_due = made(by, "due", plan_by("* * * * *", R"("missed": "all", "job": {"text": "old"})"));
+    static_cast<void>(co_await making_due);
+    at.runner.end();
+    co_await runtime::sleep(5min);
+    auto editing_due = made(by, "due", plan_by("* * * * *", new_members));
+    const known_schedule edited = co_await editing_due;
+    EXPECT_EQ(edited.state.version, 2u);
+    auto checking_due = check_notes("due", 5, 0);
+    co_await checking_due;
+  });
 }
 
 TEST(ScheduleRecords, ARemovalTellsWhatBecomesOfOccurrences) {

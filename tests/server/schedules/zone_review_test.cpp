@@ -41,7 +41,7 @@ void live_with_review(schedule_world& world, const zone_folder& data,
       data.directory());
 }
 
-std::size_t looks_with_body(std::span<const jobs::operation> batch) {
+std::size_t bodies_looked_at(std::span<const jobs::operation> batch) {
   std::size_t looks = 0;
   for (const jobs::operation& each : batch) {
     const auto* const one = std::get_if<jobs::peek>(&each);
@@ -102,7 +102,10 @@ TEST(ZoneReview, AStartLooksOnlyIfTheDataHaveChanged) {
   const auto starts = [&](const std::function<task<>(reviewing_server&)>& body) {
     looks = 0;
     live_with_review(world, data, [&](reviewing_server& with) -> task<> {
-      with.at.spy.before = [&](std::span<jobs::operation> batch) { looks += looks_with_body(batch); };
+      with.at.spy.before = [&](std::span<jobs::operation> batch) {
+        EXPECT_LE(bodies_looked_at(batch), 1u) << "bodies may be large";
+        looks += bodies_looked_at(batch);
+      };
       co_await body(with);
     });
   };
