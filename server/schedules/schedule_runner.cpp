@@ -97,10 +97,10 @@ class schedule_runner::record_turn {
     } catch (const std::bad_alloc&) {
       // It comes again.
     }
-    put_off(without_room_waits);
+    postpone(without_room_waits);
   }
   /// No turn, but a release: it is due again after this time, or at the same time as before.
-  void put_off(std::optional<jobs::milliseconds> wait) noexcept {
+  void postpone(std::optional<jobs::milliseconds> wait) noexcept {
     commit_.reset();
     release_ =
         jobs::release{claimed_.token, std::nullopt, wait ? jobs::due_at(*wait) : jobs::due_at(due_), std::nullopt};
@@ -371,12 +371,12 @@ std::size_t schedule_runner::plan_some(std::span<record_turn* const> left, jobs:
   return planned;
 }
 
-task<> schedule_runner::put_off(jobs::client& by, std::span<record_turn* const> left,
-                                std::optional<jobs::milliseconds> wait) {
+task<> schedule_runner::postpone(jobs::client& by, std::span<record_turn* const> left,
+                                 std::optional<jobs::milliseconds> wait) {
   std::size_t begun = 0;
   try {
     for (; begun < left.size(); ++begun) {
-      left[begun]->put_off(wait);
+      left[begun]->postpone(wait);
       left[begun]->begin(by);
     }
   } catch (const std::exception&) {
@@ -416,10 +416,10 @@ task<std::exception_ptr> schedule_runner::commit(jobs::client& by, std::span<rec
   }
   if (begun < planned.size()) {
     // In another order than before: this one shall not stand in the way of the others for ever.
-    auto putting_off = put_off(by, planned.subspan(begun, 1), without_room_waits);
-    co_await putting_off;
-    auto putting_others_off = put_off(by, planned.subspan(begun + 1), without_broker_waits);
-    co_await putting_others_off;
+    auto postponing = postpone(by, planned.subspan(begun, 1), without_room_waits);
+    co_await postponing;
+    auto postponing_others = postpone(by, planned.subspan(begun + 1), without_broker_waits);
+    co_await postponing_others;
   }
   co_return failure;
 }
@@ -459,8 +459,8 @@ task<bool> schedule_runner::take_round(jobs::client& by) {
     left = left.subspan(count);
   }
   if (failure != nullptr) rest_waits = without_broker_waits;
-  auto putting_off = put_off(by, left, rest_waits);
-  co_await putting_off;
+  auto postponing = postpone(by, left, rest_waits);
+  co_await postponing;
   if (failure != nullptr) std::rethrow_exception(failure);
   co_return by.reservations() == 0;
 }

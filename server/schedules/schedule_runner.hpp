@@ -137,10 +137,10 @@ class schedule_runner {
   [[nodiscard]] std::size_t plan_some(std::span<record_turn* const> left, jobs::utc_time now, instant begun);
   [[nodiscard]] bool is_over(instant begun) const { return how_.time->now() - begun >= longest_round; }
   /// Queues what was planned, and waits for it. Returns what has failed, if anything has; then each of these that could
-  /// not be queued has been put off.
+  /// not be queued has been postponed.
   task<std::exception_ptr> commit(jobs::client& by, std::span<record_turn* const> planned);
   /// Gives these back, without a turn.
-  task<> put_off(jobs::client& by, std::span<record_turn* const> left, std::optional<jobs::milliseconds> wait);
+  task<> postpone(jobs::client& by, std::span<record_turn* const> left, std::optional<jobs::milliseconds> wait);
 
   jobs::broker& by_;
   zone_cache& zones_;
