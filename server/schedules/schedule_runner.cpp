@@ -77,8 +77,10 @@ class schedule_runner::record_turn {
       record_ = schedule_record::in(claimed_.job);
       if (record_.is_sound()) look_ = living_look(record_, *record_.plan);
       claimed_.job = {};
+    } catch (const std::bad_alloc&) {
+      unread_waits_ = without_room_waits;
     } catch (const std::exception&) {
-      is_readable_ = false;
+      unread_waits_ = refused_waits;  // it would be the same each time
     }
   }
   [[nodiscard]] const std::string& key() const noexcept { return record_.key; }
@@ -88,7 +90,8 @@ class schedule_runner::record_turn {
     now_ = now;
     try {
       try {
-        if (is_readable_) return plan_or_throw(by);
+        if (unread_waits_) return postpone(unread_waits_);
+        return plan_or_throw(by);
       } catch (const std::bad_alloc&) {
         throw;
       } catch (const std::exception& failure) {
@@ -140,8 +143,8 @@ class schedule_runner::record_turn {
   task<> await_release(jobs::client& by);
 
   jobs::claimed_job claimed_;
-  const jobs::utc_time due_;  // of the record, before the claim
-  bool is_readable_ = true;
+  const jobs::utc_time due_;                        // of the record, before the claim
+  std::optional<jobs::milliseconds> unread_waits_;  // why it could not be read is why it waits so long
   schedule_record record_;
   living_look look_;
   jobs::utc_time now_{};
