@@ -173,7 +173,7 @@ class batch_plan::builder {
   // Of the open puts, or the open put_all.
   once_columns once_;
   bool has_once_ = false;  // one of them happens once
-  bool is_all_ = false;    // they are a put_all, which does
+  bool is_all_ = false;    // they are a put_all; if it happens once, once_ has one element
   // Of the open finishes, or the open changes of one kind.
   std::vector<std::size_t> finishes_;
   std::set<job_id> finished_;
@@ -301,16 +301,19 @@ void batch_plan::builder::close_keyed() {
   const sql_statement& with =
       frame_.passes_over ? statements::put_or_pass_with_fields : statements::put_keyed_with_fields;
   const sql_statement& expecting = frame_.passes_over ? statements::put_if_or_pass : statements::put_keyed_if;
-  const sql_statement& held = frame_.passes_over ? statements::put_held_or_pass : statements::put_keyed_held;
+  const sql_statement& each_held = frame_.passes_over ? statements::put_held_or_pass : statements::put_keyed_held;
+  const sql_statement& all_held = frame_.passes_over ? statements::put_all_held_or_pass : statements::put_all_held;
   const sql_statement& each_once = frame_.passes_over ? statements::put_once_or_pass : statements::put_once;
   const sql_statement& all_once = frame_.passes_over ? statements::put_all_once_or_pass : statements::put_all_once;
+  const sql_statement& held = is_all_ ? all_held : each_held;
   const sql_statement& known = has_holders_ ? held : has_expected_ ? expecting : has_fields_ ? with : without;
-  call made = new_call(is_all_ ? all_once : has_once_ ? each_once : known);
+  const sql_statement& happens_once = is_all_ ? all_once : each_once;
+  call made = new_call(has_once_ ? happens_once : known);
   made.add(tubes_).add(keys_).add(bodies_).add(priorities_).add(dues_.ats).add(dues_.dues).add(ttrs_).add(existing_);
   if (has_fields_ || has_expected_ || has_once_ || has_holders_) made.add(fields_).add(histories_);
   if (has_expected_ || has_once_ || has_holders_) made.add(expected_);
   if (has_holders_) made.add(holders_.ids).add(holders_.openings).add(holders_.attempts);
-  if (is_all_) {
+  if (has_once_ && is_all_) {
     made.add(once_.keys.front()).add(once_.requests.front()).add(*once_.lifetimes.front());
   } else if (has_once_) {
     made.add(once_.keys).add(once_.requests).add(once_.lifetimes);
@@ -382,7 +385,8 @@ void batch_plan::builder::operator()(const put_all& what) {
   const bool is_plain = std::ranges::all_of(what.puts, has_no_key) && what.once.empty() && !frame_.passes_over;
   open(is_plain ? kind::plain : kind::keyed);
   for (const put& each : what.puts) push_put(each, open_);
-  has_once_ = is_all_ = !what.once.empty();
+  is_all_ = true;
+  has_once_ = !what.once.empty();
   if (has_once_) once_.push(what.once);
   join(puts_);
   close();
@@ -729,6 +733,7 @@ class answer_reader {
     is_plain_ = &to == &statements::put_plain || &to == &statements::put_plain_with_fields;
     has_versions_ = &to == &statements::put_keyed_if || &to == &statements::put_if_or_pass ||
                     &to == &statements::put_keyed_held || &to == &statements::put_held_or_pass ||
+                    &to == &statements::put_all_held || &to == &statements::put_all_held_or_pass ||
                     &to == &statements::change_waiting_if || &to == &statements::change_waiting_if_or_pass;
     is_once_ = &to == &statements::put_once || &to == &statements::put_once_or_pass;
     is_all_once_ = &to == &statements::put_all_once || &to == &statements::put_all_once_or_pass;

@@ -82,6 +82,11 @@ inline constexpr sql_statement put_keyed_held{
 inline constexpr sql_statement put_held_or_pass{
     "put_held_or_pass",
     "SELECT foliot.put_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
+inline constexpr sql_statement put_all_held{
+    "put_all_held", "SELECT foliot.put_all_held($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
+inline constexpr sql_statement put_all_held_or_pass{
+    "put_all_held_or_pass",
+    "SELECT foliot.put_all_held_or_pass($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
 // Operations that happen once, if one of the call does (sql/once.sql).
 inline constexpr sql_statement begin_batch_once{
     "begin_batch_once", "SELECT * FROM foliot.begin_batch_once($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};

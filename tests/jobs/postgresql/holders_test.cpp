@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -122,6 +124,119 @@ TEST_F(PostgresqlHolders, TheyComeBetweenPutsOfOtherKinds) {
   expect_right();
 }
 
+/// One that is refused after others were put is rolled back, and the rest of its batch is executed in parts.
+TEST_F(PostgresqlHolders, TheyComeBesideAPutAllThatIsRolledBack) {
+  const reservation mine = put_and_claim();
+  const put plain{.tube = "u", .body = "x"};
+  put refusing = with_key();
+  refusing.key = "other";
+  execute_one(*a_, refusing);
+  refusing.existing = on_existing::refuse;
+  std::vector<operation> batch{plain, put_all{{plain, by_holder_of(mine), refusing}}, touch{mine}, by_holder_of(mine),
+                               plain};
+  const execution done = a_->execute(batch);
+  const auto& all = std::get<put_all_answer>(done.answers.at(1));
+  EXPECT_EQ(all.what, put_all_answer::kind::refused);
+  EXPECT_EQ(all.place, 2U);
+  EXPECT_EQ(all.why.what, put_kind::exists);
+  EXPECT_EQ(std::get<holder_answer>(done.answers.at(2)).what, holder::done) << "the job stays held";
+  EXPECT_EQ(std::get<put_answer>(done.answers.at(3)).what, put_kind::replaced);
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.job"), "4");
+  expect_right();
+}
+
+/// A node that comes back after its registration has ended may have hundreds of such put_alls. The reservations are
+/// compared before anything is put, so the batch is one transaction.
+TEST_F(PostgresqlHolders, RefusedPutAllsAreNotRolledBack) {
+  constexpr std::size_t count = 64;
+  const put plain{.tube = "u", .body = "x"};
+  std::vector<operation> batch;
+  for (std::size_t i = 0; i < count; ++i) {
+    put record = with_key("new");
+    record.key = std::to_string(i);
+    execute_one(*a_, record);
+    record.existing = on_existing::replace;
+    record.holder = execute_one(*a_, claim{.tubes = {"t"}}).jobs.at(0).token;
+    if (i % 4 == 3) record.holder->attempt += 1;
+    batch.emplace_back(put_all{{record, plain, plain}});
+    if (i % 4 != 3) execute_one(*a_, release{.token = *record.holder, .due = 1h});
+  }
+  batch.emplace_back(plain);
+  const std::string ids = "SELECT last_value FROM foliot.job_id";
+  const std::int64_t before = std::stoll(sql(ids));
+  const std::int64_t began = std::stoll(sql("SELECT pg_current_xact_id()"));
+  const execution done = a_->execute(batch);
+  EXPECT_LT(std::stoll(sql("SELECT pg_current_xact_id()")) - began, std::int64_t{count / 2}) << "transactions";
+  EXPECT_EQ(std::stoll(sql(ids)), before + 1) << "nothing was put but the last one";
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& all = std::get<put_all_answer>(done.answers.at(i));
+    ASSERT_EQ(all.what, put_all_answer::kind::refused) << i;
+    EXPECT_EQ(all.place, 0U) << i;
+    EXPECT_EQ(all.why.what, i % 4 == 3 ? put_kind::reserved : put_kind::other_version) << i;
+  }
+  EXPECT_EQ(std::get<put_answer>(done.answers.at(count)).what, put_kind::inserted);
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.job"), std::to_string(count + 1));
+  expect_right();
+}
+
+/// The first put that is refused is told, whichever puts come before the refused holder.
+TEST_F(PostgresqlHolders, APutAllTellsItsFirstRefusal) {
+  const reservation mine = put_and_claim();
+  put other = with_key();
+  other.key = "other";
+  execute_one(*a_, other);
+  put wrong = by_holder_of(mine);
+  wrong.holder->attempt += 1;
+  put refusing = other;
+  refusing.existing = on_existing::refuse;
+  put replacing = other;
+  replacing.existing = on_existing::replace;
+  const put plain{.tube = "u", .body = "x"};
+  const std::string rows = "SELECT string_agg(j::text, ' ' ORDER BY j.id) FROM foliot.job j";
+  const std::string before = sql(rows);
+  std::vector<operation> batch{put_all{{plain, refusing, wrong, plain}}, put_all{{plain, replacing, wrong, plain}},
+                               put_all{{wrong, refusing}}, put_all{{other, plain, wrong}}};
+  const execution done = a_->execute(batch);
+  const auto refused_at = [](std::size_t place, const put_answer& why) {
+    return put_all_answer{.what = put_all_answer::kind::refused, .place = place, .why = why};
+  };
+  const job_id present = execute_one(*b_, peek{job_key{"t", "other"}}).job.value().id;
+  EXPECT_EQ(std::get<put_all_answer>(done.answers.at(0)), refused_at(1, {put_kind::exists, present}));
+  EXPECT_EQ(std::get<put_all_answer>(done.answers.at(1)), refused_at(2, {put_kind::reserved, mine.id}));
+  EXPECT_EQ(std::get<put_all_answer>(done.answers.at(2)), refused_at(0, {put_kind::reserved, mine.id}));
+  EXPECT_EQ(std::get<put_all_answer>(done.answers.at(3)), refused_at(2, {put_kind::reserved, mine.id}));
+  EXPECT_TRUE(done.ready_tubes.empty());
+  EXPECT_EQ(sql(rows), before);
+  EXPECT_EQ(execute_one(*a_, put_all{{plain, by_holder_of(mine), replacing}}).what, put_all_answer::kind::done);
+  expect_right();
+}
+
+/// A finish takes the job's row in `reserved` first, and waits for the one in `job`, which the put has.
+TEST_F(PostgresqlHolders, APutDoesNotWaitForAFinish) {
+  const reservation mine = put_and_claim();
+  postgresql_connection finishing(database_);
+  finishing.sql("BEGIN");
+  finishing.sql("DELETE FROM foliot.reserved");
+  std::vector<operation> batch{by_holder_of(mine), put_all{{put{.tube = "u", .body = "x"}, by_holder_of(mine)}}};
+  const execution done = a_->execute(batch);
+  EXPECT_TRUE(std::holds_alternative<passed_over_answer>(done.answers.at(0)));
+  EXPECT_TRUE(std::holds_alternative<passed_over_answer>(done.answers.at(1)));
+  postgresql_connection putting(database_);
+  putting.sql("SET lock_timeout = '10s'");
+  EXPECT_EQ(
+      putting.sql("SELECT foliot.put_keyed_held(NULL, '{t}', '{k}', '{y}', '{1}', '{0}', '{0}', '{60000}', '{1}', "
+                  "'{\"\"}', '{\"\"}', '{0}', '{" +
+                  std::to_string(mine.id) + "}', (SELECT ARRAY[r.opening] FROM foliot.reserved r), '{" +
+                  std::to_string(mine.attempt) + "}')"),
+      "{-1," + std::to_string(mine.id) + ",0}");
+  finishing.sql("SET lock_timeout = '10s'");
+  finishing.sql("DELETE FROM foliot.job");  // the put has let its row go
+  finishing.sql("COMMIT");
+  EXPECT_EQ(execute_one(*a_, by_holder_of(mine)), (put_answer{put_kind::other_version, 0, 0}));
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.job"), "0");
+  expect_right();
+}
+
 TEST_F(PostgresqlHolders, WithoutRoomTheJobStaysHeld) {
   const reservation mine = put_and_claim();
   const std::string row = "SELECT r FROM foliot.reserved r";
@@ -153,8 +268,8 @@ TEST_F(PostgresqlHolders, APutWhoseJobIsLockedIsPassedOver) {
 }
 
 /// The functions for a batch that does not fail as a whole answer as the others do.
-TEST_F(PostgresqlHolders, BothFormsOfTheFunctionAnswerAlike) {
-  for (const std::string function : {"put_keyed_held", "put_held_or_pass"}) {
+TEST_F(PostgresqlHolders, AllFormsOfTheFunctionAnswerAlike) {
+  for (const std::string function : {"put_keyed_held", "put_held_or_pass", "put_all_held", "put_all_held_or_pass"}) {
     const reservation mine = put_and_claim();
     const auto ask = [&](const std::string& ids, std::uint64_t attempt) {
       return sql("SELECT foliot." + function +

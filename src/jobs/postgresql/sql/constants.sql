@@ -17,7 +17,8 @@
 --   FL006  the job is there (demand_present)
 --   FL007  the ids were advanced (advance_ids)
 --   FL008  another transaction has claimed for the same request (claim_once)
--- FL002, FL004, FL006, FL007 and FL008 only end a subtransaction, and with it the locks that it took.
+--   FL009  a put of a put_all is refused (put_all_held)
+-- FL002, FL004, FL006, FL007, FL008 and FL009 only end a subtransaction, and with it the locks that it took.
 --
 -- Called by: the functions of all other files. Locks: none.
 
