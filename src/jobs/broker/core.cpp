@@ -34,6 +34,8 @@ constexpr std::size_t most_bytes = std::size_t{1} << 20;  // that it brings to t
 // Of the jobs that the answers to other requests than claims may bring; the last one may exceed it.
 constexpr std::uint64_t most_asked_bytes = most_claimed_bytes;
 
+constexpr auto id_given_back = [](const given_back& each) noexcept { return each.token.id; };
+
 /// A batch is a round trip to another machine and a sync there, and a turn of the tasks some µs. So run() waits for
 /// some turns, and then for broker_limits::gathering, until most of those that the latest batch has answered have come
 /// again. Not if so many are there that the database had better work while the tasks do.
@@ -299,10 +301,11 @@ bool broker_core::form_batch() noexcept {
 void broker_core::gather_reservations_to_give_back() {
   given_back_.clear();
   while (batch_.size() < most_given_back && held_.has_to_give_back()) {
-    const reservation token = held_.take_to_give_back();
-    batch_.emplace_back(abandon{token});
-    given_back_.push_back(token);
+    const given_back taken = held_.take_to_give_back();
+    batch_.emplace_back(abandon{taken.token});
+    given_back_.push_back(taken);
   }
+  std::ranges::sort(given_back_, {}, id_given_back);
 }
 
 void broker_core::gather_requests() {
@@ -386,7 +389,10 @@ std::vector<std::size_t> broker_core::uncounted_puts_of(const operation& it) con
 
 bool broker_core::counts(const reservation& token) const noexcept {
   const holding* const found = held_.find(token.id);
-  return found != nullptr && found->token == token ? found->is_counted : parted_.is_counted(token);
+  if (found != nullptr && found->token == token) return found->is_counted;
+  const auto given = std::ranges::lower_bound(given_back_, token.id, {}, id_given_back);
+  if (given != given_back_.end() && given->token == token) return given->is_counted;
+  return parted_.is_counted(token);
 }
 
 void broker_core::count_puts(const entry& of, const answer& got) noexcept {
@@ -608,7 +614,7 @@ void broker_core::refuse_batch(store_unavailable::kind known, const char* text, 
   }
   entries_.clear();
   try {
-    for (const reservation& each : given_back_) held_.give_back_later(each);
+    for (const given_back& each : given_back_) held_.give_back_later(each);
   } catch (...) {  // no memory: the TTR ends the rest
   }
   given_back_.clear();

@@ -296,8 +296,8 @@ class broker_core {
   // so that a batch allocates little. The leader alone reads the operations, without the lock while the store executes
   // them.
   std::vector<operation> batch_;
-  batch_events events_;  // the leader alone uses it
-  std::vector<reservation> given_back_ FOLIOT_GUARDED_BY(lock_);
+  batch_events events_;                                          // the leader alone uses it
+  std::vector<given_back> given_back_ FOLIOT_GUARDED_BY(lock_);  // by the ids of the jobs
   std::size_t first_entry_ FOLIOT_GUARDED_BY(lock_) = 0;
   std::vector<entry> entries_ FOLIOT_GUARDED_BY(lock_);
 

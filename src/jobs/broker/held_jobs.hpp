@@ -32,6 +32,12 @@ struct holding {
   list_links<holding> links;  // among those to give back
 };
 
+/// A reservation that the present batch gives back.
+struct given_back {
+  reservation token;
+  bool is_counted = true;  // as holding has it
+};
+
 class held_jobs {
  public:
   held_jobs() = default;
@@ -106,18 +112,19 @@ class held_jobs {
   }
   [[nodiscard]] bool has_to_give_back() const noexcept { return !to_give_back_.empty() || !gone_.empty(); }
   /// The first reservation that is to be given back, which is not here afterwards. Precondition: there is one.
-  [[nodiscard]] reservation take_to_give_back() noexcept {
+  [[nodiscard]] given_back take_to_give_back() noexcept {
     holding& first =
         to_give_back_.empty() ? all_.find(gone_.front()->deadlines.begin()->second)->second : *to_give_back_.front();
-    const reservation token = first.token;
+    const given_back taken{first.token, first.is_counted};
     erase(first);
-    return token;
+    return taken;
   }
   /// This reservation, which take_to_give_back() gave, is still to be given back. Does nothing if the job is here.
-  void give_back_later(const reservation& token) {
-    const auto [made, is_new] = all_.try_emplace(token.id);
+  void give_back_later(const given_back& taken) {
+    const auto [made, is_new] = all_.try_emplace(taken.token.id);
     if (!is_new) return;
-    made->second.token = token;
+    made->second.token = taken.token;
+    made->second.is_counted = taken.is_counted;
     to_give_back_.push_back(made->second);
   }
 

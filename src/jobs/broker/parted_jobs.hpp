@@ -1,12 +1,13 @@
-// The names of clients that have parted with their reservations, by job: who holds a job by its token alone.
+// The names of clients that have parted with their reservations, by job: who holds a job by its token alone. And which
+// of these reservations the flow of jobs does not count, whether or not their clients have names.
 //
-// A hint for people: nothing goes by it. A reservation is here until the store tells that it has ended. That of a
+// A hint for people: nothing else goes by it. A reservation is here until the store tells that it has ended. That of a
 // shared store may end through another node or broker, of which this one does not hear: then it stays until its TTR has
 // ended, and is not found any more when the job is reserved again. So a reservation is asked for by its number.
 //
 // Invariants:
 //   1. There are `most` reservations at the most: those that end last.
-//   2. Each reservation has a name, and its end is among the ends, once.
+//   2. Each reservation has a name, or is not counted, and its end is among the ends, once.
 //
 // Thread safety: the lock of the broker guards everything. O(log n).
 #pragma once
@@ -33,7 +34,7 @@ class parted_jobs {
 
   /// The client of this reservation parts with it now. Forgets it if there is no memory. Precondition: it has a client.
   void add(const holding& parted, instant now) noexcept {
-    if (parted.client->name.empty()) return;
+    if (parted.client->name.empty() && parted.is_counted) return;
     forget(parted.token.id);
     for (int i = 0; i < most_forgotten && !ends_.empty() && ends_.begin()->first < now; ++i) {
       forget(ends_.begin()->second);  // it has ended elsewhere
@@ -86,7 +87,8 @@ class parted_jobs {
     if (all_.size() > most) return std::unexpected("too many reservations without a client are remembered");
     if (all_.size() != ends_.size()) return std::unexpected("a reservation without a client has more ends than one");
     for (const auto& [id, it] : all_) {
-      if (it.token.id != id || it.name.empty()) return std::unexpected("a reservation without a client has no name");
+      if (it.token.id != id) return std::unexpected("a reservation without a client lies under the id of another job");
+      if (it.name.empty() && it.is_counted) return std::unexpected("a reservation without a client has no name");
       if (!ends_.contains({it.expires, id})) return std::unexpected("a reservation without a client has no end");
     }
     return {};

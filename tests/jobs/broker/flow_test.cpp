@@ -107,6 +107,35 @@ TEST(BrokerFlow, LeavesOutTheJobsOfTheProgram) {
   in_broker_worlds(body, limits);
 }
 
+TEST(BrokerFlow, LeavesOutTheJobsOfTheProgramWithWhichAClientWithoutANameHasParted) {
+  const auto body = [](broker_world& world) -> task<> {
+    for (int i = 0; i < 2; ++i) static_cast<void>(co_await put_job(world.jobs, of_program("record")));
+    static_cast<void>(co_await put_job(world.jobs, mail("counted")));
+    {
+      client worker(world.jobs);
+      worker.watch("-own.records");
+      worker.watch("mail");
+      const claimed_job first = got(co_await worker.reserve());
+      const claimed_job second = got(co_await worker.reserve());
+      const claimed_job third = got(co_await worker.reserve());
+      EXPECT_TRUE(worker.part_with(first.token));
+      EXPECT_TRUE(worker.part_with(second.token));
+      EXPECT_TRUE(worker.part_with(third.token));
+      auto finishing = world.jobs.execute(finish{first.token});
+      const holder_answer done = co_await finishing;
+      EXPECT_EQ(done.what, holder_answer::kind::done);
+    }
+    co_await sleep(61s);  // the TTR of the others ends
+    const job_flow seen = world.jobs.flow();
+    EXPECT_EQ(seen.finished, 0U);
+    EXPECT_EQ(seen.work.all(), 0U);
+    EXPECT_EQ(seen.expired, 1U) << "of the mail";
+  };
+  broker_limits limits;
+  limits.uncounted = "-own.";
+  in_broker_worlds(body, limits);
+}
+
 TEST(BrokerFlow, AJobIsLateFromItsDueTimeOn) {
   in_broker_worlds([](broker_world& world) -> task<> {
     static_cast<void>(co_await put_job(world.jobs, mail("a", 10s)));

@@ -269,6 +269,40 @@ TEST(BrokerOutage, WhatIsToBeGivenBackIsKept) {
   });
 }
 
+/// Their reservations end in the outage, after the broker has tried to give them back.
+TEST(BrokerOutage, TheFlowLeavesOutJobsOfTheProgramThatAreToBeGivenBack) {
+  in_node_worlds([](two_nodes& world) -> task<> {
+    job_id own = 0;
+    for (const std::string tube : {"-own.records", "mail"}) {
+      put what = mail("hello");
+      what.tube = tube;
+      what.ttr = 10s;
+      const job_id made = co_await put_job(world.here, what);
+      if (own == 0) own = made;
+    }
+    {
+      client worker(world.here);
+      worker.watch("-own.records");
+      worker.watch("mail");
+      for (int i = 0; i < 2; ++i) {
+        const reserve_answer reserved = co_await worker.reserve(0ms);
+        static_cast<void>(got(reserved));
+      }
+      world.refuse();
+      world.there_store.refuse();
+    }
+    co_await sleep(15s);
+    world.accept();
+    co_await sleep(300ms);
+    auto looking = world.here.execute(peek{own});
+    const peek_answer seen = co_await looking;
+    EXPECT_EQ(seen.job.value().counters.timeouts, 1U);
+    EXPECT_EQ(world.here.flow().expired, 1U) << "of the mail";
+    EXPECT_EQ(world.here.counters().expired, 1U);
+    world.there_store.accept();
+  });
+}
+
 TEST(BrokerOutage, AHoldingInDoubtIsKept) {
   in_node_worlds([](two_nodes& world) -> task<> {
     const job_id id = co_await put_job(world.here, mail("hello"));

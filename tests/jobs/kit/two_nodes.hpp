@@ -27,8 +27,8 @@ struct two_nodes {
         memory(jobs::store_clocks{&wall, &time}),
         here_store(memory, &here_nodes),
         there_store(memory, &there_nodes),
-        here(here_store, {.gathering = gathering}),
-        there(there_store, {.gathering = gathering}) {
+        here(here_store, {.gathering = gathering, .uncounted = "-own."}),
+        there(there_store, {.gathering = gathering, .uncounted = "-own."}) {
     here_nodes.peer = &there_nodes;
     there_nodes.peer = &here_nodes;
   }
