@@ -352,7 +352,8 @@ struct put_answer {
     replaced,  ///< `id` is the new job's; the one that had the key is gone
     exists,    ///< a job with that key is there, so nothing was put: `id` is its id
     /// A worker has the job with that key, by another reservation than put::holder, so it was not replaced: `id` is its
-    /// id.
+    /// id. Of a shared store also if the reservation is that of a node which was taken for dead, until the store has
+    /// ended it.
     reserved,
     no_space,  ///< the store has no room for more jobs, or to remember this put (once): nothing was put
     /// The job with that key does not have the expected version, or is not reserved though put::holder is set, or no
