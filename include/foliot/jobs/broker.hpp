@@ -146,7 +146,7 @@ struct broker_counters {
   std::uint64_t operations = 0;   ///< operations in them
   std::uint64_t unavailable = 0;  ///< batches that a shared store refused, see store_unavailable
   std::uint64_t refused = 0;      ///< operations that it refused beside others: passed_over_answer, unavailable_answer
-  std::uint64_t expired = 0;      ///< reservations whose time was over
+  std::uint64_t expired = 0;      ///< reservations whose time was over, as job_flow has them
   bool is_unavailable = false;    ///< whether a shared store has refused the latest batch
   std::uint64_t no_space = 0;     ///< operations for which the store had no room
   bool lacks_room = false;        ///< whether another job had no room behind the latest batch, see execution::has_room
