@@ -351,9 +351,8 @@ struct put_answer {
     kept,      ///< a job with that key is there, and stays as it was: `id` is its id
     replaced,  ///< `id` is the new job's; the one that had the key is gone
     exists,    ///< a job with that key is there, so nothing was put: `id` is its id
-    /// A worker has the job with that key, by another reservation than put::holder, so it was not replaced: `id` is its
-    /// id. Of a shared store also if the reservation is that of a node which was taken for dead, until the store has
-    /// ended it.
+    /// The job with that key, `id`, has another reservation than put::holder, so it was not replaced. In a shared store
+    /// it may be one of a node that was taken for dead, which the store has yet to end.
     reserved,
     no_space,  ///< the store has no room for more jobs, or to remember this put (once): nothing was put
     /// The job with that key does not have the expected version, or is not reserved though put::holder is set, or no
