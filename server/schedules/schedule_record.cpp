@@ -57,6 +57,11 @@ schedule_record schedule_record::in(const jobs::job& record) {
                              printable(record.key), form_of_schedule_names);
     return read;
   }
+  if (!state) {
+    read.is_damaged = true;
+    read.fault = sentence_of_damaged_state;
+    return read;
+  }
   std::expected<schedule_plan, plan_error> plan = schedule_plan::read(record.body);
   if (plan) {
     read.plan = std::move(*plan);

@@ -38,6 +38,11 @@ inline constexpr std::string_view sentence_of_other_database =
     "the "
     "first database, or choose another one";
 
+/// Why a schedule whose state cannot be read makes nothing.
+inline constexpr std::string_view sentence_of_damaged_state =
+    "the state of the schedule is damaged, so that nobody can tell what it has made: delete the schedule, or put its "
+    "plan to begin anew";
+
 /// What a record says.
 struct schedule_record {
   std::string key;
@@ -49,6 +54,9 @@ struct schedule_record {
   std::string fault = {};
   /// A later version of the program has written the state: nothing must be done with it.
   bool is_of_later_version = false;
+  /// The state cannot be read (`fault`): what was paused, skipped or made is not known, so that nothing may be made.
+  /// Its bytes must stay until somebody removes the schedule, or puts it.
+  bool is_damaged = false;
   jobs::job_fields fields = {};   ///< of the record
   jobs::job_fields history = {};  ///< as it was: fields that this program does not know stay in it
 

@@ -155,6 +155,10 @@ class schedule_runner::record_turn {
 };
 
 void schedule_runner::record_turn::refuse(std::string_view why) {
+  if (record_.is_damaged) {  // its bytes stay
+    release_ = jobs::release{claimed_.token, std::nullopt, now_ + refused_waits, std::nullopt};
+    return;
+  }
   schedule_state state = record_.state ? *record_.state : state_of_stranger(now_);
   refuse_schedule(state, why, now_);
   commit_.reset();

@@ -236,6 +236,37 @@ TEST(ScheduleRunner, LeavesRecordsOfLaterVersions) {
   EXPECT_THAT(occurrences_in(world.store), IsEmpty());
 }
 
+/// Nobody can tell what was made by a state that cannot be read: nothing is made, and the bytes stay.
+TEST(ScheduleRunner, ADamagedStateIsRefusedAndKept) {
+  schedule_world world(utc(2026, 6, 1, 12, 0, 30));
+  jobs::put record = raw_record("mail:hurt", R"({"rules": ["* * * * *"], "job": {"body": 1}})");
+  std::string bytes = schedule_state().encoding();
+  bytes.pop_back();
+  ASSERT_TRUE(record.history.set(tag_of_schedule_state, bytes));
+  const jobs::job_fields history = record.history;
+  jobs::execute_one(world.store, std::move(record));
+  const auto seen_record = [&] {
+    return jobs::execute_one(world.store, jobs::peek{jobs::job_key{std::string(tube_of_schedules), "mail:hurt"}});
+  };
+  world.live([&](schedule_server& at) -> task<> {
+    co_await runtime::sleep(3h);
+    EXPECT_LT(at.spy.sizes.size(), 100u) << "it is looked at now and then";
+    EXPECT_EQ(seen_record().job.value().history, history);
+    EXPECT_THAT(occurrences_in(world.store), IsEmpty());
+    scheduling_client by(at.broker, at.zones);
+    auto finding = by.records.find("mail", "hurt");
+    const schedule_records::answer shown = co_await finding;
+    EXPECT_THAT(shown.seen.value().fault, HasSubstr("damaged"));
+    auto running = by.records.run("mail", "hurt", {});
+    EXPECT_EQ((co_await running).what, schedule_records::result::unreadable);
+    EXPECT_EQ(seen_record().job.value().history, history);
+    auto putting = by.records.put("mail", "hurt", plan_by("* * * * *"), {});
+    EXPECT_EQ((co_await putting).what, schedule_records::result::done) << "a put begins anew";
+    co_await runtime::sleep(120s);
+  });
+  EXPECT_THAT(occurrences_in(world.store).at("hurt"), SizeIs(2));
+}
+
 /// Very many at one second: some hundreds of batches, and a tube beside them is served in each of them.
 TEST(ScheduleRunner, ManyAtOneSecond) {
   constexpr std::size_t count = 20'000;
