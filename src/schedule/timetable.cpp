@@ -115,8 +115,11 @@ std::string timetable::fault_of_bounds() const {
 /// nothing lies between a question and its answer, so one that never comes is asked once. For one direction.
 class timetable::walk {
  public:
-  explicit walk(const timetable& table)
-      : table_(table), count_(table.options_.rules.size()), answers_(count_ + table.options_.exclusions.size()) {}
+  explicit walk(const timetable& table, std::size_t most = most_questions)
+      : table_(table),
+        count_(table.options_.rules.size()),
+        answers_(count_ + table.options_.exclusions.size()),
+        left_(std::min(most, most_questions)) {}
 
   [[nodiscard]] std::expected<occurrence, absence> next(sys_seconds after);
   [[nodiscard]] std::expected<occurrence, absence> previous(sys_seconds before);
@@ -135,6 +138,10 @@ class timetable::walk {
   [[nodiscard]] bool may_go_on() const noexcept { return left_ > answers_.size(); }
   /// Counts a question that somebody else asks.
   void count_question() noexcept { --left_; }
+  /// Of next() or previous() that gave up: so far there is none.
+  [[nodiscard]] sys_seconds reached() const noexcept { return reached_; }
+  /// How many questions may still be asked.
+  [[nodiscard]] std::size_t left() const noexcept { return left_; }
 
  private:
   struct answer {
@@ -174,7 +181,8 @@ class timetable::walk {
   const timetable& table_;
   const std::size_t count_;  // of the rules, whose answers come first
   std::vector<answer> answers_;
-  std::size_t left_ = most_questions;  // each time asks no more questions than there are answers
+  std::size_t left_;  // each time asks no more questions than there are answers
+  sys_seconds reached_{};
 };
 
 std::expected<occurrence, absence> timetable::walk::next(sys_seconds after) {
@@ -194,6 +202,7 @@ std::expected<occurrence, absence> timetable::walk::next(sys_seconds after) {
     if (!is_excluded(*best)) return *std::move(best);
     after = best->at;
   }
+  reached_ = after;
   return std::unexpected(absence::given_up);
 }
 
@@ -215,6 +224,7 @@ std::expected<occurrence, absence> timetable::walk::previous(sys_seconds before)
     if (!is_left_out) return *std::move(best);
     before = best->at;
   }
+  reached_ = before;
   return std::unexpected(absence::given_up);
 }
 
@@ -264,6 +274,24 @@ std::expected<occurrence, absence> timetable::next(sys_seconds after) const { re
 
 std::expected<occurrence, absence> timetable::previous(sys_seconds before) const {
   return walk(*this).previous(before);
+}
+
+std::expected<occurrence, absence> timetable::next(sys_seconds after, search_effort& effort) const {
+  const std::size_t most = std::min(effort.questions, most_questions);
+  walk times(*this, most);
+  auto found = times.next(after);
+  effort.questions -= most - times.left();
+  effort.reached = times.reached();
+  return found;
+}
+
+std::expected<occurrence, absence> timetable::previous(sys_seconds before, search_effort& effort) const {
+  const std::size_t most = std::min(effort.questions, most_questions);
+  walk times(*this, most);
+  auto found = times.previous(before);
+  effort.questions -= most - times.left();
+  effort.reached = times.reached();
+  return found;
 }
 
 namespace {

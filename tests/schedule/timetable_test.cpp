@@ -177,6 +177,31 @@ TEST(Timetable, TellsGivingUpFromNever) {
   EXPECT_THAT(fault_of(options), HasSubstr("the end of the count is not found"));
 }
 
+/// A search of many small efforts finds what one large one does.
+TEST(Timetable, GoesOnFromWhereAnEffortEnded) {
+  const timetable table = table_of({.rules = {rule_of("* * * * *")}, .exclusions = {rule_of("1-59 * * * *")}});
+  const auto begin = instant_of("2026-01-02T10:00:00Z");
+  search_effort effort{30};
+  std::expected<occurrence, absence> found = std::unexpected(absence::given_up);
+  auto place = begin;
+  for (int i = 0; i < 10 && !found; ++i) {
+    effort.questions = 30;
+    found = table.next(place, effort);
+    EXPECT_LT(effort.questions, 30u);
+    if (found) break;
+    EXPECT_GT(effort.reached, place);
+    EXPECT_LT(effort.reached, begin + std::chrono::hours(1));
+    place = effort.reached;
+  }
+  EXPECT_EQ(found.value().at, begin + std::chrono::hours(1));
+  effort.questions = 1000;
+  EXPECT_EQ(table.previous(begin + std::chrono::hours(1), effort).value().at, begin);
+  EXPECT_LT(effort.questions, 1000u);
+  EXPECT_EQ(table.next(begin, effort).value().at, begin + std::chrono::hours(1));
+  effort.questions = 0;
+  EXPECT_EQ(table.next(begin, effort).error(), absence::given_up);
+}
+
 TEST(Timetable, HasLimits) {
   using namespace std::chrono_literals;
   const rule daily = rule_of("@daily");

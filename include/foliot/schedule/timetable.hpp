@@ -98,6 +98,16 @@ enum class absence : std::uint8_t {
   given_up,
 };
 
+/// What a question to a timetable may cost, and what it has come to.
+struct search_effort {
+  /// So many questions to rules and exclusions may be asked; those that were are taken off. A call has a bound of its
+  /// own besides.
+  std::size_t questions = 2'000'000;
+  /// Of a call that gave up: between the instant that it was asked about and this one, which belongs to that, there is
+  /// no occurrence.
+  std::chrono::sys_seconds reached{};
+};
+
 /// What a change of clocks does to the times of a rule.
 enum class change_effect : std::uint8_t {
   /// They come at the end of the gap.
@@ -184,9 +194,13 @@ class FOLIOT_EXPORT timetable {
   /// there is none within 400 years, or before `latest`, or if the work is given up. With a rule of the kind `delay`
   /// the instant is the end of the last run.
   [[nodiscard]] std::expected<occurrence, absence> next(std::chrono::sys_seconds after) const;
+  /// The same, with a bound of the caller's, which may be for many calls together.
+  [[nodiscard]] std::expected<occurrence, absence> next(std::chrono::sys_seconds after, search_effort& effort) const;
 
   /// The last occurrence before an instant, bounded as next(). A rule of the kind `delay` has none.
   [[nodiscard]] std::expected<occurrence, absence> previous(std::chrono::sys_seconds before) const;
+  [[nodiscard]] std::expected<occurrence, absence> previous(std::chrono::sys_seconds before,
+                                                            search_effort& effort) const;
 
   /// The changes of clocks in [from, to) that leave out or repeat times of a rule, and what becomes of them: the
   /// earliest first, at most `most`. Rules that go by elapsed time are not among them, nor those that mean each hour
