@@ -14,8 +14,13 @@ using std::chrono::sys_seconds;
 
 /// What new data of a zone move is moved by less.
 constexpr seconds farthest_move = std::chrono::hours(26);
-/// The questions to a rule that the search for the first wanted one may ask.
-constexpr std::size_t most_questions_of_search = 200'000;
+/// Where so much is excluded that neither what was due first nor what was due last is found, the search goes on after
+/// this.
+constexpr seconds between_searches = std::chrono::minutes(1);
+/// Of a question about one instant, or one near by.
+constexpr std::size_t most_questions_near = 1'000;
+/// What a job takes beside its body and its fields: tube, key, and the note on the occurrence.
+constexpr std::size_t most_bytes_beside_fields = 2'048;
 /// Of a schedule that has ended, living occurrences are looked at after this at most.
 constexpr seconds longest_look_at_end = std::chrono::hours(1);
 
@@ -81,10 +86,21 @@ std::optional<instant_stretch> first_part_in_holes(const schedule_state& state, 
   return std::nullopt;
 }
 
+/// The next one, if it is near.
+std::expected<schedule::occurrence, schedule::absence> near_behind(const schedule::timetable& table, sys_seconds at) {
+  schedule::search_effort effort{most_questions_near};
+  return table.next(at, effort);
+}
+
 /// Whether one of these rules has an occurrence at the instant.
 bool has_at(const schedule::timetable& table, sys_seconds at) {
-  const auto found = table.next(at - seconds(1));
+  const auto found = near_behind(table, at - seconds(1));
   return found && found->at == at;
+}
+
+/// At most so many bytes has a job of the plan.
+std::size_t bytes_of_job(const schedule_plan& plan) noexcept {
+  return plan.job.body.size() + plan.job.fields.bytes().size() + most_bytes_beside_fields;
 }
 
 /// What the plan's rules have behind the cursor may have been decided by older data of the zone. Whether this has.
@@ -100,7 +116,7 @@ bool is_decided_by_older_data(const schedule_table& table, const zone_refit& ref
   if (one.at > refit.elapsed_to) return false;
   // It was moved across the cursor. Is there one that the old clock showed at its instant? Then that was it.
   const seconds moved = refit.old_offset - one.offset;
-  const auto old = table.all.next(one.at + moved - seconds(1));
+  const auto old = near_behind(table.all, one.at + moved - seconds(1));
   return old && old->nominal == std::chrono::local_seconds((one.at + refit.old_offset).time_since_epoch());
 }
 
@@ -128,12 +144,14 @@ class turn_maker {
              std::span<const living_fact> facts, const turn_bounds& bounds)
       : plan_(plan),
         table_(table),
-        bounds_(bounds),
+        most_made_(std::clamp<std::size_t>(bounds.most_bytes / bytes_of_job(plan), 1, bounds.most_made)),
+        most_questions_(bounds.most_questions),
         now_(now),
         second_(std::chrono::floor<seconds>(now)),
         state_(std::move(state)),
         facts_(facts.begin(), facts.end()),
-        steps_left_(bounds.most_steps) {}
+        steps_left_(bounds.most_steps),
+        effort_{bounds.most_questions} {}
 
   [[nodiscard]] schedule_turn run();
 
@@ -149,6 +167,7 @@ class turn_maker {
   void release_queue();
   [[nodiscard]] progress walk();
   [[nodiscard]] progress walk_delay();
+  [[nodiscard]] std::expected<schedule::occurrence, schedule::absence> next_behind(sys_seconds place);
   [[nodiscard]] progress pass_over_what_is_excluded(sys_seconds place);
   [[nodiscard]] progress backfill();
   [[nodiscard]] progress backfill_one(backfill_request& request);
@@ -165,7 +184,7 @@ class turn_maker {
   void make(planned_occurrence one);
 
   [[nodiscard]] bool is_at_end_of_count() const noexcept { return plan_.count > 0 && state_.counted >= plan_.count; }
-  [[nodiscard]] bool has_room() const noexcept { return make_.size() < bounds_.most_made; }
+  [[nodiscard]] bool has_room() const noexcept { return make_.size() < most_made_; }
   /// Whether one that is asked for, or waits, may be made: what lives is no hindrance.
   [[nodiscard]] bool is_free() const noexcept { return plan_.busy == busy_policy::allow || state_.living.empty(); }
   [[nodiscard]] bool is_skipped(sys_seconds at) const {
@@ -184,7 +203,8 @@ class turn_maker {
 
   const schedule_plan& plan_;
   const schedule_table& table_;
-  const turn_bounds& bounds_;
+  const std::size_t most_made_;
+  const std::size_t most_questions_;
   const jobs::utc_time now_;
   const sys_seconds second_;  // that of now_
   schedule_state state_;
@@ -193,8 +213,19 @@ class turn_maker {
   std::optional<schedule::occurrence> next_;
   std::optional<jobs::utc_time> due_;
   std::size_t steps_left_;
+  schedule::search_effort effort_;  // for what comes, then for backfills
+  bool is_out_of_questions_ = false;
   bool has_given_up_ = false;
 };
+
+/// The next one. If the questions that are left do not find it, though some were asked for others, a further turn has
+/// to ask again: is_out_of_questions_.
+std::expected<schedule::occurrence, schedule::absence> turn_maker::next_behind(sys_seconds place) {
+  const bool has_all = effort_.questions == most_questions_;
+  auto next = table_.all.next(place, effort_);
+  is_out_of_questions_ = !has_all && !next && next.error() == schedule::absence::given_up;
+  return next;
+}
 
 schedule_turn turn_maker::run() {
   state_.refused.clear();
@@ -207,6 +238,7 @@ schedule_turn turn_maker::run() {
   if (done == progress::complete && !has_given_up_) {
     clear_pauses();
     state_.wanted.reset();
+    effort_.questions = most_questions_;
     done = backfill();
   }
   if (is_free() && !has_room() && !(state_.by_hand.empty() && state_.queue.empty())) done = progress::cut;
@@ -291,7 +323,7 @@ void turn_maker::move_skips() {
   for (skip_request& each : state_.skips) {
     if (each.at <= state_.cursor || has_at(table_.all, each.at)) continue;
     const seconds offset = table_.where().period_at(each.at).offset;
-    const auto moved = table_.all.next(sys_seconds(each.nominal.time_since_epoch()) - offset - seconds(1));
+    const auto moved = near_behind(table_.all, sys_seconds(each.nominal.time_since_epoch()) - offset - seconds(1));
     if (moved && moved->nominal == each.nominal && moved->at > state_.cursor) each.at = moved->at;
   }
   std::ranges::sort(state_.skips, {}, &skip_request::at);
@@ -304,8 +336,7 @@ void turn_maker::make(planned_occurrence one) {
   one.due = std::max(one.due, now_);
   state_.living.push_back({one.name, one.key, one.reason});
   facts_.push_back(living_fact::waiting);
-  const std::size_t most = plan_.busy == busy_policy::allow ? schedule_state::most_recent : schedule_state::most_living;
-  while (state_.living.size() > most) {
+  while (state_.living.size() > schedule_state::most_living) {
     state_.living.erase(state_.living.begin());
     facts_.erase(facts_.begin());
     ++state_.counters.not_followed;
@@ -432,11 +463,11 @@ bool turn_maker::is_wanted(const schedule::occurrence& when) {
 sys_seconds turn_maker::end_of_stretch(sys_seconds from) const {
   const sys_seconds end = std::chrono::ceil<seconds>(now_ - grace);
   if (plan_.count == 0) return end;
-  const std::size_t most = most_questions_of_search / (plan_.rules.size() + plan_.excluded_rules.size());
+  schedule::search_effort effort{most_questions_ / 2};
   sys_seconds last = from;
   for (std::size_t i = 0; i + state_.counted < plan_.count; ++i) {
-    if (i == most) break;  // the rest is a stretch of its own
-    const auto next = table_.all.next(last);
+    const auto next = table_.all.next(last, effort);
+    if (!next && next.error() == schedule::absence::given_up) break;  // the rest is a stretch of its own
     if (!next || next->at >= end) return end;
     last = next->at;
   }
@@ -447,10 +478,11 @@ sys_seconds turn_maker::end_of_stretch(sys_seconds from) const {
 instant_stretch turn_maker::wanted_from(sys_seconds from) const {
   const sys_seconds end = end_of_stretch(from);
   const std::size_t most = plan_.missed == missed_policy::all ? plan_.missed_limit : 1;
+  schedule::search_effort effort{most_questions_ / 2};
   sys_seconds first = end;
   sys_seconds place = end;
   for (std::size_t found = 0; found < most;) {
-    const auto one = table_.all.previous(place);
+    const auto one = table_.all.previous(place, effort);
     if (!one || one->at < from || is_expired(one->at)) break;
     place = one->at;
     const auto pause = std::ranges::find_if(state_.pauses, [&](const schedule_pause& each) {
@@ -476,7 +508,8 @@ turn_maker::progress turn_maker::walk() {
     }
     const sys_seconds place = state_.refit ? state_.refit->place : state_.cursor;
     if (!take_step()) return progress::cut;
-    auto next = table_.all.next(place);
+    auto next = next_behind(place);
+    if (is_out_of_questions_) return progress::cut;
     if (!next && next.error() == schedule::absence::given_up) return pass_over_what_is_excluded(place);
     if (state_.refit && second_ > state_.refit->until && (!next || next->at > state_.refit->until)) {
       if (place > state_.cursor) set_cursor(state_, table_, place);
@@ -503,14 +536,33 @@ turn_maker::progress turn_maker::walk() {
   }
 }
 
-/// The timetable has given up: what is behind this place is not known, but for what comes before now.
+/// So much is excluded behind this place that all questions found none. If they have come up to now, nothing is due,
+/// and so far there is nothing to do. Else it is not known what was due, but for the last.
 turn_maker::progress turn_maker::pass_over_what_is_excluded(sys_seconds place) {
-  has_given_up_ = true;
   state_.refit.reset();
   state_.wanted.reset();
+  if (effort_.reached >= second_) {
+    if (second_ > state_.cursor) {
+      const sys_seconds from = state_.cursor + seconds(1);
+      set_cursor(state_, table_, second_);
+      add_hole(state_, {from, second_});
+    }
+    due_ = std::max<jobs::utc_time>(effort_.reached, now_ + seconds(1));
+    return progress::complete;
+  }
+  has_given_up_ = true;
+  schedule::search_effort effort{most_questions_};
+  const auto last = table_.all.previous(second_ + seconds(1), effort);
+  if (!last && last.error() == schedule::absence::given_up) {
+    due_ = now_ + between_searches;
+    if (effort_.reached > state_.cursor) {
+      const sys_seconds from = state_.cursor + seconds(1);
+      set_cursor(state_, table_, effort_.reached);
+      add_hole(state_, {from, effort_.reached});
+    }
+    return progress::complete;
+  }
   due_ = now_ + between_looks_at_refused;
-  const auto last = table_.all.previous(second_ + seconds(1));
-  if (!last && last.error() == schedule::absence::given_up) return progress::complete;
   const bool is_due = last && last->at > place;
   const sys_seconds known = std::max(is_due ? last->at - seconds(1) : second_, state_.cursor);
   if (is_due) ++state_.counters.uncounted;
@@ -531,10 +583,11 @@ turn_maker::progress turn_maker::walk_delay() {
   if (!state_.living.empty()) return progress::complete;
   if (!state_.delay_from) state_.delay_from = second_;
   while (true) {
-    auto next = table_.all.next(std::max(*state_.delay_from, state_.cursor));
+    auto next = next_behind(std::max(*state_.delay_from, state_.cursor));
+    if (is_out_of_questions_) return progress::cut;
     if (!next && next.error() == schedule::absence::given_up) {
       has_given_up_ = true;
-      due_ = now_ + between_looks_at_refused;
+      due_ = std::max<jobs::utc_time>(effort_.reached, now_ + between_looks_at_refused);
       return progress::complete;
     }
     if (!next) {
@@ -585,7 +638,8 @@ turn_maker::progress turn_maker::backfill_one(backfill_request& request) {
     return progress::complete;
   }
   if (!has_room() || !take_step()) return progress::cut;
-  auto next = table_.all.next(part->from - seconds(1));
+  auto next = next_behind(part->from - seconds(1));
+  if (is_out_of_questions_) return progress::cut;
   if (!next && next.error() == schedule::absence::given_up) ++state_.counters.uncounted;
   if (!next || next->at > part->to) {
     request.left.from = part->to + seconds(1);
@@ -674,6 +728,11 @@ schedule_turn change_plan(const schedule_plan& before, const schedule_table& tab
                           std::span<const living_fact> facts, const turn_bounds& bounds) {
   schedule_turn first = plan_turn(before, table_before, std::move(state), now, facts, bounds);
   if (!first.is_complete) return first;
+  if (!first.make.empty() && std::max(bytes_of_job(before), bytes_of_job(after)) > bounds.most_bytes) {
+    first.is_complete = false;  // those of the new plan may have no room beside them
+    first.due = now;
+    return first;
+  }
   first.is_changed = true;
   if (before.digest() == after.digest()) {
     ++first.state.version;
@@ -687,6 +746,16 @@ schedule_turn change_plan(const schedule_plan& before, const schedule_table& tab
   second.make.insert(second.make.begin(), std::make_move_iterator(first.make.begin()),
                      std::make_move_iterator(first.make.end()));
   return second;
+}
+
+schedule_turn change_lost_plan(const schedule_plan& before, const schedule_plan& after,
+                               const schedule_table& table_after, schedule_state state, jobs::utc_time now,
+                               std::span<const living_fact> facts, const turn_bounds& bounds) {
+  begin_plan(after, table_after, state, now);
+  if (before.count != after.count || before.starts != after.starts) state.counted = 0;
+  schedule_turn turn = plan_turn(after, table_after, std::move(state), now, facts, bounds);
+  turn.is_changed = true;
+  return turn;
 }
 
 void refuse_schedule(schedule_state& state, std::string_view why, jobs::utc_time now) {
@@ -749,7 +818,7 @@ std::expected<schedule::occurrence, plan_error> skip_occurrence(const schedule_p
     found = first->when;
   } else {
     const sys_seconds second = std::chrono::floor<seconds>(*at);
-    auto next = table.all.next(second - seconds(1));
+    auto next = near_behind(table.all, second - seconds(1));
     const bool is_one = next && next->at == second && second == *at && second > state.cursor;
     if (!is_one) {
       std::string detail = "there is no occurrence to come at that instant";
@@ -790,8 +859,9 @@ std::expected<backfill_count, plan_error> count_backfill(const schedule_plan& pl
   sys_seconds place = std::chrono::ceil<seconds>(from) - seconds(1);
   const sys_seconds last = std::chrono::floor<seconds>(to);
   const std::size_t most = 2 * most_backfilled / (1 + (plan.rules.size() + plan.excluded_rules.size()) / 8);
+  schedule::search_effort effort{most_questions_of_look};
   for (std::size_t steps = 0;; ++steps) {
-    const auto next = table.all.next(place);
+    const auto next = table.all.next(place, effort);
     if (!next && next.error() == schedule::absence::given_up)
       return std::unexpected(
           fault_of_request("/from", "too much of the stretch is excluded to count it: name a shorter one"));
@@ -842,8 +912,9 @@ std::vector<upcoming_occurrence> upcoming_occurrences(const schedule_plan& plan,
     return made;
   }
   sys_seconds place = std::max(state.cursor, std::chrono::floor<seconds>(now) - grace);
+  schedule::search_effort effort{most_questions_of_look};
   for (std::size_t steps = 0; made.size() < left && steps < left + 1000; ++steps) {
-    const auto next = table.all.next(place);
+    const auto next = table.all.next(place, effort);
     if (!next) break;
     place = next->at;
     if (!state.refit || !is_decided_by_older_data(table, *state.refit, *next)) add(*next);

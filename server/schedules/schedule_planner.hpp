@@ -31,8 +31,10 @@
 // `allow`, they wait until nothing waits or is at work, one by one: first runs by hand, then what is queued, and last
 // backfills.
 //
-// Bounds: a turn makes at most most_made occurrences, and decides about at most most_steps instants. One question to a
-// timetable is bounded by itself (timetable.hpp); after one that gave up, the turn asks no more.
+// Bounds: a turn makes at most most_made occurrences, which have at most most_bytes unless it is one alone, and decides
+// about at most most_steps instants. It asks the rules at most most_questions for what comes, and some as many for what
+// is missed and for backfills. What one turn does not come to is for the next; where a turn's questions do not find
+// a single occurrence, it is known from when on there may be one, and the schedule is due then.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -100,13 +102,17 @@ struct schedule_turn {
 struct turn_bounds {
   std::size_t most_made = 100;
   std::size_t most_steps = 10'000;
+  /// Of the jobs: two turns and a record are one put_all (jobs::most_bytes_put_together). One job may have more.
+  std::size_t most_bytes = std::size_t{4} << 20;
+  /// To the rules of the timetable: some tenths of a second.
+  std::size_t most_questions = 600'000;
 };
 
 /// While something waits for living occurrences to end, they are looked at after 1 s, 2 s, 4 s, … of this at most.
 inline constexpr std::chrono::seconds longest_look{60};
-/// A paused schedule has a turn so often, which counts what the pause has skipped. So has one that the timetable gave
-/// up on, and runners look so often at a plan that cannot be followed.
+/// A paused schedule has a turn so often, which counts what the pause has skipped.
 inline constexpr std::chrono::seconds between_looks_at_paused{std::chrono::days(1)};
+/// Runners look so often at a plan that cannot be followed, and at one of which not even the past is known.
 inline constexpr std::chrono::seconds between_looks_at_refused{std::chrono::hours(1)};
 
 /// What is wrong with the times of a plan that somebody asks for: none is to come, or too much is excluded to find one.
@@ -130,15 +136,22 @@ inline constexpr std::chrono::seconds between_looks_at_refused{std::chrono::hour
                                       jobs::utc_time now, std::span<const living_fact> facts,
                                       const turn_bounds& bounds = {});
 
-/// Changes the plan. First the old plan decides about all that is due; if one turn is not enough for that, the turn is
-/// not complete, and `is_changed` is false: commit it, and call again. Then the new plan begins: its first instant is
-/// after now. Skips, pauses, runs by hand, backfills, what is queued and what lives stay as they are. The count goes
-/// on, unless `count` or `starts` differ: then it begins again. A plan with the same digest changes nothing but the
-/// text. Precondition: settle_anchors() of `after` was called with `before`.
+/// Changes the plan. First the old plan decides about all that is due; if one turn is not enough for that, or its jobs
+/// are large, the turn is not complete, and `is_changed` is false: commit it, and call again. Then the new plan begins:
+/// its first instant is after now. Skips, pauses, runs by hand, backfills, what is queued and what lives stay as they
+/// are. The count goes on, unless `count` or `starts` differ: then it begins again. A plan with the same digest changes
+/// nothing but the text. Precondition: settle_anchors() of `after` was called with `before`.
 [[nodiscard]] schedule_turn change_plan(const schedule_plan& before, const schedule_table& table_before,
                                         const schedule_plan& after, const schedule_table& table_after,
                                         schedule_state state, jobs::utc_time now, std::span<const living_fact> facts,
                                         const turn_bounds& bounds = {});
+
+/// The same where the plan before cannot be followed any more, as its zone is not there: what was due by it since the
+/// cursor is not known, and is not made. All else stays.
+[[nodiscard]] schedule_turn change_lost_plan(const schedule_plan& before, const schedule_plan& after,
+                                             const schedule_table& table_after, schedule_state state,
+                                             jobs::utc_time now, std::span<const living_fact> facts,
+                                             const turn_bounds& bounds = {});
 
 /// The plan cannot be followed: `why`, a sentence. Its next turn clears that.
 void refuse_schedule(schedule_state& state, std::string_view why, jobs::utc_time now);
@@ -163,6 +176,8 @@ void refuse_schedule(schedule_state& state, std::string_view why, jobs::utc_time
 /// Runs it once, now. Returns the name of the occurrence, which the next turns make.
 [[nodiscard]] std::expected<occurrence_name, plan_error> run_by_hand(schedule_state& state, jobs::utc_time now);
 
+/// A count, or a look at what comes, asks the rules no more than that: about a second.
+inline constexpr std::size_t most_questions_of_look = 1'000'000;
 /// The most occurrences of one backfill.
 inline constexpr std::size_t most_backfilled = 10'000;
 /// What a backfill would make.
@@ -173,7 +188,7 @@ struct backfill_count {
   std::optional<std::chrono::sys_seconds> last = {};
 };
 /// Counts, exactly. `from` and `to` belong to the stretch. Refused: more than most_backfilled, a stretch that ends
-/// before it begins, a rule `after`, and one of which too much is excluded. About 10,000 steps of a timetable.
+/// before it begins, a rule `after`, and one of which too much is excluded to count within most_questions_of_look.
 [[nodiscard]] std::expected<backfill_count, plan_error> count_backfill(const schedule_plan& plan,
                                                                        const schedule_table& table,
                                                                        const schedule_state& state, jobs::utc_time from,
@@ -191,8 +206,8 @@ struct upcoming_occurrence {
   bool is_skipped = false;  ///< by request
   bool is_paused = false;   ///< the schedule is paused then, as far as is known
 };
-/// Those that come, the first first, as far as the plan's count reaches. Those of a rule `after` depend on runs: at
-/// most one, and none while one lives.
+/// Those that come, the first first, as far as the plan's count reaches, and as most_questions_of_look find them. Those
+/// of a rule `after` depend on runs: at most one, and none while one lives.
 [[nodiscard]] std::vector<upcoming_occurrence> upcoming_occurrences(const schedule_plan& plan,
                                                                     const schedule_table& table,
                                                                     const schedule_state& state, jobs::utc_time now,

@@ -670,9 +670,9 @@ TEST(SchedulePlanner, TheListsAreBoundedAndWhatLeavesThemIsCounted) {
   schedule_world world(plan_of_rule("* * * * *"), time_at("2026-11-30T08:00:00Z"));
   world.go_to("2026-11-30T09:40:00Z");
   EXPECT_EQ(world.made().size(), 100u);
-  EXPECT_EQ(world.state().living.size(), schedule_state::most_recent);
+  EXPECT_EQ(world.state().living.size(), schedule_state::most_living);
   EXPECT_EQ(world.state().recent.size(), schedule_state::most_recent);
-  EXPECT_EQ(world.state().counters.not_followed, 100u - schedule_state::most_recent);
+  EXPECT_EQ(world.state().counters.not_followed, 100u - schedule_state::most_living);
   EXPECT_EQ(world.count_of(reason::regular), 100u);
   // Every second one is skipped: so many stretches cannot be kept, and nothing is made twice for that.
   schedule_world holes(plan_of_rule("* * * * *", R"("busy":"skip")"), time_at("2026-11-30T08:00:00Z"));
@@ -731,7 +731,8 @@ TEST(SchedulePlanner, WhereTooMuchIsExcludedNothingIsLostAndNoTurnIsEndless) {
   EXPECT_EQ(world.made().size(), 1u);
   world.turn("2027-01-01T00:00:10Z");
   EXPECT_EQ(world.state().cursor, second_at("2027-01-01T00:00:10Z"));
-  EXPECT_EQ(world.due(), time_at("2027-01-01T01:00:10Z"));
+  // So many seconds have been passed over, and not before their end anything is to do.
+  EXPECT_EQ(world.due(), time_at("2026-12-31T23:59:59Z") + std::chrono::seconds(world.bounds.most_questions - 1));
   world.turn("2027-01-05T00:00:00Z");  // so far it is known that nothing was lost
   world.turn("2027-01-05T01:00:00Z");
   EXPECT_EQ(world.state().next->at, second_at("2027-01-11T00:00:00Z"));
@@ -740,6 +741,125 @@ TEST(SchedulePlanner, WhereTooMuchIsExcludedNothingIsLostAndNoTurnIsEndless) {
   EXPECT_EQ(world.made().size(), 3u);
   EXPECT_EQ(world.state().counters.uncounted, 0u);
   EXPECT_THAT(world.faults(), IsEmpty());
+}
+
+/// So much is excluded that a turn asks as much as it may and finds nothing, whichever way it looks.
+TEST(SchedulePlanner, WhereAllIsExcludedATurnIsShortAndTheNextOneIsFar) {
+  std::string rules = R"("* * * * *")";
+  for (int i = 1; i < 100; ++i) rules += R"(,"* * * * *")";
+  const auto plan = plan_of(fmt::format(R"({{"rules":[{0}],"exclude":{{"rules":[{0}]}}}})", rules));
+  const auto now = time_at("2026-11-30T08:00:00Z");
+  const auto table = *plan.table_in({}, "mail", "nightly");
+  auto turn = plan_turn(plan, table, begin_schedule(plan, table, 1, now), now, {});
+  EXPECT_FALSE(turn.state.ended);
+  EXPECT_GT(turn.due, now + 24h);
+  const auto first = turn.state.cursor;
+  turn = plan_turn(plan, table, turn.state, now + std::chrono::days(100), {});
+  EXPECT_EQ(turn.due, now + std::chrono::days(100) + 1min) << "it goes on, but others have their turns";
+  EXPECT_GT(turn.state.cursor, first + 24h);
+}
+
+/// A turn has a bound of questions; what it does not come to is for the next one, and nothing differs.
+TEST(SchedulePlanner, WithFewQuestionsAllIsMadeInMoreTurns) {
+  const auto begin = time_at("2026-11-30T08:30:00Z");
+  const std::string more = R"("exclude":{"rules":["1-59 * * * *"]})";
+  schedule_world wide(plan_of_rule("* * * * *", more), begin);
+  schedule_world narrow(plan_of_rule("* * * * *", more), begin);
+  narrow.bounds.most_questions = 200;  // one hour takes 120 and some
+  wide.go_to("2026-11-30T20:30:00Z");
+  narrow.go_to("2026-11-30T20:30:00Z");
+  EXPECT_EQ(wide.log().size(), 12u);
+  EXPECT_EQ(narrow.log(), wide.log());
+  EXPECT_EQ(narrow.state().counters, wide.state().counters);
+  EXPECT_EQ(narrow.state().counters.uncounted, 0u);
+  const auto ask = [](schedule_world& at) {
+    ASSERT_TRUE(request_backfill(at.plan(), at.table(), at.changed_state(), time_at("2026-11-29T08:30:00Z"),
+                                 time_at("2026-11-30T08:30:00Z")));
+    at.turn("2026-11-30T20:31:00Z");
+  };
+  ask(wide);
+  ask(narrow);
+  EXPECT_EQ(narrow.log().size(), 36u);
+  EXPECT_EQ(narrow.log(), wide.log());
+  EXPECT_THAT(narrow.faults(), IsEmpty());
+}
+
+TEST(SchedulePlanner, ACountAndALookAreBounded) {
+  // Of the seconds of a day one is left.
+  const auto plan = plan_of(R"({"rules":["every 1s from 2000-01-01T00:00:00Z"],"exclude":{"rules":[
+      {"text":"1-59 * * * * *","dialect":"seconds"},{"text":"0 1-59 * * * *","dialect":"seconds"},
+      {"text":"0 0 1-23 * * *","dialect":"seconds"}]}})");
+  const auto now = time_at("2026-11-30T08:00:00Z");
+  const auto table = *plan.table_in({}, "mail", "nightly");
+  const schedule_state state = begin_schedule(plan, table, 1, now);
+  const auto few = count_backfill(plan, table, state, time_at("2026-11-25T12:00:00Z"), time_at("2026-11-28T12:00:00Z"));
+  EXPECT_EQ(few.value().to_make, 3u);
+  const auto many = count_backfill(plan, table, state, time_at("2026-01-01T00:00:00Z"), now);
+  EXPECT_EQ(many.error().pointer, "/from");
+  EXPECT_LT(upcoming_occurrences(plan, table, state, now, 100).size(), 100u);
+}
+
+// ---------------------------------------------------------------- bytes
+
+TEST(SchedulePlanner, TheJobsOfATurnHaveABoundOfBytes) {
+  const std::string job =
+      fmt::format(R"("missed":"all","missed_limit":1000,"job":{{"text":"{}"}})", std::string(200'000, 'x'));
+  schedule_world world(plan_of_rule("* * * * *", job), time_at("2026-11-30T08:00:00Z"));
+  std::size_t before = 0;
+  int turns = 0;
+  for (bool is_complete = false; !is_complete; ++turns) {
+    is_complete = world.turn_once(time_at("2026-11-30T10:00:30Z"));
+    EXPECT_LE((world.made().size() - before) * 200'000, world.bounds.most_bytes);
+    before = world.made().size();
+  }
+  EXPECT_EQ(world.made().size(), 120u);
+  EXPECT_EQ(turns, 6);
+  EXPECT_THAT(world.faults(), IsEmpty());
+}
+
+TEST(SchedulePlanner, AnEditOfALargeJobMakesWhatWasDueBefore) {
+  const auto large = [](char letter) {
+    return plan_of_rule(
+        "* * * * *", fmt::format(R"("missed":"all","job":{{"text":"{}"}})", std::string(std::size_t{5} << 20, letter)));
+  };
+  const auto begin = time_at("2026-11-30T08:00:00Z");
+  const auto now = time_at("2026-11-30T08:02:30Z");
+  const schedule_plan before = large('a');
+  const schedule_plan after = large('b');
+  const auto table = *before.table_in({}, "mail", "nightly");
+  schedule_state state = begin_schedule(before, table, 1, begin);
+  ASSERT_TRUE(run_by_hand(state, now));
+  std::size_t made = 0;
+  for (int i = 0; i < 4; ++i) {
+    const schedule_turn turn = change_plan(before, table, after, table, state, now, {});
+    EXPECT_LE(turn.make.size(), 1u);
+    EXPECT_EQ(turn.is_changed, i == 3);
+    if (!turn.is_changed) {
+      EXPECT_EQ(turn.due, now);
+    }
+    made += turn.make.size();
+    state = turn.state;
+  }
+  EXPECT_EQ(made, 3u);
+}
+
+TEST(SchedulePlanner, AChangeOfALostPlanKeepsWhatWasAskedFor) {
+  const auto now = time_at("2026-11-30T08:30:00Z");
+  schedule_world world(plan_of_rule("0 * * * *", R"("count":5)"), now);
+  world.go_to("2026-11-30T10:30:00Z");
+  ASSERT_TRUE(pause_schedule(world.changed_state(), world.now(), "me", "why", {}));
+  const schedule_plan after = plan_of_rule("30 * * * *", R"("count":5)");
+  const auto table = *after.table_in({}, "mail", "nightly");
+  const schedule_turn turn =
+      change_lost_plan(world.plan(), after, table, world.state(), time_at("2026-11-30T12:15:00Z"), {});
+  EXPECT_TRUE(turn.is_changed);
+  EXPECT_THAT(turn.make, IsEmpty());
+  EXPECT_EQ(turn.state.incarnation, world.state().incarnation);
+  EXPECT_EQ(turn.state.version, world.state().version + 1);
+  EXPECT_EQ(turn.state.counted, 2u);
+  EXPECT_EQ(turn.state.pauses, world.state().pauses);
+  EXPECT_EQ(turn.state.counters.made, world.state().counters.made);
+  EXPECT_EQ(turn.state.next->at, second_at("2026-11-30T12:30:00Z"));
 }
 
 TEST(SchedulePlanner, TimesThatNeverComeAreAFault) {

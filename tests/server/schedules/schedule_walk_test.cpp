@@ -120,7 +120,7 @@ class naive_schedule {
     made[name] = why;
     alive.push_back({name, why});
     this_turn_.insert(name);
-    const std::size_t most = plan_.busy == busy_policy::allow ? 10 : 64;
+    const std::size_t most = 64;
     while (alive.size() > most) alive.erase(alive.begin());
   }
 
