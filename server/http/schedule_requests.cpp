@@ -299,6 +299,7 @@ task<response> delete_schedule(call& by) {
     one["outcome"] = fate_word(each.what);
     occurrences.push_back(std::move(one));
   }
+  if (done.not_followed != 0) told["not_followed"] = done.not_followed;
   co_return respond_json(200, told);
 }
 

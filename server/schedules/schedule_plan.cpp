@@ -506,6 +506,25 @@ http::ordered_json schedule_plan::json() const {
 
 std::string schedule_plan::text() const { return http::json_text(json()); }
 
+std::optional<plan_error> schedule_plan::fault_as_record() const {
+  // The jobs of a turn may have most_of_turn besides the record, or one job more (turn_bounds, change_plan()).
+  constexpr std::size_t most_of_turn = std::size_t{8} << 20;
+  constexpr std::size_t margin = std::size_t{64} << 10;
+  const std::string all = text();
+  const std::size_t bytes = all.size() + std::max(job.body.size(), most_of_turn) + margin;
+  if (bytes > jobs::most_bytes_put_together) {
+    return plan_error{"/job", fmt::format("the plan has {} bytes as JSON, and {} in the body of its job: both have at "
+                                          "most {} together, of which the body has half",
+                                          all.size(), job.body.size(), jobs::most_bytes_put_together - margin)};
+  }
+  const auto read = schedule_plan::read(all);
+  if (read) return std::nullopt;
+  return plan_error{job.form == "body" ? "/job/body" : "/exclude/dates",
+                    fmt::format("the plan cannot be kept as JSON: {}: give the body as `text`, or make several "
+                                "schedules",
+                                read.error().detail)};
+}
+
 std::uint64_t schedule_plan::digest() const {
   plan_digest sum;
   sum.add(rules);

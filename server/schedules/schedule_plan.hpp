@@ -158,6 +158,9 @@ struct schedule_plan {
   [[nodiscard]] http::ordered_json json() const;
   /// The same as a text: the body of the record.
   [[nodiscard]] std::string text() const;
+  /// Why the plan cannot be kept, though it was read: its text has more values of JSON than are read, or leaves no room
+  /// for a job beside it in the commit of a turn. O(bytes).
+  [[nodiscard]] std::optional<plan_error> fault_as_record() const;
   /// A number that differs for plans that differ in when or what they make: all but the note counts. The same in each
   /// process.
   [[nodiscard]] std::uint64_t digest() const;

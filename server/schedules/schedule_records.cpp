@@ -70,6 +70,26 @@ schedule_answer answer_of(schedule_result what, std::string_view why = {}) {
   return made;
 }
 
+/// The plan has no room in a record, whose body is bound as that of any job. `why`: a sentence of the broker's.
+schedule_answer answer_of_large(const schedule_plan& plan, std::string_view why) {
+  constexpr std::size_t bytes_of_date = 13;
+  const bool has_many_dates = bytes_of_date * plan.excluded_dates.size() > plan.job.body.size();
+  const std::size_t begin = std::min(why.find("body must have"), why.size());
+  schedule_answer refused = answer_of(
+      schedule_result::too_long,
+      fmt::format("the plan is kept as the body of a job: such a {}: {}", why.substr(begin),
+                  has_many_dates ? "leave out excluded dates that are past, or exclude by rules" : "shorten the job"));
+  refused.field = has_many_dates ? "/exclude/dates" : "/job";
+  return refused;
+}
+
+/// Why a record that is not sound cannot be changed.
+schedule_answer answer_of_unreadable(const schedule_record& known) {
+  if (known.is_of_later_version) return answer_of(schedule_result::unreadable, is_of_later_version);
+  if (!known.fault.empty()) return answer_of(schedule_result::unreadable, known.fault);
+  return answer_of(schedule_result::unreadable, "the schedule has had no turn yet: try again");
+}
+
 schedule_version version_of(const schedule_record& known) noexcept {
   return known.state ? schedule_version{known.state->incarnation, known.state->version} : schedule_version{};
 }
@@ -351,13 +371,14 @@ task<schedule_records::begin_answer> schedule_records::begin(const schedule_plan
       begun.wrong = table.error();
       return;
     }
+    begun.wrong = fault_of_times(plan, *table, now);
+    if (!begun.wrong) begun.wrong = plan.fault_as_record();
+    if (begun.wrong) return;
     const schedule_state state = begin_schedule(plan, *table, random_stream::entropy(), now);
     begun.turn = plan_turn(plan, *table, state, now, {});
     if (!begun.turn.make.empty()) {  // for its first turn
       begun.turn.state = state;
       begun.turn.due = now;
-    } else if (begun.turn.state.ended == end_reason::never) {
-      begun.wrong = plan_error{"/rules", "no rule has a time that is to come: the schedule would never be due"};
     }
   };
   co_await runtime::blocking(planning);
@@ -402,6 +423,7 @@ task<schedule_answer> schedule_records::make(std::string key, std::string tube, 
   answer made;
   auto storing = store(put_of_record(std::move(key), plan, first.turn.state, first.turn.due, std::nullopt), made.why);
   made.what = co_await storing;
+  if (made.what == result::too_long) co_return answer_of_large(plan, made.why);
   if (made.what != result::done) co_return made;
   held_record shows;
   shows.record.tube = std::move(tube);
@@ -428,6 +450,7 @@ task<schedule_answer> schedule_records::begin_anew(held_record held, schedule_pl
           store(put_of_record(held.record.key, plan, first.turn.state, first.turn.due, held.token), made.why);
       made.what = co_await storing;
       if (made.what == result::done) co_return shown(held, plan, first.turn.state);
+      if (made.what == result::too_long) made = answer_of_large(plan, made.why);
     }
   }
   auto giving = give_back(held);
@@ -451,8 +474,7 @@ task<living_look> schedule_records::look_at_living(const schedule_record& of) {
 /// What a change of a plan has come to, before it is stored.
 struct schedule_records::planned_change {
   std::optional<plan_error> wrong;
-  bool begins_anew = false;  ///< the plan before cannot be followed
-  living_look look;          ///< by which it was planned
+  living_look look;  ///< by which it was planned
   schedule_turn turn;
 };
 
@@ -468,16 +490,19 @@ task<schedule_records::planned_change> schedule_records::plan_change(const held_
       made.wrong = after.error();
       return;
     }
+    made.wrong = fault_of_times(plan, *after, held.now);
+    if (made.wrong && made.wrong->pointer == "/ends") made.wrong.reset();  // one may end what there is
+    if (!made.wrong) made.wrong = plan.fault_as_record();
+    if (made.wrong) return;
     const std::expected<schedule_table, plan_error> before = table_of(*record.plan, record.tube, record.name);
-    made.begins_anew = !before;
-    if (!before) return;
+    if (!before) {
+      made.turn = change_lost_plan(*record.plan, plan, *after, *record.state, held.now, made.look.facts());
+      return;
+    }
     // What is due by the old plan comes first, and in a commit of its own: its jobs and their notes are of that plan.
     made.turn = plan_turn(*record.plan, *before, *record.state, held.now, made.look.facts());
     if (!made.turn.make.empty() || !made.turn.is_complete) return;
     made.turn = change_plan(*record.plan, *before, plan, *after, *record.state, held.now, made.look.facts());
-    if (made.turn.is_changed && made.turn.state.ended == end_reason::never) {
-      made.wrong = plan_error{"/rules", "no rule has a time that is to come: the schedule would never be due"};
-    }
   };
   co_await runtime::blocking(planning);
   co_return made;
@@ -500,17 +525,13 @@ task<std::optional<schedule_answer>> schedule_records::replace(held_record held,
     came.is_same = true;
     co_return came;
   }
-  planned_change change;
-  change.begins_anew = !is_sound;
-  if (is_sound) {
-    auto planning = plan_change(held, plan);
-    change = co_await planning;
-  }
-  if (change.begins_anew && !change.wrong) {
+  if (!is_sound) {
     auto beginning = begin_anew(std::move(held), std::move(plan));
     came = co_await beginning;
     co_return came;
   }
+  auto planning = plan_change(held, plan);
+  planned_change change = co_await planning;
   auto storing = store_change(std::move(held), std::move(plan), std::move(change));
   std::optional<answer> stored = co_await storing;
   co_return stored;
@@ -529,7 +550,7 @@ task<std::optional<schedule_answer>> schedule_records::store_change(held_record 
     auto storing = store(commit_of_turn(held.record, stored, change.turn, change.look, held.token), came.why);
     const jobs::put_all_answer done = co_await storing;
     if (!came.why.empty()) {
-      came.what = result::too_long;
+      came = answer_of_large(plan, came.why);
     } else if (done.what == jobs::put_all_answer::kind::done) {
       if (!is_changed) co_return std::nullopt;
       co_return shown(held, plan, change.turn.state);
@@ -609,10 +630,7 @@ task<schedule_answer> schedule_records::put(std::string tube, std::string name, 
 
 task<schedule_answer> schedule_records::change_held(held_record held, condition when, state_change how) {
   answer came = check(when, held.record);
-  if (!held.record.is_sound()) {
-    came = answer_of(result::unreadable, held.record.is_of_later_version ? is_of_later_version : held.record.fault);
-    if (came.why.empty()) came.why = "the schedule has had no turn yet: try again";
-  }
+  if (!held.record.is_sound()) came = answer_of_unreadable(held.record);
   bool stores = false;
   schedule_state state;
   if (came.what == result::done) {
@@ -685,7 +703,7 @@ task<schedule_answer> schedule_records::skip(std::string tube, std::string name,
                   const schedule_record& record = held.record;
                   const auto table = table_of(*record.plan, record.tube, record.name);
                   if (!table) {
-                    came = refusal_of(table.error());
+                    came = answer_of(result::refused, sentence_of(table.error()));  // nothing of the request is wrong
                     return false;
                   }
                   std::optional<jobs::utc_time> wanted;
@@ -714,26 +732,56 @@ task<schedule_answer> schedule_records::run(std::string tube, std::string name, 
                 });
 }
 
+schedule_records::state_change schedule_records::backfill_of(std::chrono::sys_seconds from, std::chrono::sys_seconds to,
+                                                             bool is_dry) const {
+  return [this, from, to, is_dry](const held_record& held, schedule_state& state, answer& came) {
+    const schedule_record& record = held.record;
+    const auto table = table_of(*record.plan, record.tube, record.name);
+    if (!table) {
+      came = answer_of(result::refused, sentence_of(table.error()));  // nothing of the request is wrong
+      return false;
+    }
+    const auto counted = is_dry ? count_backfill(*record.plan, *table, state, from, to)
+                                : request_backfill(*record.plan, *table, state, from, to);
+    if (!counted) {
+      came = refusal_of(counted.error());
+      return false;
+    }
+    came.count = counted->to_make;
+    came.backfilled = *counted;
+    return true;
+  };
+}
+
+task<schedule_answer> schedule_records::count(std::string tube, std::string name, std::chrono::sys_seconds from,
+                                              std::chrono::sys_seconds to, condition when) {
+  if (!may(scope::put, tube)) co_return answer_of(result::none);
+  auto looking = client_.execute_for_server(
+      jobs::peek{jobs::job_key{std::string(tube_of_schedules), key_of_schedule(tube, name)}, true});
+  const jobs::peek_answer seen = co_await looking;
+  if (!seen.job) co_return answer_of(when.must_exist || when.expected ? result::other_version : result::none);
+  held_record looked;  // it is not held: no turn waits for a count
+  looked.record = schedule_record::in(*seen.job);
+  looked.now = seen.now;
+  answer came = check(when, looked.record);
+  if (!looked.record.is_sound()) came = answer_of_unreadable(looked.record);
+  if (came.what != result::done) co_return came;
+  auto counting = [&] {
+    schedule_state state = *looked.record.state;
+    static_cast<void>(backfill_of(from, to, true)(looked, state, came));
+  };
+  co_await runtime::blocking(counting);
+  if (came.what != result::done) co_return came;
+  answer shows = shown(looked, *looked.record.plan, *looked.record.state);
+  came.version = shows.version;
+  came.seen = std::move(shows.seen);
+  co_return came;
+}
+
 task<schedule_answer> schedule_records::backfill(std::string tube, std::string name, std::chrono::sys_seconds from,
                                                  std::chrono::sys_seconds to, bool is_dry, condition when) {
-  return change(std::move(tube), std::move(name), when, is_dry ? "" : "backfill",
-                [this, from, to, is_dry](const held_record& held, schedule_state& state, answer& came) {
-                  const schedule_record& record = held.record;
-                  const auto table = table_of(*record.plan, record.tube, record.name);
-                  if (!table) {
-                    came = refusal_of(table.error());
-                    return false;
-                  }
-                  const auto counted = is_dry ? count_backfill(*record.plan, *table, state, from, to)
-                                              : request_backfill(*record.plan, *table, state, from, to);
-                  if (!counted) {
-                    came = refusal_of(counted.error());
-                    return false;
-                  }
-                  came.count = counted->to_make;
-                  came.backfilled = *counted;
-                  return !is_dry;
-                });
+  if (is_dry) return count(std::move(tube), std::move(name), from, to, when);
+  return change(std::move(tube), std::move(name), when, "backfill", backfill_of(from, to, false));
 }
 
 // Removing.
@@ -782,6 +830,7 @@ task<schedule_records::removed_answer> schedule_records::remove_held(held_record
   if (held.record.state && held.record.plan) {
     auto ending = end_living(held.record, cancels);
     came.occurrences = co_await ending;
+    came.not_followed = held.record.state->counters.not_followed;
   }
   auto finishing = client_.execute_for_server(jobs::finish{held.token});
   const jobs::holder_answer done = co_await finishing;

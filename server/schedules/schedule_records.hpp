@@ -134,8 +134,10 @@ class schedule_records {
     result what = result::done;
     schedule_version version = {};  ///< with other_version: the one that there is
     std::string why = {};
-    /// Those that the schedule knew to be living, the earliest first.
+    /// Those that the schedule knew to be living, the earliest first: the latest schedule_state::most_living.
     std::vector<occurrence_fate> occurrences = {};
+    /// So many were made, over all times, and not followed to their ends: their jobs may be there, and stay.
+    std::uint64_t not_followed = 0;
   };
   /// Which schedules.
   struct filter {
@@ -246,6 +248,10 @@ class schedule_records {
   /// Reserves the record, changes its state, and gives it back, due at once for a turn.
   task<answer> change(std::string tube, std::string name, condition when, std::string told, state_change how);
   task<answer> change_held(held_record held, condition when, state_change how);
+  [[nodiscard]] state_change backfill_of(std::chrono::sys_seconds from, std::chrono::sys_seconds to, bool is_dry) const;
+  /// backfill() that only counts: it looks at the record, and holds up no turn.
+  task<answer> count(std::string tube, std::string name, std::chrono::sys_seconds from, std::chrono::sys_seconds to,
+                     condition when);
   task<removed_answer> remove_held(held_record held, bool cancels, condition when);
   task<std::vector<occurrence_fate>> end_living(const schedule_record& of, bool cancels);
   /// The table of a plan, or why there is none.

@@ -80,7 +80,9 @@ class Schedules(HttpCase):
     def test_what_is_known_of_one_survives(self):
         self.begin_again()
         place = "/v1/schedule?" + urllib.parse.urlencode({"tube": "shop/mail", "name": "a/b"})
+        # None comes while the test runs.
         plan = {"rules": ["0 9 * * MON-FRI", "every 36h"], "zone": "Europe/Berlin", "exclude": {"dates": ["2099-12-25"]},
+                "starts": "2099-06-01T00:00:00Z",
                 "jitter": "5m", "busy": "queue", "busy_limit": 3, "note": "why", "job": {"base64": "AP8=", "headers": {"a": "b"}}}
         status, made = self.ask("PUT", place, plan)
         self.assertEqual((status, made["outcome"]), (201, "made"))

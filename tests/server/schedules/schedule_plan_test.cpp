@@ -141,6 +141,26 @@ TEST(SchedulePlan, ABodyHasALimit) {
   EXPECT_EQ(wrong.error().pointer, "/job/text");
 }
 
+TEST(SchedulePlan, WhatCannotBeReadAgainIsNotKept) {
+  EXPECT_FALSE(plan_of_rule("0 9 * * *").fault_as_record());
+  // The request has as many values as are read, and the record has more: each rule gets its anchor.
+  std::string rules = R"("every 1h")";
+  for (int i = 1; i < 100; ++i) rules += R"(,"every 1h")";
+  std::string numbers = "0";
+  for (int i = 1; i < 65'400; ++i) numbers += ",0";
+  auto plan = plan_of(fmt::format(R"({{"rules":[{}],"job":{{"body":[{}]}}}})", rules, numbers));
+  EXPECT_FALSE(plan.fault_as_record());
+  plan.settle_anchors(nullptr, second_at("2026-11-30T08:00:00Z"));
+  EXPECT_EQ(plan.fault_as_record().value().pointer, "/job/body");
+  // A turn is one commit of the record and a job at least.
+  auto large = plan_of_rule("0 9 * * *");
+  large.job.form = "text";
+  large.job.body = std::string(std::size_t{7} << 20, 'x');
+  EXPECT_FALSE(large.fault_as_record());
+  large.job.body = std::string(std::size_t{9} << 20, 'x');
+  EXPECT_EQ(large.fault_as_record().value().pointer, "/job");
+}
+
 TEST(SchedulePlan, AnchorsAreSettledOnceAndStay) {
   schedule_plan plan = plan_of(R"({"rules":["every 4h","every 5h from 2026-01-01T00:00:00Z","@daily"]})");
   EXPECT_TRUE(plan.lacks_anchors());

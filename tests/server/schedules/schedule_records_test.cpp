@@ -104,7 +104,20 @@ TEST(ScheduleRecords, WrongPlansAreRefusedWithTheirPlace) {
         "mail", "a", plan_by("0 9 * * *", R"("job": {"text": ")" + std::string(70'000, 'x') + "\"}"), always);
     const schedule_records::answer too_large = co_await large;
     EXPECT_EQ(too_large.what, result::too_long);
-    EXPECT_FALSE(too_large.why.empty());
+    EXPECT_EQ(too_large.field, "/job");
+    EXPECT_THAT(too_large.why, HasSubstr("at most 65535 bytes"));
+    schedule_plan dated = plan_by("0 9 * * *");
+    const auto first_day = std::chrono::sys_days(std::chrono::year(2030) / 1 / 1);
+    for (int i = 0; i < 6000; ++i) dated.excluded_dates.emplace_back(first_day + std::chrono::days(i));
+    auto dates = by.records.put("mail", "a", dated, always);
+    const schedule_records::answer too_many = co_await dates;
+    EXPECT_EQ(too_many.what, result::too_long);
+    EXPECT_EQ(too_many.field, "/exclude/dates");
+    const schedule_plan nothing = plan_by("every 1s", R"("exclude": {"rules": ["every 1s"]})");
+    auto excluding = by.records.put("mail", "a", nothing, always);
+    const schedule_records::answer all_excluded = co_await excluding;
+    EXPECT_EQ(all_excluded.what, result::refused);
+    EXPECT_EQ(all_excluded.field, "/exclude");
     auto looking = by.records.find("mail", "a");
     EXPECT_EQ((co_await looking).what, result::none) << "nothing is left behind";
     auto making = made(by, "a", plan_by("0 9 * * *"));
@@ -434,6 +447,56 @@ TEST(ScheduleRecords, ARemovalTellsWhatBecomesOfOccurrences) {
   }
 }
 
+/// What a schedule follows is cancelled with it, and what is not is counted.
+TEST(ScheduleRecords, ARemovalTellsWhatItDoesNotFollow) {
+  schedule_world world(utc(2026, 6, 1, 12, 0, 30));
+  world.live([&](schedule_server& at) -> task<> {
+    scheduling_client by(at.broker, at.zones);
+    auto making = made(by, "each", plan_by("* * * * *"));
+    static_cast<void>(co_await making);
+    co_await runtime::sleep(70min);
+    auto removing = by.records.remove("mail", "each", true, always);
+    const schedule_records::removed_answer removed = co_await removing;
+    EXPECT_THAT(removed.occurrences, SizeIs(schedule_state::most_living));
+    for (const auto& each : removed.occurrences) EXPECT_EQ(each.what, fate::cancelled);
+    EXPECT_EQ(removed.not_followed, 70u - schedule_state::most_living);
+  });
+  EXPECT_EQ(jobs::execute_one(world.store, jobs::count_tube{"mail"}).counts.all(), 70u - schedule_state::most_living);
+}
+
+/// The zone of the plan is not there any more: nothing of a request is wrong, and a plan with another zone goes on.
+TEST(ScheduleRecords, GoOnWhereTheZoneIsGone) {
+  const std::chrono::sys_seconds begin = utc(2026, 6, 1, 12, 0, 30);
+  schedule_world world(begin);
+  schedule_plan plan = plan_by("0 9 * * *");
+  const auto table = *plan.table_in({}, "mail", "nine");
+  plan.zone = "Europe/Berln";
+  schedule_state state = begin_schedule(plan, table, 7, begin);
+  EXPECT_TRUE(pause_schedule(state, begin, "me", "why", {}));
+  jobs::execute_one(world.store, put_of_record("mail:nine", plan, state, begin + 1h, std::nullopt));
+  world.live([&](schedule_server& at) -> task<> {
+    scheduling_client by(at.broker, at.zones);
+    auto skipping = by.records.skip("mail", "nine", std::nullopt, always);
+    const schedule_records::answer skipped = co_await skipping;
+    EXPECT_EQ(skipped.what, result::refused);
+    EXPECT_EQ(skipped.field, "");
+    EXPECT_THAT(skipped.why, HasSubstr("Europe/Berlin"));
+    for (const bool is_dry : {true, false}) {
+      auto filling = by.records.backfill("mail", "nine", begin - 48h, begin, is_dry, always);
+      const schedule_records::answer filled = co_await filling;
+      EXPECT_EQ(filled.what, result::refused);
+      EXPECT_EQ(filled.field, "");
+    }
+    plan.zone = "Europe/Berlin";
+    auto putting = by.records.put("mail", "nine", plan, always);
+    const schedule_records::answer changed = co_await putting;
+    EXPECT_EQ(changed.what, result::done) << changed.why;
+    EXPECT_EQ(changed.version, (schedule_version{7, state.version + 1}));
+    EXPECT_EQ(changed.seen.value().state.pauses, state.pauses);
+    EXPECT_EQ(changed.seen.value().state.next.value().at, utc(2026, 6, 2, 7));
+  });
+}
+
 /// A turn has the record: a request waits for it, and is told `busy` if that takes too long.
 TEST(ScheduleRecords, WaitForATurn) {
   with_records([](schedule_server& at, scheduling_client& by) -> task<> {
@@ -451,6 +514,10 @@ TEST(ScheduleRecords, WaitForATurn) {
     EXPECT_GE(runtime::now() - begin, schedule_records::waits_for_turn);
     auto finding = found(by, "nine");
     EXPECT_TRUE((co_await finding).is_in_turn);
+    auto counting = by.records.backfill("mail", "nine", utc(2026, 5, 1), utc(2026, 5, 31), true, always);
+    const instant before_count = runtime::now();
+    EXPECT_EQ((co_await counting).count, 30u) << "a count waits for no turn";
+    EXPECT_EQ(runtime::now(), before_count);
     auto giving_back = runtime::spawn(
         [&turn, id]() -> task<> {
           co_await runtime::sleep(300ms);
