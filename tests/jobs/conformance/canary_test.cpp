@@ -60,7 +60,11 @@ TEST(JobCanary, RemembersTooLong) { EXPECT_NE(found(flaw::remembers_too_long), "
 TEST(JobCanary, ForgetsTooSoon) { EXPECT_NE(found(flaw::forgets_too_soon), ""); }
 TEST(JobCanary, RepeatsEndedClaims) { EXPECT_NE(found(flaw::repeats_ended_claims), ""); }
 TEST(JobCanary, IgnoresHolders) { EXPECT_NE(found(flaw::ignores_holders), ""); }
+TEST(JobCanary, IgnoresHoldersInAll) { EXPECT_NE(found(flaw::ignores_holders_in_all), ""); }
 TEST(JobCanary, TakesAnyHolder) { EXPECT_NE(found(flaw::takes_any_holder), ""); }
+TEST(JobCanary, EndsRefusedHolders) { EXPECT_NE(found(flaw::ends_refused_holders), ""); }
+TEST(JobCanary, PutsAllButTheRefusedHolder) { EXPECT_NE(found(flaw::puts_all_but_the_refused), ""); }
+TEST(JobCanary, KeepsReplacedReservations) { EXPECT_NE(found(flaw::keeps_replaced_reservations), ""); }
 TEST(JobCanary, LeavesOutTheLastOfEqualTimes) { EXPECT_NE(found(flaw::leaves_out_equal_times), ""); }
 TEST(JobCanary, BeginsPagesTooSoon) { EXPECT_NE(found(flaw::begins_pages_too_soon), ""); }
 TEST(JobCanary, EndsPagesTooSoon) { EXPECT_NE(found(flaw::ends_pages_too_soon), ""); }
@@ -69,24 +73,31 @@ TEST(JobCanary, ListsOtherTubes) { EXPECT_NE(found(flaw::lists_other_tubes), "")
 TEST(JobCanary, HidesTheNextPage) { EXPECT_NE(found(flaw::hides_the_next_page), ""); }
 TEST(JobCanary, DropsTheRankOfNext) { EXPECT_NE(found(flaw::drops_the_rank_of_next), ""); }
 
-/// The random test is worth little if it does not come to the failures, and to jobs that their holders replace.
+/// The random test is worth little if it does not come to the failures, and to jobs that their holders replace. The
+/// sequences of a seed are the same in each run, so what is counted is, too: the bounds are some half of that, or less.
 TEST(JobCanary, TheRandomTestFailsCallsAndReopens) {
   const store_kind kind{"sound", [] { return std::make_unique<journal_under_test>(flaw::none); }};
   const auto sequences = arbitrary_steps();
   int failed = 0;
-  int replaced = 0;
-  int refused = 0;
+  twin::holders met;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     twin both(kind);
     for (const step& each : sequences(rc::Random(seed), 60).value()) both.perform(each);
     ASSERT_EQ(both.failure().value_or(""), "") << "seed " << seed;
     failed += both.failed_batches();
-    replaced += both.replaced_by_holders();
-    refused += both.refused_to_holders();
+    const twin::holders& its = both.met_holders();
+    met.replaced += its.replaced;
+    met.refused += its.refused;
+    met.replaced_in_all += its.replaced_in_all;
+    met.refused_in_all += its.refused_in_all;
+    met.refused_behind += its.refused_behind;
   }
   EXPECT_GT(failed, 20);
-  EXPECT_GT(replaced, 20);
-  EXPECT_GT(refused, 20);
+  EXPECT_GT(met.replaced, 20);
+  EXPECT_GT(met.refused, 20);
+  EXPECT_GT(met.replaced_in_all, 3);
+  EXPECT_GT(met.refused_in_all, 10);
+  EXPECT_GT(met.refused_behind, 0);
 }
 
 }  // namespace

@@ -46,8 +46,13 @@ enum class flaw : std::uint8_t {
   ignores_versions,        ///< executes operations whatever version they expect
   keeps_versions,          ///< shows the same version after a change
   changes_due_versions,    ///< shows another version when the due time has come
-  ignores_holders,         ///< of puts
-  takes_any_holder,        ///< of a put, for that of the job
+  // Puts by the holders of jobs:
+  ignores_holders,              ///< of single puts
+  ignores_holders_in_all,       ///< of those of put_alls
+  takes_any_holder,             ///< for that of the job
+  ends_refused_holders,         ///< gives back the jobs of a put_all that is refused
+  puts_all_but_the_refused,     ///< the others of a put_all that is refused for a holder
+  keeps_replaced_reservations,  ///< the job is replaced, and its reservation still answers `done`
   // Lists of jobs:
   begins_pages_too_soon,  ///< with the job that the page before ends with
   ends_pages_too_soon,    ///< without the last job, where there is a next page
@@ -102,7 +107,10 @@ class journal_store final : public job_store {
     for (std::size_t i = 0; i < done.answers.size(); ++i) {
       if (auto* const claimed = std::get_if<claim_answer>(&done.answers[i])) repeat_claim(entry.batch[i], *claimed);
     }
-    if (flaw_ == flaw::puts_only_some) put_some(entry, done);
+    if (is_for_refused(flaw_)) follow_refusals(entry, done);
+    if (flaw_ == flaw::keeps_replaced_reservations) {
+      for (std::size_t i = 0; i < entry.batch.size(); ++i) answer_for_replaced(entry.batch[i], done.answers[i]);
+    }
     for (std::size_t i = 0; i < entry.batch.size(); ++i) {
       auto* const page = std::get_if<jobs_answer>(&done.answers[i]);
       if (page != nullptr) spoil_page(std::get<list_jobs>(entry.batch[i]), *page);
@@ -138,14 +146,25 @@ class journal_store final : public job_store {
     journal_.entries.push_back(entry);
   }
 
-  /// Puts what the refused ones of put_all would have put before the put that refuses.
-  void put_some(const journal_entry& entry, const execution& done) {
+  [[nodiscard]] static bool is_for_refused(flaw wrong) {
+    return wrong == flaw::puts_only_some || wrong == flaw::ends_refused_holders ||
+           wrong == flaw::puts_all_but_the_refused;
+  }
+  /// Adds what the flaw does for a put_all that was refused at this place.
+  void add_for_refused(const std::vector<put>& puts, std::size_t place, std::vector<operation>& to) const {
+    for (std::size_t i = 0; i < puts.size(); ++i) {
+      const put& each = puts[i];
+      if (flaw_ == flaw::puts_only_some && i < place) to.emplace_back(each);
+      if (flaw_ == flaw::puts_all_but_the_refused && i != place && puts[place].holder) to.emplace_back(each);
+      if (flaw_ == flaw::ends_refused_holders && each.holder) to.emplace_back(abandon{*each.holder});
+    }
+  }
+  void follow_refusals(const journal_entry& entry, const execution& done) {
     journal_entry some{entry.wall, entry.monotonic, {}};
     for (std::size_t i = 0; i < entry.batch.size(); ++i) {
       const auto* const all = std::get_if<put_all_answer>(&done.answers[i]);
       if (all == nullptr || all->what != put_all_answer::kind::refused) continue;
-      const std::vector<put>& puts = std::get<put_all>(entry.batch[i]).puts;
-      some.batch.insert(some.batch.end(), puts.begin(), puts.begin() + static_cast<std::ptrdiff_t>(all->place));
+      add_for_refused(std::get<put_all>(entry.batch[i]).puts, all->place, some.batch);
     }
     if (some.batch.empty()) return;
     run(some);
@@ -157,6 +176,25 @@ class journal_store final : public job_store {
     monotonic_.shown = entry.monotonic;
     std::vector<operation> batch = entry.batch;
     return inner_.execute(batch);
+  }
+
+  void answer_for_replaced(const operation& what, answer& got) {
+    const auto note = [this](const put& each, const put_answer& its) {
+      if (each.holder && its.what == put_answer::kind::replaced) replaced_.insert(*each.holder);
+    };
+    if (const auto* const one = std::get_if<put>(&what)) note(*one, std::get<put_answer>(got));
+    if (const auto* const all = std::get_if<put_all>(&what)) {
+      const std::vector<put_answer>& its = std::get<put_all_answer>(got).puts;
+      for (std::size_t i = 0; i < its.size(); ++i) note(all->puts[i], its[i]);
+    }
+    std::visit(
+        [&](const auto& it) {
+          if constexpr (requires { it.token; }) {
+            auto& its = std::get<holder_answer>(got);
+            if (its.what == holder_answer::kind::not_held && replaced_.contains(it.token)) its = {};
+          }
+        },
+        what);
   }
 
   /// Executes the journal, and what ends an opening: its reservations and pauses.
@@ -245,6 +283,9 @@ class journal_store final : public job_store {
     }
     if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::drops_fields) it->fields = {};
     if (auto* const it = std::get_if<put>(&what); it != nullptr && flaw_ == flaw::ignores_holders) it->holder.reset();
+    if (auto* const all = std::get_if<put_all>(&what); all != nullptr && flaw_ == flaw::ignores_holders_in_all) {
+      for (put& each : all->puts) each.holder.reset();
+    }
     if (auto* const it = std::get_if<bury>(&what); it != nullptr && flaw_ == flaw::drops_histories) it->history = {};
     if (auto* const it = std::get_if<list_jobs>(&what)) spoil_list(*it);
     std::visit(
@@ -350,6 +391,7 @@ class journal_store final : public job_store {
   memory_store inner_{store_clocks{&wall_, &monotonic_}};
   bool failed_ = false;
   std::map<sha256, claim_answer> first_claims_;
+  std::set<reservation> replaced_;  // with their jobs, by their holders
   std::map<job_id, std::uint64_t> earlier_attempts_;
   std::map<job_id, std::uint64_t> latest_attempts_;  // as the memory_store counts them
 };

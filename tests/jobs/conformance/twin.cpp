@@ -1,6 +1,7 @@
 #include "twin.hpp"
 
 #include <algorithm>
+#include <span>
 #include <sstream>
 
 #include "show.hpp"
@@ -136,17 +137,30 @@ void twin::perform(const std::vector<request>& batch) {
 }
 
 void twin::note_holders(const operation& what, const answer& got) {
-  const auto note = [this](const put& one, const put_answer& its) {
-    if (!one.holder) return;
-    if (its.what == put_answer::kind::replaced) ++replaced_by_holders_;
-    if (is_refused(its)) ++refused_to_holders_;
-  };
-  if (const auto* const one = std::get_if<put>(&what)) return note(*one, std::get<put_answer>(got));
-  const auto* const all = std::get_if<put_all>(&what);
-  if (all == nullptr) return;
-  const auto& their = std::get<put_all_answer>(got);
-  if (their.what == put_all_answer::kind::refused) return note(all->puts[their.place], their.why);
-  for (std::size_t i = 0; i < their.puts.size(); ++i) note(all->puts[i], their.puts[i]);
+  if (const auto* const all = std::get_if<put_all>(&what)) return note_holders(*all, std::get<put_all_answer>(got));
+  const auto* const one = std::get_if<put>(&what);
+  if (one == nullptr || !one->holder) return;
+  const auto& its = std::get<put_answer>(got);
+  if (its.what == put_answer::kind::replaced) ++met_holders_.replaced;
+  if (is_refused(its)) ++met_holders_.refused;
+}
+
+void twin::note_holders(const put_all& what, const put_all_answer& got) {
+  const bool is_alone = what.puts.size() == 1;
+  if (got.what == put_all_answer::kind::refused) {
+    const auto before = std::span(what.puts).first(got.place);
+    if (std::ranges::any_of(before, [](const put& each) { return each.holder.has_value(); })) {
+      ++met_holders_.refused_behind;
+    }
+    if (!what.puts[got.place].holder) return;
+    ++met_holders_.refused;
+    if (!is_alone) ++met_holders_.refused_in_all;
+  }
+  for (std::size_t i = 0; i < got.puts.size(); ++i) {
+    if (!what.puts[i].holder || got.puts[i].what != put_answer::kind::replaced) continue;
+    ++met_holders_.replaced;
+    if (!is_alone) ++met_holders_.replaced_in_all;
+  }
 }
 
 void twin::recover(const std::vector<operation>& failed) {
@@ -378,7 +392,16 @@ twin::pair_of_operations twin::address_all(const request& it) const {
     if (i > 0) one.ahead = it.ahead / 2;
     if (i == 2 && it.with_priority) one.existing = on_existing::refuse;
     if (i == 3 || (i == 2 && it.with_priority)) one.holder = shown_holder::none;
-    const pair_of_operations both = address_put(one);
+    pair_of_operations both = address_put(one);
+    if (i == 2 && it.with_priority) {
+      const auto is_met = [&](const oracle::entry& each) {
+        return each.job.tube == tube_name(one.tube) && !each.job.key.empty();
+      };
+      const auto met = std::ranges::find_if(oracle_.entries(), is_met);
+      if (met != oracle_.entries().end()) {
+        std::get<put>(both.oracles).key = std::get<put>(both.stores).key = met->job.key;
+      }
+    }
     std::get<put_all>(all.oracles).puts.push_back(std::get<put>(both.oracles));
     std::get<put_all>(all.stores).puts.push_back(std::get<put>(both.stores));
   }

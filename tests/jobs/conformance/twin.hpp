@@ -33,9 +33,16 @@ class twin {
   [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
   /// How many batches failed because of a failing call.
   [[nodiscard]] int failed_batches() const { return failed_batches_; }
-  /// How many puts have replaced the job that their holder had, and how many with a holder were refused.
-  [[nodiscard]] int replaced_by_holders() const { return replaced_by_holders_; }
-  [[nodiscard]] int refused_to_holders() const { return refused_to_holders_; }
+  /// How often puts have met holders.
+  struct holders {
+    int replaced = 0;  ///< puts that have replaced the job that their holder had
+    int refused = 0;   ///< puts with a holder that were refused
+    // Of these, those of a put_all of several puts.
+    int replaced_in_all = 0;
+    int refused_in_all = 0;
+    int refused_behind = 0;  ///< put_alls that were refused at a later put than one with the holder of its job
+  };
+  [[nodiscard]] const holders& met_holders() const { return met_holders_; }
 
  private:
   struct pair_of_operations {
@@ -50,6 +57,7 @@ class twin {
   void perform(const std::vector<request>& batch);
   /// Counts what a put with a holder has come to.
   void note_holders(const operation& what, const answer& got);
+  void note_holders(const put_all& what, const put_all_answer& got);
   /// After a failed batch: opens the store again, and decides whether the batch has happened.
   void recover(const std::vector<operation>& failed);
 
@@ -60,7 +68,7 @@ class twin {
   /// What makes the operation happen once. A store may forget claims when it is opened again, or not, and what has
   /// ended by a clock that was then set back: so such keys are not used again.
   [[nodiscard]] once once_of(const request& it) const;
-  /// Some puts, none of them with the key of another.
+  /// Some puts, none of them with the key of another. The third one may meet a job with its key, and be refused.
   [[nodiscard]] pair_of_operations address_all(const request& it) const;
   /// A page of what is due next.
   [[nodiscard]] pair_of_operations due_behind(const request& it, job_id recent) const;
@@ -120,8 +128,7 @@ class twin {
   unsigned openings_ = 1;
   unsigned wall_steps_ = 0;  ///< back
   int failed_batches_ = 0;
-  int replaced_by_holders_ = 0;
-  int refused_to_holders_ = 0;
+  holders met_holders_;
   std::optional<std::string> failure_;
 };
 
