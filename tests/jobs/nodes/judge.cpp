@@ -48,14 +48,14 @@ class history {
     }
   }
 
-  /// A put_all has put all of its jobs, or none.
+  /// A put_all has put all of its jobs, or none, and ended the job whose holder it shows, or not.
   void expect_together() {
     std::map<std::size_t, std::set<std::size_t>> times;
     for (const request& each : in_.requests) {
-      if (each.group != 0) times[each.group].insert(puts_[each.body].now);
+      if (each.group != 0) times[each.group].insert(times_of(each).now);
     }
     for (const auto& [group, counts] : times) {
-      if (counts.size() > 1) breach("together: only some jobs of a put_all were put");
+      if (counts.size() > 1) breach("together: only a part of a put_all has happened");
     }
   }
 

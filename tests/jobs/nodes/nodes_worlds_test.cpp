@@ -48,7 +48,9 @@ TEST(SimulatedNodes, HaveTroubles) {
   std::size_t repeated = 0;
   std::size_t replayed = 0;
   std::size_t replaced = 0;
+  std::size_t replaced_together = 0;
   std::size_t refused_holders = 0;
+  std::size_t refused_behind_holders = 0;
   std::size_t refused_groups = 0;
   // The last of them is seldom: a primary that was replaced confirms something in one of a hundred worlds or so.
   for (std::uint64_t seed = 0; seed < 50 || (seed < 1000 && confirmed_by_old == 0); ++seed) {
@@ -62,7 +64,9 @@ TEST(SimulatedNodes, HaveTroubles) {
     replayed += left.replayed;
     for (const request& each : left.requests) repeated += each.repeated;
     replaced += left.replaced;
+    replaced_together += left.replaced_together;
     refused_holders += left.refused_holders;
+    refused_behind_holders += left.refused_behind_holders;
     refused_groups += left.refused_groups;
   }
   EXPECT_GT(fates[request::fate::done], 300U);
@@ -75,7 +79,9 @@ TEST(SimulatedNodes, HaveTroubles) {
   EXPECT_GT(repeated, 50U);
   EXPECT_GT(replayed, 5U);
   EXPECT_GT(replaced, 10U);
+  EXPECT_GT(replaced_together, 10U);
   EXPECT_GT(refused_holders, 0U);
+  EXPECT_GT(refused_behind_holders, 0U);
   EXPECT_GT(refused_groups, 5U);
 }
 

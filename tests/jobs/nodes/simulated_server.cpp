@@ -304,6 +304,18 @@ void simulated_server::give_back(backend::transaction& in, std::span<const opera
   for (std::size_t i = 0; i < unwanted.size(); ++i) note(in, unwanted[i], answers[i], frame.registration);
 }
 
+namespace {
+
+/// The put by a holder shows the reservation that the job has.
+void take_any_holder(put& made, content& data) {
+  if (!made.holder) return;
+  const conformance::oracle::entry* const it = data.jobs.find(job_key{made.tube, made.key});
+  const bool is_reserved = it != nullptr && it->job.state == job_state::reserved;
+  if (is_reserved) made.holder = reservation{it->job.id, it->opening, it->attempts};
+}
+
+}  // namespace
+
 /// What a canary executes instead of an operation.
 operation simulated_server::alter(operation what, content& data) const {
   auto* const made = std::get_if<put>(&what);
@@ -324,10 +336,10 @@ operation simulated_server::alter(operation what, content& data) const {
     const bool is_reserved = it != nullptr && it->job.state == job_state::reserved;
     if (is_reserved) done->token = {it->job.id, it->opening, it->attempts};
   }
-  if (made != nullptr && made->holder && wrong_ == flaw::takes_any_holder) {
-    const conformance::oracle::entry* const it = data.jobs.find(job_key{made->tube, made->key});
-    const bool is_reserved = it != nullptr && it->job.state == job_state::reserved;
-    if (is_reserved) made->holder = reservation{it->job.id, it->opening, it->attempts};
+  if (wrong_ == flaw::takes_any_holder) {
+    if (made != nullptr) take_any_holder(*made, data);
+    auto* const all = std::get_if<put_all>(&what);
+    for (put& each : all == nullptr ? std::span<put>() : std::span<put>(all->puts)) take_any_holder(each, data);
   }
   if (const auto* const given = std::get_if<abandon>(&what); given != nullptr && wrong_ == flaw::finishes_abandoned) {
     what = finish{given->token};
@@ -414,6 +426,7 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
     add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0});
   } else if (const auto* const all = std::get_if<put_all>(&what)) {
     for (std::size_t i = 0; i < all->puts.size(); ++i) {
+      if (all->puts[i].holder) add(effect::kind::finish, {}, *all->puts[i].holder);
       add(effect::kind::put, all->puts[i].body, {std::get<put_all_answer>(got).puts[i].id, 0, 0});
     }
   } else if (const auto* const claimed = std::get_if<claim_answer>(&got)) {

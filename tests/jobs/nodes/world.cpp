@@ -222,23 +222,46 @@ task<> end_job(world& in, client& me, const claimed_job& job, request::kind how)
   }
 }
 
-/// The client replaces a job that it has: to the judge it finishes that one, and puts another one.
+/// The client replaces a job that it has, and may put others with that, as a schedule does in a turn: to the judge it
+/// finishes the job, and puts others.
 task<> replace_job(world& in, broker& on, const claimed_job& job) {
-  put what = new_put(in, job.job.tube);
-  what.key = job.job.key;
-  what.existing = on_existing::replace;
-  what.holder = job.token;
-  request& ended = add_request(in, request::kind::finish, job.job.body, job.token);
-  request& asked = add_put(in, what);
+  put_all what;
+  put& record = what.puts.emplace_back(new_put(in, job.job.tube));
+  record.key = job.job.key;
+  record.existing = on_existing::replace;
+  record.holder = job.token;
+  std::vector<request*> asked{&add_request(in, request::kind::finish, job.job.body, job.token), &add_put(in, record)};
+  for (std::uint64_t left = choose(3); left > 0; --left) {
+    put& other = what.puts.emplace_back(new_put(in, job.job.tube));
+    other.key = "key of " + other.body;
+    if (left == 1 && one_in(3)) {
+      other.key = key_of_groups;
+      other.existing = on_existing::refuse;
+    }
+    asked.push_back(&add_put(in, other));
+  }
+  const std::size_t group = ++in.groups;
+  for (request* const each : asked) each->group = group;
+  const bool is_alone = what.puts.size() == 1;
   try {
-    auto putting = on.execute(std::move(what));
-    const put_answer got = co_await putting;
-    const bool is_done = got.what == put_answer::kind::replaced;
-    ended.became = asked.became = is_done ? request::fate::done : request::fate::refused;
-    ++(is_done ? in.replaced : in.refused_holders);
+    put_all_answer got;
+    if (is_alone) {
+      auto putting = on.execute(std::move(what.puts.front()));
+      got.why = co_await putting;
+      if (is_refused(got.why)) got.what = put_all_answer::kind::refused;
+    } else {
+      auto putting = on.execute(std::move(what));
+      got = co_await putting;
+    }
+    const bool is_done = got.what == put_all_answer::kind::done;
+    for (request* const each : asked) each->became = is_done ? request::fate::done : request::fate::refused;
+    if (is_done) {
+      ++(is_alone ? in.replaced : in.replaced_together);
+    } else {
+      ++(got.place == 0 ? in.refused_holders : in.refused_behind_holders);
+    }
   } catch (const store_unavailable& why) {
-    refuse(ended, why);
-    refuse(asked, why);
+    for (request* const each : asked) refuse(*each, why);
   }
 }
 
@@ -526,7 +549,9 @@ outcome live(flaw wrong) {
                .refused_edits = in.refused_edits,
                .replayed = in.replayed,
                .replaced = in.replaced,
+               .replaced_together = in.replaced_together,
                .refused_holders = in.refused_holders,
+               .refused_behind_holders = in.refused_behind_holders,
                .refused_groups = in.refused_groups,
                .breaches = std::move(in.breaches)};
   for (const auto& [version, times] : in.done_edits) left.done_edits += times;

@@ -54,7 +54,7 @@ struct request {
   instant due;                  ///< of a put or a release: no client gets the job before
   jobs::priority priority = 0;  ///< of a put
   std::size_t repeated = 0;     ///< how often it was sent again
-  std::size_t group = 0;        ///< of a put that is one of a put_all: the number of that
+  std::size_t group = 0;        ///< of what is one part of a put or a put_all: the number of that
   fate became = fate::unanswered;
 
   friend bool operator==(const request&, const request&) = default;
@@ -100,9 +100,11 @@ struct world {
   std::size_t refused_edits = 0;                                     ///< by `other_version`
   std::size_t bodies = 0;
   std::size_t groups = 0;
-  std::size_t replaced = 0;         ///< jobs, by their holders
-  std::size_t refused_holders = 0;  ///< puts that were to do so
-  std::size_t refused_groups = 0;   ///< because of a put that is not the first one
+  std::size_t replaced = 0;                ///< jobs, by their holders
+  std::size_t replaced_together = 0;       ///< the same by put_alls of several puts
+  std::size_t refused_holders = 0;         ///< puts and put_alls that were to do so
+  std::size_t refused_behind_holders = 0;  ///< put_alls that were to do so, because of a put behind that
+  std::size_t refused_groups = 0;          ///< because of a put that is not the first one
   std::uint64_t moments = 0;
   std::size_t threads = 0;  ///< of troubles and moves, that run
 };
@@ -117,7 +119,9 @@ struct outcome {
   std::size_t refused_edits = 0;
   std::size_t replayed = 0;
   std::size_t replaced = 0;
+  std::size_t replaced_together = 0;
   std::size_t refused_holders = 0;
+  std::size_t refused_behind_holders = 0;
   std::size_t refused_groups = 0;
   std::vector<std::string> breaches;
 };
