@@ -204,7 +204,7 @@ bool schedule_runner::record_turn::leave_to_newer_data(record_memory& memory, st
   if (record_.plan->deadline) longest = std::min<jobs::milliseconds>(longest, *record_.plan->deadline / 2);
   const bool is_by_hand = !state->by_hand.empty() || !state->backfills.empty();
   if (!is_by_hand && waited < longest) {
-    const jobs::utc_time until = now_ + std::min(std::max(newer_data_wait, waited), longest - waited);
+    const jobs::utc_time until = now_ + std::min(newer_data_wait, longest - waited);
     if (memory.leave(record_.key, since, until)) {
       release_ = jobs::release{claimed_.token, std::nullopt, until, std::nullopt};
       return true;

@@ -88,9 +88,9 @@ class schedule_runner {
   /// multiple of the time between two looks of this node, this one would come first each time.
   static constexpr jobs::milliseconds without_room_waits = std::chrono::seconds(10);
   static constexpr jobs::milliseconds record_of_others_waits{10'500};
-  /// A record that was planned by newer data of its zone than this node has is left to another node: for so long, then
-  /// for twice that, and so on, until its turn is late by so much, or by half of its plan's deadline. Well below the
-  /// lateness from which an occurrence counts as missed. One that somebody has asked for by hand is not left.
+  /// A record that was planned by newer data of its zone than this node has is left to another node: for so long, again
+  /// and again, until its turn is late by so much, or by half of its plan's deadline. Well below the lateness from
+  /// which an occurrence counts as missed. One that somebody has asked for by hand is not left.
   static constexpr jobs::milliseconds newer_data_wait = std::chrono::seconds(1);
   static constexpr jobs::milliseconds newer_data_wait_for = std::chrono::seconds(20);
   /// For how long a lane waits after a failure of the store, or without memory.
