@@ -105,7 +105,8 @@ class embedded_core {
   claimed_job reserve(record&& it, tube& home);
   /// Ends a reservation. Its job must have been removed from the index `ready` before.
   void end_reservation(held_job& it);
-  /// Ends a reserved job, with its reservation. `erase` erases its record, and its key unless the batch gives that away.
+  /// Ends a reserved job, with its reservation. `erase` erases its record, and its key unless the batch gives that
+  /// away.
   void end(held_job& it, void (job_records::*erase)(const record&));
   /// A reserved job becomes ready. Its record is written, for its counters; its index entry stays as it is.
   void give_back(held_job& it);

@@ -185,7 +185,8 @@ class journal_store final : public job_store {
     if (const auto* const one = std::get_if<put>(&what)) note(*one, std::get<put_answer>(got));
     if (const auto* const all = std::get_if<put_all>(&what)) {
       const std::vector<put_answer>& its = std::get<put_all_answer>(got).puts;
-      for (std::size_t i = 0; i < its.size(); ++i) note(all->puts[i], its[i]);
+      // The answer of an earlier one may have another number of puts.
+      for (std::size_t i = 0; i < std::min(its.size(), all->puts.size()); ++i) note(all->puts[i], its[i]);
     }
     std::visit(
         [&](const auto& it) {

@@ -147,7 +147,7 @@ void twin::note_holders(const operation& what, const answer& got) {
 
 void twin::note_holders(const put_all& what, const put_all_answer& got) {
   const bool is_alone = what.puts.size() == 1;
-  if (got.what == put_all_answer::kind::refused) {
+  if (got.what == put_all_answer::kind::refused && got.place < what.puts.size()) {
     const auto before = std::span(what.puts).first(got.place);
     if (std::ranges::any_of(before, [](const put& each) { return each.holder.has_value(); })) {
       ++met_holders_.refused_behind;
@@ -156,6 +156,7 @@ void twin::note_holders(const put_all& what, const put_all_answer& got) {
     ++met_holders_.refused;
     if (!is_alone) ++met_holders_.refused_in_all;
   }
+  if (got.puts.size() != what.puts.size()) return;  // the answer of an earlier one, whose puts were others
   for (std::size_t i = 0; i < got.puts.size(); ++i) {
     if (!what.puts[i].holder || got.puts[i].what != put_answer::kind::replaced) continue;
     ++met_holders_.replaced;
