@@ -18,6 +18,7 @@ inline constexpr const char* purpose_of_bench =
 void add_bench(CLI::App& program, command& chosen);
 void add_completion(CLI::App& program, command& chosen);
 void add_copy(CLI::App& program, command& chosen);
+void add_explain(CLI::App& program, command& chosen);
 void add_job(CLI::App& program, command& chosen);
 void add_map(CLI::App& program, command& chosen);
 void add_replay(CLI::App& program, command& chosen);

@@ -10,6 +10,7 @@ using namespace foliot::program;
 void add_commands(CLI::App& line, command& chosen) {
   add_replay(line, chosen);
   add_sample(line, chosen);
+  add_explain(line, chosen);
   add_bench(line, chosen);
   add_top(line, chosen);
   add_serve(line, chosen);
@@ -28,8 +29,8 @@ int main(int argc, char** argv) {
       .purpose = "foliot: timers for C++ servers, at work on real input",
       .no_command =
           "no command: name one of 'foliot serve', 'foliot job', 'foliot token', 'foliot copy FROM TO', "
-          "'foliot map DATABASE', 'foliot completion SHELL', 'foliot replay LOG', 'foliot sample', 'foliot bench' and "
-          "'foliot top PATH'; see foliot --help",
+          "'foliot map DATABASE', 'foliot completion SHELL', 'foliot replay LOG', 'foliot sample', 'foliot explain ENGINE', "
+          "'foliot bench' and 'foliot top PATH'; see foliot --help",
       .built_with = built_with,
       .fill = add_commands,
   };

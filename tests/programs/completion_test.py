@@ -6,7 +6,7 @@ import subprocess
 
 from kit.program_case import ProgramCase, main
 
-COMMANDS = ("serve", "job", "token", "copy", "map", "replay", "sample", "bench", "top", "completion")
+COMMANDS = ("serve", "job", "token", "copy", "map", "replay", "sample", "explain", "bench", "top", "completion")
 
 
 class CompletionCase(ProgramCase):

@@ -41,6 +41,7 @@
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/erlang_position.hpp>
 #include <foliot/queue/detail/reserve.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/erlang_timer.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
@@ -170,6 +171,7 @@ class basic_erlang_wheel : private detail::erlang_position {
   [[nodiscard]] check_result check() const;
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
   using ring = detail::erlang_ring;
   using typename detail::erlang_position::tick;

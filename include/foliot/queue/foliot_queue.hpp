@@ -50,6 +50,7 @@
 #include <foliot/queue/detail/open_window.hpp>
 #include <foliot/queue/detail/place.hpp>
 #include <foliot/queue/detail/reserve.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/detail/wheel.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
@@ -241,6 +242,7 @@ class basic_foliot_queue {
   }
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
   using wheel = detail::wheel<Tuning>;
   using rings = typename wheel::rings;

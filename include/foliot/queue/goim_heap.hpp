@@ -26,6 +26,7 @@
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/shrink.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -139,6 +140,7 @@ class goim_heap {
   }
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
 
   static constexpr std::size_t parent(std::size_t index) noexcept { return (index - 1) / 2; }

@@ -33,6 +33,7 @@
 
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/reserve.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/detail/ticks.hpp>
 #include <foliot/queue/detail/wheel_node.hpp>
 #include <foliot/queue/detail/wheel_ring.hpp>
@@ -177,6 +178,7 @@ class basic_hashed_wheel : private detail::wheel_ring<Shape> {
   }
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
   using tick = detail::tick;
   // The places of pending nodes.

@@ -48,6 +48,7 @@
 
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/reserve.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/detail/ticks.hpp>
 #include <foliot/queue/detail/wheel_levels.hpp>
 #include <foliot/queue/detail/wheel_node.hpp>
@@ -224,6 +225,7 @@ class basic_hierarchical_wheel : private Geometry {
   }
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
   using tick = detail::tick;
 

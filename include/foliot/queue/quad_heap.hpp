@@ -18,6 +18,7 @@
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/deadline_heap.hpp>
 #include <foliot/queue/detail/reserve.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -119,6 +120,7 @@ class quad_heap {
   [[nodiscard]] check_result check() const { return heap_.check("quad_heap"); }
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
 
   void arm(node_type& node, instant deadline) noexcept {

@@ -36,6 +36,7 @@
 #include <foliot/queue/detail/quad_sift.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/shrink.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -44,6 +45,7 @@ namespace foliot::inline queue {
 class lazy_heap_node : public timer_node {
  private:
   friend class quad_heap_lazy;
+  friend struct detail::structure_access;
   bool modified_ = false;
 };
 
@@ -167,6 +169,7 @@ class quad_heap_lazy {
   }
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
 
   struct entry {

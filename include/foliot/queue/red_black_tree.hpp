@@ -29,6 +29,7 @@
 
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/reserve.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/timer_queue.hpp>
 
 namespace foliot::inline queue {
@@ -37,6 +38,7 @@ namespace foliot::inline queue {
 class tree_node : public timer_node {
  private:
   friend class red_black_tree;
+  friend struct detail::structure_access;
   tree_node* parent_ = nullptr;
   std::array<tree_node*, 2> child_{};  // the left one, the right one
 };
@@ -131,6 +133,7 @@ class red_black_tree {
   }
 
  private:
+  friend struct detail::structure_access;
   using access = timer_node_access;
   // Indexes of children; the other side of `side` is 1 - side.
   static constexpr std::size_t left = 0;

@@ -27,6 +27,7 @@
 #include <foliot/queue/detail/quad_sift.hpp>
 #include <foliot/queue/detail/reserve.hpp>
 #include <foliot/queue/detail/shrink.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 
 namespace foliot::detail {
 
@@ -111,6 +112,7 @@ class deadline_heap {
   }
 
  private:
+  friend struct structure_access;
   using access = timer_node_access;
 
   struct order {

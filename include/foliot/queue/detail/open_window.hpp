@@ -28,6 +28,7 @@
 #include <foliot/queue/detail/deadline_heap.hpp>
 #include <foliot/queue/detail/place.hpp>
 #include <foliot/queue/detail/reserve.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 #include <foliot/queue/detail/window_sort.hpp>
 
 namespace foliot::detail {
@@ -202,6 +203,7 @@ class open_window {
   }
 
  private:
+  friend struct structure_access;
   static constexpr std::size_t ahead = 8;  // how many entries ahead pop prefetches
   static constexpr std::size_t smallest_run = 64;
   /// tidy() returns the memory of an empty run whose capacity is larger than this.

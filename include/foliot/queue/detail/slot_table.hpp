@@ -31,6 +31,7 @@
 #include <foliot/core/timer_node.hpp>
 #include <foliot/queue/detail/chunk_pool.hpp>
 #include <foliot/queue/detail/place.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 
 namespace foliot::detail {
 
@@ -195,6 +196,7 @@ class slot_table {
   }
 
  private:
+  friend struct structure_access;
   using access = timer_node_access;
 
   /// The chunks of a slot: a singly linked FIFO, whose links lie in the chunks, and its length.

@@ -26,6 +26,7 @@
 #include <foliot/queue/detail/place.hpp>
 #include <foliot/queue/detail/ring_levels.hpp>
 #include <foliot/queue/detail/slot_table.hpp>
+#include <foliot/queue/detail/structure_access.hpp>
 
 namespace foliot::detail {
 
@@ -207,6 +208,7 @@ class wheel {
   }
 
  private:
+  friend struct structure_access;
   static constexpr instant unknown = instant::earliest();  // a bound that holds for every deadline
   /// The most chunks that one rescan reads.
   static constexpr std::size_t chunks_a_scan = std::max<std::size_t>(1, Tuning::window_size / Tuning::chunk_entries);
