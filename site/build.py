@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Makes the site of foliot: the pages in Markdown, a reference from the headers, and a search.
 
-usage: site/build.py [--into FOLDER] [--plain-text]
+usage: site/build.py [--into FOLDER] [--plain-text] [--program FOLIOT]
 
-FOLDER is build/site unless it is named; the site is FOLDER/html/index.html. Needs doxygen, sphinx, breathe, myst-parser
+FOLDER is build/site unless it is named; the site is FOLDER/html/index.html. With a program the site has the pages that
+`foliot explain` writes, and links to them. Needs doxygen, sphinx, breathe, myst-parser
 and furo: `scripts/run site` installs them on Debian 12. Warnings and broken
 links are errors. With --plain-text the pages that show files of the repository have no colours.
 """
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,6 +77,21 @@ def run_sphinx(into: Path, *options: str) -> None:
     subprocess.run(sphinx_command(into, *options), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True)
 
 
+def add_moving_pages(into: Path, program: Path) -> None:
+    """Those of `foliot explain`, for the engines that the table of docs/explain.md names."""
+    make_empty(into / "html/explain")
+    table = into / "html/docs/explain.html"
+    text = table.read_text(encoding="utf-8")
+    linked = re.sub(r'(<td><p>)(<code[^>]*><span class="pre">([a-z-]+)</span></code>)(</p></td>)',
+                    r'\1<a href="../explain/\3.html">\2</a>\4', text)
+    engines = re.findall(r'href="../explain/([a-z-]+)\.html"', linked)
+    if not engines:
+        sys.exit("site: docs/explain.md names no engine in its table")
+    for engine in engines:
+        subprocess.run([program, "explain", engine, "-o", into / f"html/explain/{engine}.html"], check=True)
+    table.write_text(linked, encoding="utf-8")
+
+
 def make_search(into: Path) -> None:
     write_index(into / "html", SITE / "navigation.md")
     (into / "html/searchindex.js").unlink()  # of the search of sphinx, whose page is not there
@@ -91,6 +108,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=Path, default=ROOT / "build/site", metavar="FOLDER")
     parser.add_argument("--plain-text", action="store_true")
+    parser.add_argument("--program", type=Path, metavar="FOLIOT")
     arguments = parser.parse_args()
     into = arguments.into.resolve()
     try:
@@ -98,6 +116,8 @@ def main() -> int:
         gather_pages(into)
         run_sphinx(into, *(["-D", "foliot_colours=0"] if arguments.plain_text else []))
         make_search(into)
+        if arguments.program is not None:
+            add_moving_pages(into, arguments.program.resolve())
         check_links(into)
     except FileNotFoundError as missing:
         sys.exit(f"site: cannot run {missing.filename}: is it installed?")

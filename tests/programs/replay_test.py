@@ -78,7 +78,7 @@ class CommandLine(ProgramCase):
         self.assertEqual(self.names(), ["a.log"])
 
     def test_wrong_arguments(self):
-        self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot bench' and 'foliot top PATH'")
+        self.expect_error("'foliot replay LOG', 'foliot sample', 'foliot explain ENGINE', 'foliot bench' and 'foliot top PATH'")
         sentence = self.run_foliot()[2]
         commands = re.search(r"\n\w*subcommands:\n((?:  .*\n)+)", self.expect_done("--help"), re.I)[1]
         for command in re.findall(r"^  (\w+)", commands, re.M):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds the site, checks its links, and opens its search in a browser.
 
-usage: site_test.py     with FOLIOT_SITE_SCRATCH=folder and PYTHONPATH=site in the environment
+usage: site_test.py     with FOLIOT_SITE_SCRATCH=folder, FOLIOT=path of the program, or nothing, and PYTHONPATH=site in
+                        the environment
 
 Skipped, exit code 77, where a package is missing that makes the site. Without chromium the search is not opened.
 """
@@ -68,8 +69,9 @@ class TheSite(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.into = Path(os.environ["FOLIOT_SITE_SCRATCH"])
-        cls.made = subprocess.run([sys.executable, ROOT / "site/build.py", "--into", cls.into, "--plain-text"],
-                                  capture_output=True, text=True)
+        cls.program = os.environ.get("FOLIOT")
+        cls.made = subprocess.run([sys.executable, ROOT / "site/build.py", "--into", cls.into, "--plain-text",
+                                   *(["--program", cls.program] if cls.program else [])], capture_output=True, text=True)
         cls.html = cls.into / "html"
 
     def setUp(self):
@@ -101,6 +103,15 @@ class TheSite(unittest.TestCase):
 
     def test_has_text_of_sources(self):
         self.assertIn("timer_service", re.sub("<[^>]*>", "", self.text_of("repository/src/service/timer_service.cpp.html")))
+
+    def test_has_a_page_that_moves_for_each_engine(self):
+        if not self.program:
+            self.skipTest("the program is not built here")
+        linked = re.findall(r'href="../explain/([a-z-]+)\.html"', self.text_of("docs/explain.html"))
+        told = subprocess.run([self.program, "explain", "--help"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(set(linked), set(re.search(r"\{([a-z,-]+)\}", told)[1].split(",")))
+        for engine in linked:
+            self.assertIn(f"<title>{engine}: ", self.text_of(f"explain/{engine}.html"))
 
     def test_finds_a_link_to_a_page_that_is_gone(self):
         page = self.html / "docs/traps.html"
