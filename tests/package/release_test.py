@@ -1,4 +1,6 @@
 """The script that makes a release, in small repositories of the tests' own."""
+import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -19,7 +21,7 @@ class Release(unittest.TestCase):
         self.environment = os.environ | {
             "HOME": str(self.scratch), "GIT_CONFIG_NOSYSTEM": "1", "GNUPGHOME": str(self.scratch / "keys"),
             "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
-        for each in ("scripts/release", "scripts/lib/say.sh"):
+        for each in ("scripts/release", "scripts/lib/say.sh", "scripts/lib/packages.sh", "scripts/lib/bill_of_materials.py"):
             (self.root / each).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(SOURCE / each, self.root / each)
         self.write("include/foliot/version.hpp", '#define FOLIOT_VERSION "1.2.3"\n')
@@ -59,12 +61,43 @@ class Release(unittest.TestCase):
         done = self.expect_done("made")
         made = self.scratch / "made"
         self.assertEqual(sorted(each.name for each in made.iterdir()),
-                         ["SHA256SUMS", "foliot-1.2.3.md", "foliot-1.2.3.tar.gz"])
+                         ["SHA256SUMS", "foliot-1.2.3.cdx.json", "foliot-1.2.3.md", "foliot-1.2.3.tar.gz"])
         self.assertEqual((made / "foliot-1.2.3.md").read_text(), "## 1.2.3, 2026-11-30\n\n- runs\n- faster\n\n")
         subprocess.run(["sha256sum", "--quiet", "--check", "SHA256SUMS"], cwd=made, check=True)
         listed = subprocess.run(["tar", "-tzf", made / "foliot-1.2.3.tar.gz"], check=True, capture_output=True, text=True)
         self.assertIn("foliot-1.2.3/link\n", listed.stdout)
         self.assertIn("git tag --sign v1.2.3", done.stderr)
+
+    def test_the_bill_of_materials(self):
+        self.expect_done("made")
+        made = self.scratch / "made"
+        bill = json.loads((made / "foliot-1.2.3.cdx.json").read_text())
+        self.assertEqual((bill["bomFormat"], bill["specVersion"]), ("CycloneDX", "1.5"))
+        release = bill["metadata"]["component"]
+        self.assertEqual((release["name"], release["version"]), ("foliot", "1.2.3"))
+        self.assertEqual(release["hashes"][0]["content"],
+                         hashlib.sha256((made / "foliot-1.2.3.tar.gz").read_bytes()).hexdigest())
+        components = {each["name"]: each for each in bill["components"]}
+        packages = subprocess.run(["bash", "-c", 'root=. && . "$0" && printf "%s\\n" "${run_packages[@]}"',
+                                   SOURCE / "scripts/lib/packages.sh"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(sorted(components), sorted(packages.split()))
+        self.assertEqual(components["librocksdb-dev"]["scope"], "required")
+        self.assertEqual(components["g++"]["scope"], "excluded")
+        for name, each in components.items():
+            self.assertTrue(each["purl"].startswith("pkg:deb/debian/" + name.replace("+", "%2B")), each["purl"])
+            asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True).stdout
+            self.assertEqual(each.get("version", ""), asked)
+        used, = bill["dependencies"]
+        self.assertIn("libssl-dev", used["dependsOn"])
+        self.assertNotIn("cmake", used["dependsOn"])
+
+    def test_a_package_that_the_bill_does_not_know(self):
+        path = self.root / "scripts/lib/packages.sh"
+        path.write_text(path.read_text().replace("run_packages=(", "run_packages=(\n    liburanium-dev", 1))
+        self.commit()
+        done = self.release("made")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("liburanium-dev is in none of the lists", done.stderr)
 
     def test_is_the_same_bytes_again(self):
         self.expect_done("one")
