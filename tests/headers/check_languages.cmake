@@ -30,6 +30,19 @@ foreach(standard IN ITEMS 11 17 20)
   endforeach()
 endforeach()
 
+foreach(header IN LISTS HEADERS)
+  compile("#include <${header}>\n" cpp -std=c++23 -fno-exceptions -Wfatal-errors)
+  if(NOT output MATCHES "error:[^\n]* foliot needs exceptions: compile without -fno-exceptions")
+    message(NOTICE "${output}")
+    message(FATAL_ERROR "<${header}> does not begin to tell a compiler without exceptions that foliot needs them")
+  endif()
+endforeach()
+compile("#include <foliot/runtime.hpp>\n#include <foliot/service.hpp>\n" cpp -std=c++23 -fno-rtti)
+if(NOT status EQUAL 0)
+  message(NOTICE "${output}")
+  message(FATAL_ERROR "foliot does not compile without run-time type information")
+endif()
+
 set(program "#include <foliot/foliot.h>
 #include <foliot/foliot.h>
 static void call(void* context, const foliot_firing* firing) { (void)context; (void)firing; }
