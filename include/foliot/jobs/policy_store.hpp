@@ -1,0 +1,99 @@
+// A job store over another one, which acts by the policies of tubes (tube_policy.hpp): so each store has them, and none
+// knows of them.
+//
+//   memory_store inner;
+//   policy_store store(inner);
+//   store.set_policies(std::make_shared<const policy_table>(policies));
+//   broker broker(store);
+//
+// It looks at each job that a claim brings, and at each job whose TTR has ended, before a client gets it. A job that
+// must not be worked on now is taken out of the answer, and what its policy says is done with the next batch, which
+// next() asks for at once: it is released until its next try, buried, moved to the dead letters, or ended as expired.
+// Until then its reservation is held here. So what a policy forbids is never handed out, at whatever node and after
+// whatever crash; only the moment at which a job leaves the ready ones depends on when somebody looks.
+//
+//   released by its worker   with the due time of the next try, and the try in its history, in the same operation
+//   TTR ended                claimed here, judged, and released or buried; or judged when a client's claim is first
+//   last try failed          buried with its tries in the history; or put into the dead letters, which happens once
+//                            (once.hpp), and then finished: a crash in between leaves it where it is, and nothing twice
+//   waited too long          finished here, and counted as expired; ready jobs that nobody claims are looked at, too,
+//                            up to most_searched of a tube a second
+//   limits                   a tube that is full is left out of claims, and what a claim brings too much is abandoned;
+//                            a job whose group is full is released for parking_time and fired when one of it ends
+//
+// A release or a bury whose history has tag_of_reason or tag_of_worker adds these to the job's history, whether its
+// tube has a policy or not; any other history replaces that of the job, and keeps its tries.
+//
+// Limits count the reservations that were made here, and those that count_tube shows for others. Where several nodes
+// share the store, most_reserved may be exceeded by what the nodes claim at the same moment, most_reserved_of_group
+// counts at each node by itself, and most_per_second is divided by share().
+//
+// Invariants:
+//   1. A reservation that was handed out is in `held_` until it has ended, if its tube has a policy.
+//   2. A reservation that was made and not handed out has a step in `steps_`.
+//   3. Each step that a store has refused for a moment is tried again, or its reservation has ended.
+//
+// Thread safety: as job_store; set_policies(), share() and counters() by any thread.
+// Failures: those of the inner store. What it refuses or cannot execute of the steps stays to be done.
+// Complexity: without policies one look at a pointer for each batch. Else O(log n) for each job of a tube with a
+// policy, and a look into the store for each release by a reservation that was made elsewhere.
+#pragma once
+
+#include <foliot/core/language.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <foliot/core/duration.hpp>
+#include <foliot/core/export.h>
+#include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/store_clocks.hpp>
+#include <foliot/jobs/tube_policy.hpp>
+
+namespace foliot::jobs {
+
+/// How long a job whose group is full is put off at the most before it is looked at again.
+inline constexpr milliseconds parking_time = std::chrono::minutes(1);
+
+/// What policies have done to jobs.
+struct policy_counters {
+  std::uint64_t retried = 0;       ///< failed tries behind which another one follows
+  std::uint64_t buried = 0;        ///< jobs that have had their last try
+  std::uint64_t dead_letters = 0;  ///< jobs that were moved to the dead letters
+  std::uint64_t expired = 0;       ///< jobs that have waited too long
+  std::uint64_t parked = 0;        ///< jobs that waited for others of their group
+
+  friend bool operator==(const policy_counters&, const policy_counters&) = default;
+};
+
+/// A store with policies.
+class FOLIOT_EXPORT policy_store final : public job_store {
+ public:
+  /// Over this store, which must outlive it and whose clocks these must be. Without policies.
+  explicit policy_store(job_store& inner, store_clocks clocks = {});
+  ~policy_store() override;
+
+  /// From the next batch on, these are the policies; null: none. A job that is reserved ends by those of that time.
+  void set_policies(std::shared_ptr<const policy_table> policies) noexcept;
+  /// How many stores like this one share the jobs, at least 1: nodes, or several sessions of a server.
+  void share(std::uint32_t among) noexcept;
+  /// What has been done so far.
+  [[nodiscard]] policy_counters counters() const noexcept;
+
+  execution execute(std::span<operation> batch) override;
+  [[nodiscard]] next_change next() const noexcept override;
+  [[nodiscard]] check_result check() override;
+  void close() override;
+  [[nodiscard]] store_figures figures() const override;
+  [[nodiscard]] other_nodes* others() noexcept override;
+
+ private:
+  class state;
+
+  job_store& inner_;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace foliot::jobs
