@@ -31,7 +31,7 @@ inline constexpr field_tag tag_of_group = 0x0006;
 inline constexpr field_tag tag_of_expiry = 0x0005;
 inline constexpr std::size_t most_group_bytes = 200;
 
-/// Of a history: the tries; and, only in a release or a bury, why and by whom.
+/// Of a history: the tries; and, only in a release or a bury, the reason and the worker.
 inline constexpr field_tag tag_of_tries = 0x0100;
 inline constexpr field_tag tag_of_reason = 0x0101;
 inline constexpr field_tag tag_of_worker = 0x0102;
@@ -49,7 +49,9 @@ struct failed_try {
     released,   ///< its worker has given it back
     timed_out,  ///< its TTR has ended
     buried,     ///< its worker has set it aside
-    moved,      ///< not a try: the job came from another tube, `why`, as one of its dead letters
+    /// Not a try: the job came from another tube, `why`, as one of its dead letters. `worker` has its id there, and
+    /// behind a space its key, if it had one.
+    moved,
   };
   utc_time when{};
   kind how = kind::released;

@@ -54,7 +54,7 @@
 
 namespace foliot::jobs {
 
-/// How long a job whose group is full is put off at the most before it is looked at again.
+/// How long a job whose group is full waits at the most before it is looked at again.
 inline constexpr milliseconds parking_time = std::chrono::minutes(1);
 
 /// What policies have done to jobs.

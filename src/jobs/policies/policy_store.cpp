@@ -1,38 +1,703 @@
 #include <foliot/jobs/policy_store.hpp>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <foliot/core/sync/mutex.hpp>
 
+#include "expiry_sweep.hpp"
+#include "held_by_policy.hpp"
+#include "jobs/operation_parts.hpp"
+#include "policy_rules.hpp"
+#include "policy_steps.hpp"
+#include "policy_turn.hpp"
+#include "tube_limits.hpp"
+
 namespace foliot::jobs {
 
+using detail::expiry_sweep;
+using detail::fate;
+using detail::held_by_policy;
+using detail::held_job;
+using detail::judgement;
+using detail::limited_claim;
+using detail::parked_job;
+using detail::policy_step;
+using detail::policy_steps;
+using detail::policy_turn;
+using detail::reckoned_tries;
+using detail::tube_limits;
+
+/// All that it knows, and how a batch goes: form(), the store below, and conclude(). Only the thread that executes
+/// touches it, but for what `guard_` guards.
 class policy_store::state {
  public:
-  mutex guard{lock_rank::object};
-  std::shared_ptr<const policy_table> policies;
-  std::uint32_t among = 1;
-  policy_counters counted;
+  state(job_store& inner, store_clocks clocks) : inner_(inner), clocks_(clocks) {}
+
+  execution execute(std::span<operation> batch);
+  [[nodiscard]] next_change next() const noexcept;
+  [[nodiscard]] check_result check() const;
+
+  void set_policies(std::shared_ptr<const policy_table> policies) noexcept {
+    const lock held(guard_);
+    wanted_.swap(policies);
+  }
+  void share(std::uint32_t among) noexcept {
+    const lock held(guard_);
+    among_ = among;
+  }
+  [[nodiscard]] policy_counters counters() const noexcept {
+    const lock held(guard_);
+    return counted_;
+  }
+
+ private:
+  using table = std::shared_ptr<const policy_table>;
+
+  // Before the batch.
+  void follow_policies(instant now);
+  [[nodiscard]] const tube_policy* policy_of(std::string_view tube) const;
+  [[nodiscard]] bool has_nothing_to_do() const noexcept;
+  void forget_untold_ends(policy_turn& it);
+  void form(policy_turn& it);
+  std::map<job_id, answer> look_at_ends(policy_turn& it);
+  void form_end(policy_turn& it, std::size_t at, const std::map<job_id, answer>& seen);
+  void form_claim(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned);
+
+  // Behind it.
+  execution conclude(policy_turn& it, execution done);
+  void conclude_expired(policy_turn& it, execution& done);
+  void conclude_step(policy_turn& it, policy_step& one, answer& got);
+  void conclude_given_back(policy_turn& it, policy_step& one, holder_answer::kind got);
+  void conclude_move(policy_step& one, const put_answer& got, utc_time now);
+  void conclude_look(policy_turn& it, policy_step& one, claim_answer& got);
+  void conclude_unpark(policy_step& one, const answer& got);
+  void conclude_own(policy_turn& it, std::size_t at, answer& got);
+  void conclude_end(policy_turn& it, std::size_t at, const holder_answer& got);
+  void conclude_claim(policy_turn& it, std::size_t at, claim_answer& got);
+  void conclude_page(const std::string& tube, const answer& got);
+  void note_limits(policy_turn& it, const limited_claim& asked, const claim_answer& got);
+  bool hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed);
+  void hold(policy_turn& it, const claimed_job& one, const tube_policy& by, reckoned_tries of);
+  void reject(const claimed_job& one, const tube_policy& by, judgement as, utc_time now);
+  void give_back(const claimed_job& one, operation by, fate why);
+  void park(const claimed_job& one, const tube_policy& by, utc_time now);
+  void end(const held_job& it);
+  void unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one);
+  [[nodiscard]] reckoned_tries tries_of(const policy_turn& it, const job& of) const;
+  [[nodiscard]] utc_time waits_since(const job& it) const;
+  void add_counted(const policy_counters& more);
+
+  job_store& inner_;
+  const store_clocks clocks_;
+
+  table policies_;  ///< of the latest batch
+  held_by_policy held_;
+  tube_limits limits_;
+  policy_steps steps_;
+  expiry_sweep sweep_;
+  /// What batches have brought whose answers the caller did not get.
+  execution gathered_;
+  /// Since when the parked jobs wait, by their due times before.
+  std::map<job_id, std::pair<parked_job, utc_time>> parked_since_;
+
+  mutable mutex guard_{lock_rank::object};
+  table wanted_ FOLIOT_GUARDED_BY(guard_);
+  std::uint32_t among_ FOLIOT_GUARDED_BY(guard_) = 1;
+  policy_counters counted_ FOLIOT_GUARDED_BY(guard_);
 };
 
-policy_store::policy_store(job_store& inner, store_clocks) : inner_(inner), state_(std::make_unique<state>()) {}
+namespace {
+
+/// As many steps as a broker gives back reservations: more would delay the caller's operations.
+constexpr std::size_t most_steps = detail::most_given_back;
+/// As many parked jobs are known with the times since when they wait; of others the wait begins anew.
+constexpr std::size_t most_parked_known = 100'000;
+
+constexpr bool is_obstacle(const answer& got) noexcept {
+  return std::holds_alternative<passed_over_answer>(got) || std::holds_alternative<unavailable_answer>(got);
+}
+
+bool has_limits(const tube_policy* by) noexcept {
+  return by != nullptr && (by->most_reserved != 0 || by->most_per_second != 0);
+}
+
+/// A release and a bury; null: another operation.
+const std::optional<job_fields>* history_of(const operation& it) noexcept {
+  if (const auto* const one = std::get_if<release>(&it)) return &one->history;
+  if (const auto* const one = std::get_if<bury>(&it)) return &one->history;
+  return nullptr;
+}
+
+/// Whether reservations end by the puts of a put_all, which must be there when its answer is.
+bool has_holders(const operation& it) noexcept {
+  const auto* const all = std::get_if<put_all>(&it);
+  return all != nullptr && std::ranges::any_of(all->puts, [](const put& each) { return each.holder.has_value(); });
+}
+
+void add_names(std::vector<std::string>& into, std::vector<std::string>&& from) {
+  if (from.empty()) return;
+  into.insert(into.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  std::ranges::sort(into);
+  const auto twins = std::ranges::unique(into);
+  into.erase(twins.begin(), twins.end());
+}
+
+void gather(execution& into, execution&& from) {
+  add_names(into.ready_tubes, std::move(from.ready_tubes));
+  add_names(into.emptied_tubes, std::move(from.emptied_tubes));
+  into.expired.insert(into.expired.end(), from.expired.begin(), from.expired.end());
+}
+
+}  // namespace
+
+// Policies.
+
+void policy_store::state::follow_policies(instant now) {
+  table wanted;
+  {
+    const lock held(guard_);
+    wanted = wanted_;
+    limits_.share(among_);
+  }
+  if (wanted == policies_) return;
+  policies_ = std::move(wanted);
+  limits_.forget_idle(policies_.get(), now);
+  sweep_.follow(policies_.get(), now);
+}
+
+const tube_policy* policy_store::state::policy_of(std::string_view tube) const {
+  if (policies_ == nullptr) return nullptr;
+  const auto found = policies_->find(tube);
+  return found == policies_->end() ? nullptr : &found->second;
+}
+
+bool policy_store::state::has_nothing_to_do() const noexcept {
+  return policies_ == nullptr && steps_.empty() && held_.size() == 0 && gathered_.ready_tubes.empty() &&
+         gathered_.expired.empty() && gathered_.emptied_tubes.empty();
+}
+
+void policy_store::state::add_counted(const policy_counters& more) {
+  const lock held(guard_);
+  counted_.retried += more.retried;
+  counted_.buried += more.buried;
+  counted_.dead_letters += more.dead_letters;
+  counted_.expired += more.expired;
+  counted_.parked += more.parked;
+}
+
+// A batch.
+
+execution policy_store::state::execute(std::span<operation> batch) {
+  const instant now = clocks_.monotonic->now();
+  follow_policies(now);
+  policy_turn it{.batch = batch, .now = now, .utc = clocks_.utc()};
+  forget_untold_ends(it);
+  form(it);
+  // Without any change the caller's batch goes on as it is.
+  execution done;
+  try {
+    done = conclude(it, inner_.execute(it.asks.empty() ? batch : std::span(it.asks)));
+  } catch (const store_unavailable&) {
+    for (policy_step* const each : it.steps) policy_steps::postpone(*each, now);
+    throw;
+  }
+  add_counted(it.counted_now);
+  return done;
+}
+
+void policy_store::state::forget_untold_ends(policy_turn& it) {
+  for (const reservation& token : held_.forgotten(it.now)) end(*held_.take(token));
+}
+
+void policy_store::state::form(policy_turn& it) {
+  it.follows.resize(it.batch.size(), fate::handed_out);
+  const bool is_told = std::ranges::any_of(it.batch, [](const operation& each) {
+    const auto* const history = history_of(each);
+    return history != nullptr && detail::has_report(*history);
+  });
+  if (has_nothing_to_do() && !is_told) return;
+  const std::map<job_id, answer> seen = look_at_ends(it);
+  it.steps = steps_.due(it.now, most_steps);
+  for (const policy_step* each : it.steps) it.asks.push_back(each->asks);
+  std::set<std::string> counts;
+  for (const operation& each : it.batch) {
+    const auto* const claiming = std::get_if<claim>(&each);
+    if (claiming == nullptr) continue;
+    for (const std::string& tube : claiming->tubes) {
+      const tube_policy* const by = policy_of(tube);
+      const bool is_counted = by != nullptr && by->most_reserved != 0;
+      if (is_counted && (inner_.others() != nullptr || limits_.wants_count(tube))) counts.insert(tube);
+    }
+  }
+  it.counted.assign(counts.begin(), counts.end());
+  for (const std::string& tube : it.counted) it.asks.emplace_back(count_tube{tube});
+  it.refusals.resize(it.batch.size());
+  std::map<std::string, std::uint64_t> planned;
+  for (std::size_t i = 0; i < it.batch.size(); ++i) {
+    if (history_of(it.batch[i]) != nullptr) {
+      form_end(it, i, seen);
+    } else {
+      if (std::holds_alternative<claim>(it.batch[i])) form_claim(it, i, planned);
+      it.places.push_back(it.asks.size());
+      it.asks.push_back(has_holders(it.batch[i]) ? it.batch[i] : std::move(it.batch[i]));
+    }
+  }
+  for (list_jobs& page : sweep_.take_pages(it.now)) {
+    it.pages.push_back(page.tube);
+    it.asks.emplace_back(std::move(page));
+  }
+}
+
+/// Looks at the jobs whose reservations end, where nothing is known of them here. By their ids.
+std::map<job_id, answer> policy_store::state::look_at_ends(policy_turn& it) {
+  std::map<job_id, answer> seen;
+  std::vector<operation> looks;
+  for (const operation& each : it.batch) {
+    const auto* const history = history_of(each);
+    if (history == nullptr || held_.find(detail::token_of(each)) != nullptr) continue;
+    if (policies_ == nullptr && !detail::has_report(*history)) continue;
+    if (seen.try_emplace(detail::token_of(each).id).second) looks.emplace_back(peek{detail::token_of(each).id, false});
+  }
+  if (looks.empty()) return seen;
+  std::vector<job_id> ids;
+  for (const operation& each : looks) ids.push_back(std::get<job_id>(std::get<peek>(each).name));
+  execution done = inner_.execute(looks);
+  for (std::size_t i = 0; i < ids.size(); ++i) seen.at(ids[i]) = std::move(done.answers.at(i));
+  gather(gathered_, std::move(done));
+  return seen;
+}
+
+void policy_store::state::form_end(policy_turn& it, std::size_t at, const std::map<job_id, answer>& seen) {
+  operation& what = it.batch[at];
+  const reservation token = detail::token_of(what);
+  const held_job* const held = held_.find(token);
+  const auto found = seen.find(token.id);
+  const auto* const job = found == seen.end() ? nullptr : std::get_if<peek_answer>(&found->second);
+  if (held == nullptr && job == nullptr && found != seen.end()) {
+    // Nothing has happened, whatever the look has come to.
+    answer refused = found->second;
+    if (auto* const unavailable = std::get_if<unavailable_answer>(&refused)) unavailable->is_in_doubt = false;
+    it.refusals[at] = std::move(refused);
+    it.places.push_back(policy_turn::nowhere);
+    return;
+  }
+  it.places.push_back(it.asks.size());
+  const bool is_known = held != nullptr || (job != nullptr && job->job && job->job->state == job_state::reserved);
+  if (!is_known) {
+    it.asks.push_back(std::move(what));
+    return;
+  }
+  const tube_policy* const by = policy_of(held != nullptr ? held->tube : job->job->tube);
+  const detail::ended_job of = held != nullptr
+                                   ? detail::ended_job{token.id, held->history, held->of}
+                                   : detail::ended_job{token.id, job->job->history, detail::reckon(*job->job)};
+  const bool releases = std::holds_alternative<release>(what);
+  detail::rewritten_end made = releases ? rewrite(std::move(std::get<release>(what)), by, of, it.utc)
+                                        : rewrite(std::move(std::get<bury>(what)), by, of, it.utc);
+  it.follows[at] = made.follows;
+  it.asks.push_back(std::move(made.what));
+}
+
+void policy_store::state::form_claim(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned) {
+  claim& what = std::get<claim>(it.batch[at]);
+  const bool is_limited =
+      std::ranges::any_of(what.tubes, [this](const std::string& each) { return has_limits(policy_of(each)); });
+  if (!is_limited) return;
+  std::vector<std::string> open;
+  std::uint64_t most = what.count;
+  std::vector<std::pair<std::string, std::uint64_t>> takes;
+  for (const std::string& tube : what.tubes) {
+    const tube_policy* const by = policy_of(tube);
+    if (has_limits(by)) {
+      const std::uint64_t free = limits_.free(tube, *by, it.now);
+      const std::uint64_t taken = std::min(planned[tube], free);
+      if (free == taken) {
+        limits_.hold_back(tube);
+        continue;
+      }
+      most = std::min(most, free - taken);
+    }
+    open.push_back(tube);
+  }
+  for (const std::string& tube : open) planned[tube] += most;
+  const auto allowed = open.empty() ? 0 : static_cast<std::uint32_t>(most);
+  it.limited.emplace(at, limited_claim{open, what.count, allowed});
+  // A claim of no job finds what an earlier one with the same `once` has claimed; its tubes say where to look.
+  if (!open.empty()) what.tubes = std::move(open);
+  what.count = allowed;
+}
+
+// Behind a batch.
+
+execution policy_store::state::conclude(policy_turn& it, execution done) {
+  conclude_expired(it, done);
+  if (it.asks.empty()) {
+    for (std::size_t i = 0; i < it.batch.size(); ++i) conclude_own(it, i, done.answers[i]);
+  } else {
+    std::vector<answer> got = std::move(done.answers);
+    std::size_t at = 0;
+    for (policy_step* const each : it.steps) conclude_step(it, *each, got[at++]);
+    for (const std::string& tube : it.counted) {
+      const auto* const counted = std::get_if<count_answer>(&got[at++]);
+      if (counted == nullptr) continue;
+      const std::uint64_t kept = steps_.kept_of(tube);
+      limits_.note_count(tube, counted->counts.reserved - std::min(kept, counted->counts.reserved));
+    }
+    done.answers.clear();
+    for (std::size_t i = 0; i < it.batch.size(); ++i) {
+      const std::size_t place = it.places[i];
+      answer& own = done.answers.emplace_back(std::move(place == policy_turn::nowhere ? it.refusals[i] : got[place]));
+      conclude_own(it, i, own);
+    }
+    at = it.asks.size() - it.pages.size();
+    for (const std::string& tube : it.pages) conclude_page(tube, got[at++]);
+  }
+  for (auto& [id, each] : it.ended) {
+    const tube_policy* const by = policy_of(each.tube);
+    if (by == nullptr || !by->counts_timeouts || !detail::acts_on_failures(*by)) continue;
+    policy_step looks{.what = policy_step::kind::look, .asks = claim_job{id}, .tube = each.tube};
+    looks.known = std::move(each);
+    steps_.add(std::move(looks));
+  }
+  for (std::string& tube : limits_.take_freed(policies_.get(), it.now)) it.named.insert(std::move(tube));
+  add_names(done.ready_tubes, {it.named.begin(), it.named.end()});
+  return done;
+}
+
+void policy_store::state::conclude_expired(policy_turn& it, execution& done) {
+  gather(done, std::exchange(gathered_, {}));
+  std::erase_if(done.expired, [&](const reservation& token) {
+    it.expired.insert(token);
+    if (std::optional<held_job> held = held_.take(token)) {
+      end(*held);
+      it.ended.insert_or_assign(token.id, *std::move(held));
+      return false;
+    }
+    if (steps_.has(token)) return true;  // nobody has had it
+    limits_.note_end_elsewhere();
+    return false;
+  });
+}
+
+void policy_store::state::conclude_step(policy_turn& it, policy_step& one, answer& got) {
+  using enum policy_step::kind;
+  if (is_obstacle(got) && one.what != expire) return policy_steps::postpone(one, it.now);
+  switch (one.what) {
+    case give_back:
+    case park: return conclude_given_back(it, one, std::get<holder_answer>(got).what);
+    case move: return conclude_move(one, std::get<put_answer>(got), it.utc);
+    case look: return conclude_look(it, one, std::get<claim_answer>(got));
+    case unpark: return conclude_unpark(one, got);
+    case expire: {
+      const auto* const changed = std::get_if<change_answer>(&got);
+      if (changed != nullptr && changed->what == change_answer::kind::done) ++it.counted_now.expired;
+      static_cast<void>(steps_.take(one));
+    }
+  }
+}
+
+void policy_store::state::conclude_given_back(policy_turn& it, policy_step& one, holder_answer::kind got) {
+  if (got == holder_answer::kind::no_space) return policy_steps::postpone(one, it.now);
+  policy_step ended = steps_.take(one);
+  if (got != holder_answer::kind::done) return;
+  if (ended.what == policy_step::kind::park) {
+    ++it.counted_now.parked;
+    if (parked_since_.size() >= most_parked_known) parked_since_.erase(parked_since_.begin());
+    parked_since_.insert_or_assign(ended.parked.id, std::pair(ended.parked, ended.since));
+    return unpark(ended.tube, ended.group, limits_.park(ended.tube, ended.group, ended.parked, policy_of(ended.tube)));
+  }
+  switch (ended.why) {
+    case fate::handed_out: break;
+    case fate::expired: ++it.counted_now.expired; break;
+    case fate::retried: ++it.counted_now.retried; break;
+    case fate::marked:
+      steps_.add({.what = policy_step::kind::look, .asks = claim_job{ended.token.id}, .tube = ended.tube});
+      break;
+    case fate::moved: ++it.counted_now.dead_letters; break;
+    case fate::buried: ++it.counted_now.buried; break;
+  }
+}
+
+void policy_store::state::conclude_move(policy_step& one, const put_answer& got, utc_time now) {
+  policy_step moved = steps_.take(one);
+  policy_step next;
+  next.token = moved.token;
+  next.tube = moved.tube;
+  if (!is_refused(got)) {
+    next.asks = finish{moved.token};
+    next.why = fate::moved;
+  } else {
+    held_job& known = *moved.known;
+    const std::string& letters = std::get<put>(moved.asks).tube;
+    known.of.tries.note(
+        {.when = now, .how = failed_try::kind::buried, .why = "there was no room for it in the tube " + letters});
+    const bool is_written = known.of.tries.write(known.history);
+    next.asks =
+        bury{.token = moved.token, .history = is_written ? std::optional(std::move(known.history)) : std::nullopt};
+    next.why = fate::buried;
+  }
+  steps_.add(std::move(next));
+}
+
+void policy_store::state::conclude_look(policy_turn& it, policy_step& one, claim_answer& got) {
+  if (got.what == claim_answer::kind::no_space) return policy_steps::postpone(one, it.now);
+  policy_step looked = steps_.take(one);
+  for (const claimed_job& each : got.jobs) {
+    const tube_policy* const by = policy_of(each.job.tube);
+    judgement as;
+    if (by != nullptr) {
+      if (looked.known) it.ended.insert_or_assign(each.token.id, *std::move(looked.known));
+      as = judge(*by, each.job, tries_of(it, each.job), it.utc, waits_since(each.job));
+      it.ended.erase(each.token.id);
+    }
+    if (as.what != fate::handed_out) {
+      reject(each, *by, std::move(as), it.utc);
+    } else if (each.job.due > it.utc) {  // somebody has given it a due time meanwhile
+      give_back(each, release{.token = each.token, .due = each.job.due}, fate::handed_out);
+    } else {
+      give_back(each, abandon{each.token}, fate::handed_out);
+    }
+  }
+}
+
+/// The answer to a peek, and then to a fire_now that expects the version which the peek has shown.
+void policy_store::state::conclude_unpark(policy_step& one, const answer& got) {
+  policy_step asked = steps_.take(one);
+  if (const auto* const seen = std::get_if<peek_answer>(&got)) {
+    const bool is_parked = seen->job && seen->job->counters.reserves == asked.parked.reserves;
+    if (is_parked && seen->job->state == job_state::delayed) {
+      asked.asks = fire_now{asked.parked.id, seen->version};
+      return steps_.add(std::move(asked));
+    }
+    if (is_parked && seen->job->state == job_state::ready) return;
+  } else if (std::get<change_answer>(got).what == change_answer::kind::done) {
+    return;
+  }
+  parked_since_.erase(asked.parked.id);
+  unpark(asked.tube, asked.group, limits_.next_parked(asked.tube, asked.group));
+}
+
+void policy_store::state::conclude_own(policy_turn& it, std::size_t at, answer& got) {
+  if (const auto* const ended = std::get_if<holder_answer>(&got)) {
+    conclude_end(it, at, *ended);
+  } else if (auto* const claimed = std::get_if<claim_answer>(&got)) {
+    conclude_claim(it, at, *claimed);
+  } else {
+    detail::for_each_replaced(it.batch[at], got, [this](const reservation& token) {
+      if (const std::optional<held_job> held = held_.take(token)) end(*held);
+    });
+  }
+}
+
+void policy_store::state::conclude_end(policy_turn& it, std::size_t at, const holder_answer& got) {
+  // The operation may have been moved from: its kind and its token stay.
+  const operation& what = it.batch[at];
+  const reservation token = detail::token_of(what);
+  const bool is_done = got.what == holder_answer::kind::done;
+  if (got.what == holder_answer::kind::no_space) return;
+  if (is_done && std::holds_alternative<touch>(what)) return held_.extend(token, got.expires);
+  const std::optional<held_job> held = held_.take(token);
+  if (held) {
+    end(*held);
+  } else {
+    limits_.note_end_elsewhere();
+  }
+  if (!is_done) return;
+  switch (it.follows[at]) {
+    case fate::retried: ++it.counted_now.retried; break;
+    case fate::buried: ++it.counted_now.buried; break;
+    case fate::marked:
+      steps_.add({.what = policy_step::kind::look, .asks = claim_job{token.id}, .tube = held ? held->tube : ""});
+      break;
+    default: break;
+  }
+}
+
+void policy_store::state::conclude_claim(policy_turn& it, std::size_t at, claim_answer& got) {
+  const auto limited = it.limited.find(at);
+  if (limited != it.limited.end()) note_limits(it, limited->second, got);
+  const bool by_id = std::holds_alternative<claim_job>(it.batch[at]);
+  std::erase_if(got.jobs, [&](const claimed_job& each) {
+    if (hands_out(it, each, by_id, got.is_replayed)) return false;
+    it.named.insert(each.job.tube);
+    return true;
+  });
+}
+
+void policy_store::state::note_limits(policy_turn& it, const limited_claim& asked, const claim_answer& got) {
+  if (got.what != claim_answer::kind::done || got.is_replayed || asked.allowed == 0) return;
+  const bool is_short = got.jobs.size() < asked.allowed;
+  for (const std::string& tube : asked.tubes) {
+    if (is_short) {
+      limits_.note_empty(tube);
+    } else if (asked.allowed < asked.wanted) {
+      // Named once it has a slot; the others, too, are not as empty as a short answer makes them seem.
+      if (has_limits(policy_of(tube))) {
+        limits_.hold_back(tube);
+      } else {
+        it.named.insert(tube);
+      }
+    }
+  }
+}
+
+bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed) {
+  if (is_replayed && (held_.find(one.token) != nullptr || steps_.has(one.token))) return !steps_.has(one.token);
+  const tube_policy* const by = policy_of(one.job.tube);
+  static const tube_policy none;
+  if (!is_replayed && detail::has_expired_by_itself(one.job, it.utc)) {
+    judgement as;
+    as.what = fate::expired;
+    reject(one, none, std::move(as), it.utc);
+    return false;
+  }
+  if (by == nullptr) return true;
+  judgement as = judge(*by, one.job, tries_of(it, one.job), it.utc, waits_since(one.job));
+  // A client that names a job wants this one. That a job which was claimed before has expired since then is not known.
+  if (by_id || (is_replayed && as.what == fate::expired)) as.what = fate::handed_out;
+  it.ended.erase(one.token.id);
+  if (as.what != fate::handed_out) {
+    reject(one, *by, std::move(as), it.utc);
+    return false;
+  }
+  if (!by_id && !is_replayed) {
+    if (limits_.free(one.job.tube, *by, it.now) == 0) {
+      limits_.hold_back(one.job.tube);
+      give_back(one, abandon{one.token}, fate::handed_out);
+      return false;
+    }
+    if (!limits_.has_free(one.job.tube, std::string(detail::group_of(one.job)), *by)) {
+      park(one, *by, it.utc);
+      return false;
+    }
+  }
+  hold(it, one, *by, std::move(as.of));
+  return true;
+}
+
+void policy_store::state::hold(policy_turn& it, const claimed_job& one, const tube_policy& by, reckoned_tries of) {
+  parked_since_.erase(one.token.id);
+  if (it.expired.contains(one.token)) return;
+  held_job held{one.job.tube, std::string(detail::group_of(one.job)), one.job.history, std::move(of)};
+  limits_.add(held.tube, held.group, by, it.now);
+  held_.add(one.token, std::move(held), one.job.expires);
+}
+
+void policy_store::state::reject(const claimed_job& one, const tube_policy& by, judgement as, utc_time now) {
+  parked_since_.erase(one.token.id);
+  const reservation token = one.token;
+  switch (as.what) {
+    case fate::handed_out: break;
+    case fate::expired: return give_back(one, finish{token}, as.what);
+    case fate::retried:
+      return give_back(one, release{.token = token, .due = as.delay, .history = std::move(as.history)}, as.what);
+    case fate::marked: return give_back(one, release{.token = token, .history = std::move(as.history)}, as.what);
+    case fate::buried: return give_back(one, bury{.token = token, .history = std::move(as.history)}, as.what);
+    case fate::moved:
+      steps_.add({.what = policy_step::kind::move,
+                  .asks = detail::dead_letter_of(one.job, as.of.tries, by, now),
+                  .token = token,
+                  .tube = one.job.tube,
+                  .known = held_job{one.job.tube, {}, one.job.history, as.of}});
+      return;
+  }
+}
+
+void policy_store::state::give_back(const claimed_job& one, operation by, fate why) {
+  policy_step made{.asks = std::move(by), .token = one.token, .why = why};
+  made.tube = one.job.tube;
+  steps_.add(std::move(made));
+}
+
+/// Until its group has a slot; until it expires, if that is before; or for parking_time.
+void policy_store::state::park(const claimed_job& one, const tube_policy& by, utc_time now) {
+  const utc_time since = waits_since(one.job);
+  utc_time until = now + parking_time;
+  if (by.expires > milliseconds(0)) until = std::min(until, since + by.expires);
+  steps_.add({.what = policy_step::kind::park,
+              .asks = release{.token = one.token, .due = until},
+              .token = one.token,
+              .tube = one.job.tube,
+              .group = std::string(detail::group_of(one.job)),
+              .parked = {one.token.id, one.job.counters.reserves},
+              .since = since});
+}
+
+void policy_store::state::end(const held_job& it) { unpark(it.tube, it.group, limits_.remove(it.tube, it.group)); }
+
+void policy_store::state::unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one) {
+  if (!one) return;
+  steps_.add(
+      {.what = policy_step::kind::unpark, .asks = peek{one->id, false}, .tube = tube, .group = group, .parked = *one});
+}
+
+/// Those of the claim before, if its reservation has just ended: a store may have forgotten counters, and uncounted
+/// timeouts are not in the history.
+reckoned_tries policy_store::state::tries_of(const policy_turn& it, const job& of) const {
+  const auto before = it.ended.find(of.id);
+  const bool is_known =
+      before != it.ended.end() && before->second.history == of.history && before->second.of.is_readable;
+  return is_known ? detail::reckon(of, before->second.of.tries) : detail::reckon(of);
+}
+
+utc_time policy_store::state::waits_since(const job& it) const {
+  const auto parked = parked_since_.find(it.id);
+  const bool is_same = parked != parked_since_.end() && parked->second.first.reserves + 1 == it.counters.reserves;
+  return is_same ? parked->second.second : it.due;
+}
+
+void policy_store::state::conclude_page(const std::string& tube, const answer& got) {
+  const auto* const page = std::get_if<jobs_answer>(&got);
+  const tube_policy* const by = policy_of(tube);
+  if (page == nullptr || by == nullptr) return;
+  sweep_.note(tube, page->next);
+  for (const listed_job& each : page->jobs) {
+    if (each.job.state != job_state::ready || each.job.due + by->expires > page->now) continue;
+    steps_.add({.what = policy_step::kind::expire, .asks = cancel{each.job.id, each.version}, .tube = tube});
+  }
+}
+
+next_change policy_store::state::next() const noexcept {
+  next_change found = inner_.next();
+  bool is_new = false;
+  {
+    const lock held(guard_);
+    is_new = wanted_ != policies_;
+  }
+  if (is_new) found.expiry = instant::earliest();
+  found.expiry = std::min({found.expiry, steps_.next(), sweep_.next(), limits_.next(policies_.get())});
+  return found;
+}
+
+check_result policy_store::state::check() const {
+  if (!held_.is_sound()) return std::unexpected("each reservation is in the order of their ends once");
+  std::map<std::pair<std::string, std::string>, std::uint64_t> held;
+  held_.for_each([&held](const reservation&, const held_job& it) { ++held[{it.tube, it.group}]; });
+  return limits_.check(held);
+}
+
+policy_store::policy_store(job_store& inner, store_clocks clocks)
+    : inner_(inner), state_(std::make_unique<state>(inner, clocks)) {}
 policy_store::~policy_store() = default;
 
 void policy_store::set_policies(std::shared_ptr<const policy_table> policies) noexcept {
-  const lock held(state_->guard);
-  state_->policies.swap(policies);
+  state_->set_policies(std::move(policies));
 }
-void policy_store::share(std::uint32_t among) noexcept {
-  const lock held(state_->guard);
-  state_->among = among;
-}
-policy_counters policy_store::counters() const noexcept {
-  const lock held(state_->guard);
-  return state_->counted;
-}
+void policy_store::share(std::uint32_t among) noexcept { state_->share(among); }
+policy_counters policy_store::counters() const noexcept { return state_->counters(); }
 
-execution policy_store::execute(std::span<operation> batch) { return inner_.execute(batch); }
-next_change policy_store::next() const noexcept { return inner_.next(); }
-check_result policy_store::check() { return inner_.check(); }
+execution policy_store::execute(std::span<operation> batch) { return state_->execute(batch); }
+next_change policy_store::next() const noexcept { return state_->next(); }
+check_result policy_store::check() {
+  check_result right = inner_.check();
+  return right ? state_->check() : right;
+}
 void policy_store::close() { inner_.close(); }
 store_figures policy_store::figures() const { return inner_.figures(); }
 other_nodes* policy_store::others() noexcept { return inner_.others(); }
