@@ -11,19 +11,19 @@ namespace {
 
 using problem = std::optional<std::string>;
 
-problem outside(std::string_view member, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+problem bad_number(std::string_view member, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
   if (value >= least && value <= most) return std::nullopt;
   return std::string(member) + " must be from " + std::to_string(least) + " to " + std::to_string(most) + ", got " +
          std::to_string(value);
 }
 
-problem outside(std::string_view member, milliseconds value, milliseconds most) {
+problem bad_time(std::string_view member, milliseconds value, milliseconds most) {
   if (value >= milliseconds(0) && value <= most) return std::nullopt;
   return std::string(member) + " must be from 0 ms to " + std::to_string(most.count()) + " ms, got " +
          std::to_string(value.count()) + " ms";
 }
 
-problem outside(std::string_view member, double value, int least, int most) {
+problem bad_part(std::string_view member, double value, int least, int most) {
   if (value >= least && value <= most) return std::nullopt;  // which no NaN is
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
@@ -44,13 +44,13 @@ problem mistake_in(const retry_delay& it) {
            std::to_string(it.listed.size());
   }
   for (std::size_t i = 0; i < it.listed.size(); ++i) {
-    problem found = outside("delay.listed[" + std::to_string(i) + "]", it.listed[i], longest_retry_delay);
+    problem found = bad_time("delay.listed[" + std::to_string(i) + "]", it.listed[i], longest_retry_delay);
     if (found) return found;
   }
-  if (problem found = outside("delay.first", it.first, longest_retry_delay)) return found;
-  if (problem found = outside("delay.factor", it.factor, 1, 100)) return found;
-  if (problem found = outside("delay.most", it.most, longest_retry_delay)) return found;
-  return outside("delay.jitter", it.jitter, 0, 1);
+  if (problem found = bad_time("delay.first", it.first, longest_retry_delay)) return found;
+  if (problem found = bad_part("delay.factor", it.factor, 1, 100)) return found;
+  if (problem found = bad_time("delay.most", it.most, longest_retry_delay)) return found;
+  return bad_part("delay.jitter", it.jitter, 0, 1);
 }
 
 problem mistake_in_numbers(const tube_policy& it) {
@@ -61,9 +61,9 @@ problem mistake_in_numbers(const tube_policy& it) {
   for (const auto& [member, value] :
        {bound{"tries", it.tries}, bound{"most_reserved", it.most_reserved},
         bound{"most_reserved_of_group", it.most_reserved_of_group}, bound{"most_per_second", it.most_per_second}}) {
-    if (problem found = outside(member, value, 0, greatest_policy_bound)) return found;
+    if (problem found = bad_number(member, value, 0, greatest_policy_bound)) return found;
   }
-  if (it.most_per_second != 0) return outside("burst", it.burst, 1, greatest_policy_bound);
+  if (it.most_per_second != 0) return bad_number("burst", it.burst, 1, greatest_policy_bound);
   return std::nullopt;
 }
 
@@ -91,7 +91,7 @@ std::optional<std::string> mistake_in(std::string_view tube, const tube_policy& 
   if (problem found = bad_name("the tube's name", tube)) return found;
   if (problem found = mistake_in_numbers(it)) return found;
   if (problem found = mistake_in(it.delay)) return found;
-  if (problem found = outside("expires", it.expires, longest_time)) return found;
+  if (problem found = bad_time("expires", it.expires, longest_time)) return found;
   return mistake_in_dead_letters(tube, it);
 }
 

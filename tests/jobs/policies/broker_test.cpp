@@ -1,0 +1,2 @@
+// (later)
+#include "policy_world.hpp"
