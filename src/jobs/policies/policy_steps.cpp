@@ -29,7 +29,9 @@ policy_step policy_steps::take(policy_step& one) {
 
 std::uint64_t policy_steps::kept_of(std::string_view tube) const noexcept {
   std::uint64_t kept = 0;
-  for (const policy_step& each : steps_) kept += each.token.id != 0 && each.tube == tube ? 1 : 0;
+  for (const policy_step& each : steps_) {
+    if (each.token.id != 0 && each.tube == tube) ++kept;
+  }
   return kept;
 }
 

@@ -202,7 +202,7 @@ execution policy_store::state::execute(std::span<operation> batch) {
   // Without any change the caller's batch goes on as it is.
   execution done;
   try {
-    done = conclude(it, inner_.execute(it.asks.empty() ? batch : std::span(it.asks)));
+    done = conclude(it, inner_.execute(it.is_formed ? std::span(it.asks) : batch));
   } catch (const store_unavailable&) {
     for (policy_step* const each : it.steps) policy_steps::postpone(*each, now);
     throw;
@@ -222,6 +222,7 @@ void policy_store::state::form(policy_turn& it) {
     return history != nullptr && detail::has_report(*history);
   });
   if (has_nothing_to_do() && !is_told) return;
+  it.is_formed = true;
   const std::map<job_id, answer> seen = look_at_ends(it);
   it.steps = steps_.due(it.now, most_steps);
   for (const policy_step* each : it.steps) it.asks.push_back(each->asks);
@@ -337,7 +338,7 @@ void policy_store::state::form_claim(policy_turn& it, std::size_t at, std::map<s
 
 execution policy_store::state::conclude(policy_turn& it, execution done) {
   conclude_expired(it, done);
-  if (it.asks.empty()) {
+  if (!it.is_formed) {
     for (std::size_t i = 0; i < it.batch.size(); ++i) conclude_own(it, i, done.answers[i]);
   } else {
     std::vector<answer> got = std::move(done.answers);

@@ -1,2 +1,428 @@
-// (later)
+// Policies of tubes: how many of a tube and of a group are reserved at once, and how many a second.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "policy_world.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace test;
+
+policy_table mail(tube_policy it) { return {{"mail", std::move(it)}}; }
+
+bool names(const execution& it, const std::string& tube) {
+  return std::ranges::find(it.ready_tubes, tube) != it.ready_tubes.end();
+}
+
+TEST(PolicyLimits, ATubeThatIsFullIsLeftOutUntilAReservationEnds) {
+  policy_world world(mail({.most_reserved = 2}));
+  for (int i = 0; i < 6; ++i) world.put_one();
+  const auto one = world.claim_one();
+  const auto two = world.claim_one();
+  ASSERT_TRUE(one && two);
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.ready, 4U);
+  world.only(finish{one->token});
+  EXPECT_TRUE(names(world.last, "mail"));
+  const auto three = world.claim_one();
+  ASSERT_TRUE(three);
+  EXPECT_FALSE(world.claim_one());
+  world.only(release{.token = three->token});
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  world.only(bury{.token = two->token});
+  const auto four = world.claim_one();
+  ASSERT_TRUE(four);
+  EXPECT_FALSE(world.claim_one());
+  world.only(abandon{four->token});
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicyLimits, AnEndedTtrFreesASlot) {
+  policy_world world(mail({.most_reserved = 1}));
+  world.put_one();
+  world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  world.time.advance(duration(10s) + duration(1ms));
+  world.last = world.store->execute({});
+  EXPECT_TRUE(names(world.last, "mail"));
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicyLimits, AClaimOfManyBringsAsManyAsThereAreSlots) {
+  policy_world world(mail({.most_reserved = 3}));
+  for (int i = 0; i < 9; ++i) world.put_one();
+  EXPECT_EQ(world.only(claim{.tubes = {"mail"}, .count = 10}).jobs.size(), 3U);
+  EXPECT_EQ(world.inner.execute({}).answers.size(), 0U);
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.reserved, 3U);
+}
+
+TEST(PolicyLimits, TwoClaimsOfABatchShareTheSlots) {
+  policy_world world(mail({.most_reserved = 3}));
+  for (int i = 0; i < 9; ++i) world.put_one();
+  std::vector<operation> batch(3, claim{.tubes = {"mail"}, .count = 2});
+  const execution done = world.store->execute(batch);
+  std::vector<std::size_t> sizes;
+  for (const answer& each : done.answers) sizes.push_back(std::get<claim_answer>(each).jobs.size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 1, 0}));
+  EXPECT_FALSE(names(done, "mail"));
+}
+
+TEST(PolicyLimits, OtherTubesOfAClaimAreNotHeldBack) {
+  policy_world world(mail({.most_reserved = 1}));
+  world.put_one();
+  world.put_one();
+  const job_id other = world.put_one("other");
+  ASSERT_TRUE(world.claim_one());
+  const claim_answer got = world.only(claim{.tubes = {"mail", "other"}, .count = 2});
+  ASSERT_EQ(got.jobs.size(), 1U);
+  EXPECT_EQ(got.jobs[0].token.id, other);
+}
+
+TEST(PolicyLimits, AClaimOfSeveralTubesIsNamedAgainUntilItHasWhatThereIs) {
+  policy_world world(mail({.most_reserved = 1}));
+  for (int i = 0; i < 3; ++i) world.put_one();
+  for (int i = 0; i < 3; ++i) world.put_one("other");
+  std::size_t got = 0;
+  int turns = 0;
+  do {
+    ASSERT_LT(++turns, 20);
+    got += world.only(claim{.tubes = {"mail", "other"}, .count = static_cast<std::uint32_t>(10 - got)}).jobs.size();
+  } while (names(world.last, "other") || names(world.last, "mail"));
+  EXPECT_EQ(got, 4U);
+}
+
+TEST(PolicyLimits, AnEmptyTubeIsNotNamedWithoutEnd) {
+  policy_world world(mail({.most_reserved = 2, .most_per_second = 10, .burst = 1}));
+  std::vector<operation> batch(3, claim{.tubes = {"mail"}, .count = 2});
+  const execution done = world.store->execute(batch);
+  EXPECT_FALSE(names(done, "mail"));
+  EXPECT_FALSE(world.wants_turn());
+  EXPECT_EQ(world.store->next(), next_change{});
+}
+
+TEST(PolicyLimits, AJobThatIsNamedIsHandedOutAndTakesASlot) {
+  policy_world world(mail({.most_reserved = 1}));
+  world.put_one();
+  const job_id second = world.put_one();
+  const auto one = world.claim_one();
+  EXPECT_EQ(world.only(claim_job{second}).jobs.size(), 1U);
+  world.only(finish{one->token});
+  world.put_one();
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicyLimits, APutThatReplacesItsHoldersJobFreesASlot) {
+  policy_world world(mail({.most_reserved = 1}));
+  world.put_one(put{.tube = "mail", .key = "k", .body = "b"});
+  const auto got = world.claim_one();
+  const put next{.tube = "mail", .key = "k", .body = "c", .existing = on_existing::replace, .holder = got->token};
+  EXPECT_EQ(world.only(put_all{.puts = {next}}).puts.at(0).what, put_answer::kind::replaced);
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicyLimits, ReservationsFromBeforeThePolicyCountUntilTheyEnd) {
+  policy_world world;
+  for (int i = 0; i < 5; ++i) world.put_one();
+  const auto one = world.claim_one();
+  const auto two = world.claim_one();
+  world.set(mail({.most_reserved = 2}));
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.ready, 3U);
+  world.only(finish{one->token});
+  EXPECT_TRUE(names(world.last, "mail"));
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  world.only(finish{two->token});
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicyLimits, AWiderLimitIsNamed) {
+  policy_world world(mail({.most_reserved = 1}));
+  for (int i = 0; i < 3; ++i) world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  world.set(mail({.most_reserved = 2}));
+  EXPECT_TRUE(world.wants_turn());
+  world.settle();
+  EXPECT_NE(std::ranges::find(world.ready, "mail"), world.ready.end());
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  world.set({});
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicyLimits, OtherNodesReservationsCount) {
+  policy_world world(mail({.most_reserved = 2}), {}, true);
+  policy_store other(world.spied, world.clocks);
+  other.set_policies(world.table);
+  for (int i = 0; i < 5; ++i) world.put_one();
+  operation there(claim{.tubes = {"mail"}, .count = 5});
+  const execution got = other.execute(std::span(&there, 1));
+  const auto& jobs = std::get<claim_answer>(got.answers.at(0)).jobs;
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.reserved, 2U);
+  operation ends(finish{jobs[0].token});
+  other.execute(std::span(&ends, 1));
+  EXPECT_TRUE(world.claim_one());  // which has looked
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicyLimits, ARepeatedClaimGetsItsJobsThoughTheTubeIsFull) {
+  policy_world world(mail({.most_reserved = 1}));
+  world.put_one();
+  world.put_one();
+  claim what{.tubes = {"mail"}, .count = 1};
+  sha256 key{};
+  key[0] = std::byte{1};
+  what.once = once(key, key, 1h);
+  const claim_answer first = world.only(what);
+  const claim_answer again = world.only(what);
+  ASSERT_EQ(first.jobs.size(), 1U);
+  EXPECT_TRUE(again.is_replayed);
+  EXPECT_EQ(again.jobs, first.jobs);
+}
+
+TEST(PolicyLimits, ARepeatedClaimDoesNotGetAJobThatWasTakenOut) {
+  policy_world world({{"mail", {.tries = 1}}}, {}, true);
+  job_fields spent;
+  ASSERT_TRUE((job_tries{.failed = 1}.write(spent)));
+  const job_id id = world.put_one(put{.tube = "mail", .body = "b", .history = spent});
+  claim what{.tubes = {"mail"}, .count = 1};
+  sha256 key{};
+  key[0] = std::byte{1};
+  what.once = once(key, key, 1h);
+  EXPECT_TRUE(world.only(what).jobs.empty());
+  world.restart();  // another node, before the step
+  EXPECT_TRUE(world.only(what).jobs.empty());
+  world.settle();
+  EXPECT_EQ(world.state_of(id), job_state::buried);
+}
+
+// The rate.
+
+TEST(PolicyRate, SoManyAreReservedInASecond) {
+  policy_world world(mail({.most_per_second = 4}));
+  for (int i = 0; i < 100; ++i) world.put_one();
+  int got = 0;
+  for (int ms = 0; ms < 10'000; ++ms) {
+    while (world.claim_one()) ++got;
+    world.time.advance(1ms);
+  }
+  EXPECT_EQ(got, 40);
+}
+
+TEST(PolicyRate, ABurstFollowsAPause) {
+  policy_world world(mail({.most_per_second = 2, .burst = 5}));
+  for (int i = 0; i < 50; ++i) world.put_one();
+  EXPECT_EQ(world.only(claim{.tubes = {"mail"}, .count = 50}).jobs.size(), 5U);
+  EXPECT_FALSE(world.claim_one());
+  world.time.advance(500ms);
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  world.time.advance(1h);
+  EXPECT_EQ(world.only(claim{.tubes = {"mail"}, .count = 50}).jobs.size(), 5U);
+}
+
+TEST(PolicyRate, ATubeIsNamedWhenTheNextJobMayGo) {
+  policy_world world(mail({.most_per_second = 4}));
+  for (int i = 0; i < 3; ++i) world.put_one();
+  const instant begin = world.time.now();
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.store->next().expiry, std::min(begin + 250ms, begin + 10s));
+  world.ready.clear();
+  world.pass(250ms);
+  EXPECT_EQ(world.ready, std::vector<std::string>{"mail"});
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicyRate, IsDividedAmongThoseThatShareTheJobs) {
+  policy_world world(mail({.most_per_second = 4}));
+  world.store->share(2);
+  for (int i = 0; i < 9; ++i) world.put_one();
+  const instant begin = world.time.now();
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.store->next().expiry, begin + 500ms);
+  world.store->share(0);  // as 1
+  world.pass(1h);
+  world.put_one();
+  const instant later = world.time.now();
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.store->next().expiry, later + 250ms);
+}
+
+// Groups.
+
+TEST(PolicyGroups, AJobWhoseGroupIsFullWaitsAndOthersGo) {
+  policy_world world(mail({.most_reserved_of_group = 1}));
+  const job_id a1 = world.put_one("mail", in_group("a"));
+  const job_id a2 = world.put_one("mail", in_group("a"));
+  const job_id a3 = world.put_one("mail", in_group("a"));
+  const job_id b1 = world.put_one("mail", in_group("b"));
+  const job_id none1 = world.put_one();
+  const job_id none2 = world.put_one();
+  std::vector<job_id> got;
+  std::vector<reservation> tokens;
+  while (const auto one = world.claim_one()) {
+    got.push_back(one->token.id);
+    tokens.push_back(one->token);
+  }
+  EXPECT_EQ(got, (std::vector<job_id>{a1, b1, none1, none2}));
+  EXPECT_EQ(world.state_of(a2), job_state::delayed);
+  EXPECT_EQ(world.store->counters().parked, 2U);
+  world.run(finish{tokens[0]});
+  EXPECT_EQ(world.state_of(a2), job_state::ready);
+  EXPECT_EQ(world.state_of(a3), job_state::delayed);
+  const auto next = world.claim_one();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->token.id, a2);
+  EXPECT_FALSE(world.claim_one());
+  world.run(release{.token = next->token});
+  const auto after = world.claim_one();
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->token.id, a2);  // it comes first
+}
+
+TEST(PolicyGroups, AParkedJobIsLookedAtAgainAfterItsTime) {
+  policy_world world(mail({.most_reserved_of_group = 1}));
+  world.put_one(put{.tube = "mail", .body = "b", .ttr = 1h, .fields = in_group("a")});
+  const job_id second = world.put_one("mail", in_group("a"));
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  world.restart();  // the one that knows of the group is gone
+  world.pass(parking_time);
+  const auto got = world.claim_one();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->token.id, second);
+}
+
+TEST(PolicyGroups, AParkedJobExpiresInItsTime) {
+  policy_world world(mail({.expires = 30s, .most_reserved_of_group = 1}));
+  world.put_one(put{.tube = "mail", .body = "b", .ttr = 1h, .fields = in_group("a")});
+  const job_id second = world.put_one("mail", in_group("a"));
+  const auto first = world.claim_one();
+  world.time.advance(10s);
+  EXPECT_FALSE(world.claim_one());
+  world.pass(duration(20s) - duration(1ms));
+  EXPECT_EQ(world.state_of(second), job_state::delayed);
+  world.pass(1ms);
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_FALSE(world.show(second));
+  EXPECT_EQ(world.store->counters().expired, 1U);
+}
+
+TEST(PolicyGroups, AParkedJobThatFailedElsewhereKeepsItsDelay) {
+  policy_world world(mail({.delay = {.first = 1h}, .most_reserved_of_group = 1}));
+  world.put_one(put{.tube = "mail", .body = "b", .ttr = 1h, .fields = in_group("a")});
+  const job_id second = world.put_one("mail", in_group("a"));
+  const auto first = world.claim_one();
+  EXPECT_FALSE(world.claim_one());
+  // Another node has it, and its worker gives it back.
+  operation claims(claim_job{second});
+  const execution got = world.inner.execute(std::span(&claims, 1));
+  operation gives(release{.token = std::get<claim_answer>(got.answers.at(0)).jobs.at(0).token, .due = 1h});
+  world.inner.execute(std::span(&gives, 1));
+  world.run(finish{first->token});
+  EXPECT_EQ(world.state_of(second), job_state::delayed);
+}
+
+TEST(PolicyGroups, AParkedJobThatIsGoneMakesRoomForTheNext) {
+  policy_world world(mail({.most_reserved_of_group = 1}));
+  for (int i = 0; i < 4; ++i) world.put_one("mail", in_group("a"));
+  const auto first = world.claim_one();
+  EXPECT_FALSE(world.claim_one());
+  world.run(cancel{job_id{2}});
+  world.run(finish{first->token});
+  const auto next = world.claim_one();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->token.id, 3U);
+}
+
+TEST(PolicyGroups, TheirSizeIsThatOfThePolicy) {
+  policy_world world(mail({.most_reserved_of_group = 3}));
+  for (int i = 0; i < 9; ++i) world.put_one("mail", in_group("a"));
+  std::vector<claimed_job> got = world.only(claim{.tubes = {"mail"}, .count = 9}).jobs;
+  EXPECT_EQ(got.size(), 3U);
+  world.settle();
+  for (const claimed_job& each : got) world.only(finish{each.token});
+  world.settle();
+  int more = 0;
+  while (world.claim_one()) ++more;
+  EXPECT_EQ(more, 3);
+}
+
+/// What clients hold never exceeds a limit, whatever they do; and in the end each job is handed out.
+TEST(PolicyLimits, AtRandomNoLimitIsExceededAndNoJobIsForgotten) {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 engine(seed);
+    const auto random = [&engine] { return static_cast<std::uint32_t>(engine()); };
+    const tube_policy by{.most_reserved = 1 + random() % 4, .most_reserved_of_group = 1 + random() % 2};
+    policy_world world(mail(by));
+    std::deque<claimed_job> held;
+    std::size_t finished = 0;
+    std::size_t put_in = 0;
+    const auto count_group = [&held](const std::string& name) {
+      return std::ranges::count_if(
+          held, [&name](const claimed_job& each) { return each.job.fields.find(tag_of_group) == name; });
+    };
+    const auto step = [&](unsigned what) {
+      if (what < 3) {
+        const auto group = random() % 3;
+        world.put_one("mail", group == 0 ? job_fields() : in_group(std::to_string(group)));
+        ++put_in;
+      } else if (what < 6) {
+        for (claimed_job& each : world.only(claim{.tubes = {"mail"}, .count = 1 + random() % 3}).jobs) {
+          held.push_back(std::move(each));
+        }
+      } else if (!held.empty()) {
+        const reservation token = held.front().token;
+        held.pop_front();
+        if (what == 6) {
+          world.only(release{.token = token});
+        } else if (what == 7) {
+          world.only(abandon{token});
+        } else {
+          world.only(finish{token});
+          ++finished;
+        }
+      }
+      if (random() % 2 == 0) world.settle();
+      ASSERT_LE(held.size(), by.most_reserved);
+      ASSERT_LE(count_group("1"), by.most_reserved_of_group);
+      ASSERT_LE(count_group("2"), by.most_reserved_of_group);
+    };
+    for (int i = 0; i < 200; ++i) ASSERT_NO_FATAL_FAILURE(step(random() % 9));
+    for (int turns = 0; finished < put_in; ++turns) {
+      ASSERT_LT(turns, 1000) << finished << " of " << put_in;
+      if (const auto got = world.claim_one()) held.push_back(*got);
+      while (!held.empty()) {
+        world.run(finish{held.front().token});
+        held.pop_front();
+        ++finished;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foliot::jobs

@@ -1,2 +1,192 @@
-// (later)
+// A policy_store over a store that refuses, fails or loses answers: its steps stay to be done, and nothing is handed
+// out that must not be.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <variant>
+#include <vector>
+
 #include "policy_world.hpp"
+
+namespace foliot::jobs {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace test;
+using unavailable = store_unavailable::kind;
+
+policy_table mail(tube_policy it) { return {{"mail", std::move(it)}}; }
+
+put spent_job() {
+  job_fields spent;
+  EXPECT_TRUE((job_tries{.failed = 1}.write(spent)));
+  return {.tube = "mail", .body = "b", .ttr = 10s, .history = spent};
+}
+
+TEST(PolicySteps, AreTriedAgainWhenTheStoreIsThereAgain) {
+  policy_world world(mail({.tries = 1}), {}, true);
+  const job_id id = world.put_one(spent_job());
+  EXPECT_TRUE(world.only(claim{.tubes = {"mail"}}).jobs.empty());
+  EXPECT_TRUE(world.wants_turn());
+  world.spied.refuse();
+  EXPECT_THROW(world.store->execute({}), store_unavailable);
+  EXPECT_FALSE(world.wants_turn());
+  EXPECT_EQ(world.store->next().expiry, world.time.now() + 250ms);
+  world.spied.accept();
+  world.pass(250ms);
+  EXPECT_EQ(world.state_of(id), job_state::buried);
+  EXPECT_EQ(world.store->counters().buried, 1U);
+}
+
+TEST(PolicySteps, OneThatIsPassedOverIsTriedAgainAndTheOthersGoOn) {
+  policy_world world(mail({.tries = 1}), {}, true);
+  const job_id first = world.put_one(spent_job());
+  const job_id second = world.put_one(spent_job());
+  EXPECT_TRUE(world.only(claim{.tubes = {"mail"}, .count = 2}).jobs.empty());
+  bool refuses = true;
+  std::size_t place = 0;
+  world.spied.before = [&](std::span<operation> batch) {
+    place = batch.size();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto* const buries = std::get_if<bury>(&batch[i]);
+      if (refuses && buries != nullptr && buries->token.id == first) {
+        place = i;
+        batch[i] = count_all{};
+      }
+    }
+  };
+  world.spied.after = [&](execution& done) {
+    if (place < done.answers.size()) done.answers[place] = passed_over_answer{};
+  };
+  world.settle();
+  EXPECT_EQ(world.state_of(first), job_state::reserved);
+  EXPECT_EQ(world.state_of(second), job_state::buried);
+  refuses = false;
+  world.pass(250ms);
+  EXPECT_EQ(world.state_of(first), job_state::buried);
+}
+
+TEST(PolicySteps, AReservationThatEndsMeanwhileIsGivenUp) {
+  policy_world world(mail({.tries = 1}), {}, true);
+  const job_id id = world.put_one(spent_job());
+  EXPECT_TRUE(world.only(claim{.tubes = {"mail"}}).jobs.empty());
+  world.spied.refuse();
+  EXPECT_THROW(world.store->execute({}), store_unavailable);
+  world.spied.accept();
+  world.time.advance(11s);
+  world.last = world.store->execute({});
+  EXPECT_TRUE(world.last.expired.empty()) << "nobody has had it";
+  world.settle();
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.state_of(id), job_state::buried);
+}
+
+TEST(PolicySteps, AnUncertainReleaseCountsOnce) {
+  policy_world world(mail({.tries = 5, .most_reserved = 1}), {}, true);
+  const job_id id = world.put_one();
+  const auto got = world.claim_one();
+  world.spied.lose_answers();
+  EXPECT_THROW(world.only(release{.token = got->token}), store_unavailable);
+  world.spied.accept();
+  EXPECT_EQ(world.run(release{.token = got->token}).what, holder_answer::kind::not_held);
+  EXPECT_EQ(world.tries_of(id).failed, 1U);
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicySteps, ASlotWhoseEndNobodyToldIsFreeBehindItsTtr) {
+  policy_world world(mail({.most_reserved = 1}), {}, true);
+  world.put_one();
+  world.put_one();
+  const auto got = world.claim_one();
+  world.spied.lose_answers();
+  EXPECT_THROW(world.only(finish{got->token}), store_unavailable);
+  world.spied.accept();
+  EXPECT_FALSE(world.claim_one());
+  world.pass(21s);
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicySteps, AReleaseWhoseLookIsRefusedIsRefused) {
+  policy_world world(mail({.tries = 1}), {}, true);
+  const job_id id = world.put_one();
+  const auto got = world.claim_one();
+  world.restart();
+  bool looks = false;
+  world.spied.before = [&](std::span<operation> batch) {
+    looks = !batch.empty() && std::holds_alternative<peek>(batch[0]);
+  };
+  world.spied.after = [&](execution& done) {
+    if (looks) done.answers[0] = unavailable_answer{true, "a database is away"};
+  };
+  operation gives(release{.token = got->token});
+  const execution done = world.store->execute(std::span(&gives, 1));
+  const auto* const refused = std::get_if<unavailable_answer>(&done.answers.at(0));
+  ASSERT_NE(refused, nullptr);
+  EXPECT_FALSE(refused->is_in_doubt);
+  world.spied.accept();
+  EXPECT_EQ(world.state_of(id), job_state::reserved);
+  world.run(release{.token = got->token});
+  EXPECT_EQ(world.state_of(id), job_state::buried);
+}
+
+TEST(PolicySteps, WhatALookBroughtIsNotLostWithTheBatchBehindIt) {
+  policy_world world(mail({.tries = 5}), {}, true);
+  world.put_one("other");
+  const auto other = world.claim_one("other");
+  world.put_one();
+  const auto got = world.claim_one();
+  world.restart();
+  world.time.advance(duration(10s) + duration(1ms));  // both end with the look
+  world.spied.refuse(unavailable::not_executed,
+                     [](const operation& each) { return std::holds_alternative<release>(each); });
+  EXPECT_THROW(world.only(release{.token = got->token}), store_unavailable);
+  world.spied.accept();
+  const execution done = world.store->execute({});
+  EXPECT_EQ(done.expired.size(), 2U);
+  EXPECT_EQ(done.ready_tubes, (std::vector<std::string>{"mail", "other"}));
+  static_cast<void>(other);
+}
+
+TEST(PolicySteps, PoliciesThatGoAwayLeaveStepsThatEnd) {
+  policy_world world(mail({.tries = 1, .dead_letters = "dead"}));
+  const job_id id = world.put_one();
+  world.only(release{.token = world.claim_one()->token});
+  world.store->set_policies(nullptr);
+  world.settle();
+  EXPECT_EQ(world.state_of(id), job_state::ready);
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicySteps, AJobThatWasRescheduledBeforeTheLookKeepsItsDueTime) {
+  policy_world world(mail({.tries = 5}), {}, true);
+  const job_id id = world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  world.time.advance(11s);
+  world.last = world.store->execute({});
+  // Another node changes it.
+  operation changes(reschedule{id, 1h});
+  world.inner.execute(std::span(&changes, 1));
+  world.set({});
+  world.settle();
+  EXPECT_EQ(world.state_of(id), job_state::delayed);
+  EXPECT_EQ(world.show(id)->due, world.clocks.utc() + 1h);
+}
+
+TEST(PolicySteps, AStoreFailurePassesThrough) {
+  policy_world world(mail({.tries = 1}));
+  world.spied.fails_from = 0;
+  EXPECT_THROW(world.only(claim{.tubes = {"mail"}}), store_failure);
+}
+
+TEST(PolicySteps, AFullStoreKeepsTheJobUntilThereIsRoom) {
+  policy_world world(mail({.tries = 3}), {.bytes = memory_store::job_overhead + 20});
+  const job_id id = world.put_one(put{.tube = "mail", .body = "b", .ttr = 2s});
+  ASSERT_TRUE(world.claim_one());
+  world.pass(duration(2s) + duration(1ms));
+  // The try cannot be written down, so the job is not handed out.
+  EXPECT_EQ(world.state_of(id), job_state::reserved);
+  EXPECT_FALSE(world.claim_one());
+}
+
+}  // namespace
+}  // namespace foliot::jobs
