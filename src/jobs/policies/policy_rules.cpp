@@ -115,6 +115,10 @@ bool has_expired_by_itself(const job& it, utc_time now) {
   return now.time_since_epoch().count() >= 0 && static_cast<std::uint64_t>(now.time_since_epoch().count()) >= expiry;
 }
 
+bool has_waited_too_long(const tube_policy& by, utc_time since, utc_time now) noexcept {
+  return by.expires > milliseconds(0) && since + by.expires <= now;
+}
+
 bool acts_on_failures(const tube_policy& by) noexcept {
   return by.tries != 0 || !by.delay.listed.empty() || by.delay.first > milliseconds(0);
 }
@@ -144,7 +148,7 @@ judgement judge(const tube_policy& by, const job& it, reckoned_tries of, utc_tim
     // Without room for the numbers the counter of timeouts keeps them.
     made.what = fate::retried;
     made.delay = delay_behind(by.delay, it.id, made.of.tries.failed);
-  } else if (by.expires > milliseconds(0) && since + by.expires <= now) {
+  } else if (has_waited_too_long(by, since, now)) {
     made.what = fate::expired;
   }
   return made;
@@ -186,6 +190,7 @@ put dead_letter_of(const job& it, const job_tries& tries, const tube_policy& by,
            .ttr = it.ttr,
            .fields = it.fields,
            .history = it.history};
+  made.fields.erase(tag_of_expiry);  // nobody waits for it any more, and it is kept to be looked at
   job_tries moved = tries;
   moved.failed = moved.seen_timeouts = moved.seen_kicks = 0;
   std::string who = std::to_string(it.id);

@@ -40,6 +40,8 @@ bool count_timeouts(const tube_policy& by, reckoned_tries& it, utc_time now);
 
 /// Whether the job's own expiry has come: tag_of_expiry.
 [[nodiscard]] bool has_expired_by_itself(const job& it, utc_time now);
+/// Whether a ready job that waits since then has done so for as long as the policy allows.
+[[nodiscard]] bool has_waited_too_long(const tube_policy& by, utc_time since, utc_time now) noexcept;
 /// The job's group; empty: none.
 [[nodiscard]] std::string_view group_of(const job& it) noexcept;
 
@@ -83,7 +85,7 @@ struct ended_job {
 [[nodiscard]] rewritten_end rewrite(release what, const tube_policy* by, const ended_job& it, utc_time now);
 [[nodiscard]] rewritten_end rewrite(bury what, const tube_policy* by, const ended_job& it, utc_time now);
 
-/// The put that moves a job to the dead letters, once.
+/// The put that moves a job to the dead letters, once: without its own expiry.
 [[nodiscard]] put dead_letter_of(const job& it, const job_tries& tries, const tube_policy& by, utc_time now);
 
 }  // namespace foliot::jobs::detail

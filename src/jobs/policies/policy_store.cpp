@@ -65,8 +65,8 @@ class policy_store::state {
   [[nodiscard]] bool has_nothing_to_do() const noexcept;
   void forget_untold_ends(policy_turn& it);
   void form(policy_turn& it);
-  std::map<job_id, answer> look_at_ends(policy_turn& it);
-  void form_end(policy_turn& it, std::size_t at, const std::map<job_id, answer>& seen);
+  void look_at_named(policy_turn& it);
+  void form_end(policy_turn& it, std::size_t at);
   void form_claim(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned);
 
   // Behind it.
@@ -91,6 +91,7 @@ class policy_store::state {
   void unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one);
   [[nodiscard]] reckoned_tries tries_of(const policy_turn& it, const job& of) const;
   [[nodiscard]] utc_time waits_since(const job& it) const;
+  [[nodiscard]] bool waits_too_long(const policy_turn& it, const job& of, const tube_policy& by) const;
   void add_counted(const policy_counters& more);
 
   job_store& inner_;
@@ -138,6 +139,14 @@ const std::optional<job_fields>* history_of(const operation& it) noexcept {
 bool has_holders(const operation& it) noexcept {
   const auto* const all = std::get_if<put_all>(&it);
   return all != nullptr && std::ranges::any_of(all->puts, [](const put& each) { return each.holder.has_value(); });
+}
+
+policy_step look_at(job_id id, const std::string& tube) {
+  policy_step made;
+  made.what = policy_step::kind::look;
+  made.asks = claim_job{id};
+  made.tube = tube;
+  return made;
 }
 
 void add_names(std::vector<std::string>& into, std::vector<std::string>&& from) {
@@ -223,7 +232,7 @@ void policy_store::state::form(policy_turn& it) {
   });
   if (has_nothing_to_do() && !is_told) return;
   it.is_formed = true;
-  const std::map<job_id, answer> seen = look_at_ends(it);
+  look_at_named(it);
   it.steps = steps_.due(it.now, most_steps);
   for (const policy_step* each : it.steps) it.asks.push_back(each->asks);
   std::set<std::string> counts;
@@ -242,7 +251,7 @@ void policy_store::state::form(policy_turn& it) {
   std::map<std::string, std::uint64_t> planned;
   for (std::size_t i = 0; i < it.batch.size(); ++i) {
     if (history_of(it.batch[i]) != nullptr) {
-      form_end(it, i, seen);
+      form_end(it, i);
     } else {
       if (std::holds_alternative<claim>(it.batch[i])) form_claim(it, i, planned);
       it.places.push_back(it.asks.size());
@@ -255,32 +264,36 @@ void policy_store::state::form(policy_turn& it) {
   }
 }
 
-/// Looks at the jobs whose reservations end, where nothing is known of them here. By their ids.
-std::map<job_id, answer> policy_store::state::look_at_ends(policy_turn& it) {
-  std::map<job_id, answer> seen;
-  std::vector<operation> looks;
-  for (const operation& each : it.batch) {
-    const auto* const history = history_of(each);
-    if (history == nullptr || held_.find(detail::token_of(each)) != nullptr) continue;
-    if (policies_ == nullptr && !detail::has_report(*history)) continue;
-    if (seen.try_emplace(detail::token_of(each).id).second) looks.emplace_back(peek{detail::token_of(each).id, false});
-  }
-  if (looks.empty()) return seen;
+/// Looks at the jobs whose reservations end, where nothing is known of them here; and at those that are claimed by
+/// their ids, as their claims do not tell where they were before.
+void policy_store::state::look_at_named(policy_turn& it) {
   std::vector<job_id> ids;
-  for (const operation& each : looks) ids.push_back(std::get<job_id>(std::get<peek>(each).name));
+  for (const operation& each : it.batch) {
+    job_id id = 0;
+    if (const auto* const history = history_of(each)) {
+      const bool is_unknown = held_.find(detail::token_of(each)) == nullptr;
+      if (is_unknown && (policies_ != nullptr || detail::has_report(*history))) id = detail::token_of(each).id;
+    } else if (const auto* const claiming = std::get_if<claim_job>(&each);
+               claiming != nullptr && policies_ != nullptr) {
+      id = claiming->id;
+    }
+    if (id != 0 && it.seen.try_emplace(id).second) ids.push_back(id);
+  }
+  if (ids.empty()) return;
+  std::vector<operation> looks;
+  for (const job_id id : ids) looks.emplace_back(peek{id, false});
   execution done = inner_.execute(looks);
-  for (std::size_t i = 0; i < ids.size(); ++i) seen.at(ids[i]) = std::move(done.answers.at(i));
+  for (std::size_t i = 0; i < ids.size(); ++i) it.seen.at(ids[i]) = std::move(done.answers.at(i));
   gather(gathered_, std::move(done));
-  return seen;
 }
 
-void policy_store::state::form_end(policy_turn& it, std::size_t at, const std::map<job_id, answer>& seen) {
+void policy_store::state::form_end(policy_turn& it, std::size_t at) {
   operation& what = it.batch[at];
   const reservation token = detail::token_of(what);
   const held_job* const held = held_.find(token);
-  const auto found = seen.find(token.id);
-  const auto* const job = found == seen.end() ? nullptr : std::get_if<peek_answer>(&found->second);
-  if (held == nullptr && job == nullptr && found != seen.end()) {
+  const auto found = it.seen.find(token.id);
+  const auto* const job = found == it.seen.end() ? nullptr : std::get_if<peek_answer>(&found->second);
+  if (held == nullptr && job == nullptr && found != it.seen.end()) {
     // Nothing has happened, whatever the look has come to.
     answer refused = found->second;
     if (auto* const unavailable = std::get_if<unavailable_answer>(&refused)) unavailable->is_in_doubt = false;
@@ -362,7 +375,7 @@ execution policy_store::state::conclude(policy_turn& it, execution done) {
   for (auto& [id, each] : it.ended) {
     const tube_policy* const by = policy_of(each.tube);
     if (by == nullptr || !by->counts_timeouts || !detail::acts_on_failures(*by)) continue;
-    policy_step looks{.what = policy_step::kind::look, .asks = claim_job{id}, .tube = each.tube};
+    policy_step looks = look_at(id, each.tube);
     looks.known = std::move(each);
     steps_.add(std::move(looks));
   }
@@ -406,6 +419,9 @@ void policy_store::state::conclude_step(policy_turn& it, policy_step& one, answe
 void policy_store::state::conclude_given_back(policy_turn& it, policy_step& one, holder_answer::kind got) {
   if (got == holder_answer::kind::no_space) return policy_steps::postpone(one, it.now);
   policy_step ended = steps_.take(one);
+  // A job whose move has been made, and not its end, is not left to be found by a claim.
+  const bool is_half_moved = got != holder_answer::kind::done && ended.why == fate::moved;
+  if (is_half_moved) steps_.add(look_at(ended.token.id, ended.tube));
   if (got != holder_answer::kind::done) return;
   if (ended.what == policy_step::kind::park) {
     ++it.counted_now.parked;
@@ -417,9 +433,7 @@ void policy_store::state::conclude_given_back(policy_turn& it, policy_step& one,
     case fate::handed_out: break;
     case fate::expired: ++it.counted_now.expired; break;
     case fate::retried: ++it.counted_now.retried; break;
-    case fate::marked:
-      steps_.add({.what = policy_step::kind::look, .asks = claim_job{ended.token.id}, .tube = ended.tube});
-      break;
+    case fate::marked: steps_.add(look_at(ended.token.id, ended.tube)); break;
     case fate::moved: ++it.counted_now.dead_letters; break;
     case fate::buried: ++it.counted_now.buried; break;
   }
@@ -513,9 +527,7 @@ void policy_store::state::conclude_end(policy_turn& it, std::size_t at, const ho
   switch (it.follows[at]) {
     case fate::retried: ++it.counted_now.retried; break;
     case fate::buried: ++it.counted_now.buried; break;
-    case fate::marked:
-      steps_.add({.what = policy_step::kind::look, .asks = claim_job{token.id}, .tube = held ? held->tube : ""});
-      break;
+    case fate::marked: steps_.add(look_at(token.id, held ? held->tube : std::string())); break;
     default: break;
   }
 }
@@ -560,8 +572,10 @@ bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, boo
   }
   if (by == nullptr) return true;
   judgement as = judge(*by, one.job, tries_of(it, one.job), it.utc, waits_since(one.job));
-  // A client that names a job wants this one. That a job which was claimed before has expired since then is not known.
-  if (by_id || (is_replayed && as.what == fate::expired)) as.what = fate::handed_out;
+  // That a job which was claimed before has expired since then is not known.
+  if (is_replayed && as.what == fate::expired) as.what = fate::handed_out;
+  // A client that names a job gets this one, whatever its tries and the limits. It may be one that does not wait.
+  if (by_id) as.what = waits_too_long(it, one.job, *by) ? fate::expired : fate::handed_out;
   it.ended.erase(one.token.id);
   if (as.what != fate::handed_out) {
     reject(one, *by, std::move(as), it.utc);
@@ -651,6 +665,14 @@ utc_time policy_store::state::waits_since(const job& it) const {
   const auto parked = parked_since_.find(it.id);
   const bool is_same = parked != parked_since_.end() && parked->second.first.reserves + 1 == it.counters.reserves;
   return is_same ? parked->second.second : it.due;
+}
+
+/// Whether a job that was claimed by its id had been ready for too long.
+bool policy_store::state::waits_too_long(const policy_turn& it, const job& of, const tube_policy& by) const {
+  const auto found = it.seen.find(of.id);
+  const auto* const before = found == it.seen.end() ? nullptr : std::get_if<peek_answer>(&found->second);
+  if (before == nullptr || !before->job || before->job->state == job_state::buried) return false;
+  return detail::has_waited_too_long(by, waits_since(of), it.utc);
 }
 
 void policy_store::state::conclude_page(const std::string& tube, const answer& got) {

@@ -37,7 +37,8 @@ struct policy_turn {
   instant now;
   utc_time utc;
 
-  bool is_formed = false;  ///< else the store below gets the caller's batch as it is
+  std::map<job_id, answer> seen = {};     ///< of jobs that the caller names, as they were before
+  bool is_formed = false;                 ///< else the store below gets the caller's batch as it is
   std::vector<operation> asks = {};       ///< of the store below: steps, counts, the caller's, pages
   std::vector<policy_step*> steps = {};   ///< the first ones of these
   std::vector<std::string> counted = {};  ///< then counts of these tubes

@@ -47,6 +47,18 @@ TEST(DeadLetters, HaveTheJobWithItsFieldsAndItsHistory) {
   EXPECT_EQ(world.store->counters(), (policy_counters{.retried = 1, .dead_letters = 1}));
 }
 
+TEST(DeadLetters, DoNotExpireByThemselves) {
+  policy_world world(with_dead_letters());
+  job_fields fields = expiring_at(world.clocks.utc() + 5s);
+  ASSERT_TRUE(fields.set(tag_of_group, "g"));
+  world.put_one("mail", fields);
+  world.run(release{.token = world.claim_one()->token});
+  world.pass(1h);
+  const auto letter = world.claim_one("dead");
+  ASSERT_TRUE(letter);
+  EXPECT_EQ(letter->job.fields, in_group("g"));
+}
+
 TEST(DeadLetters, AnEndedTtrMovesTheJob) {
   policy_world world(with_dead_letters());
   const job_id id = world.put_one();

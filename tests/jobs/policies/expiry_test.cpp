@@ -92,16 +92,23 @@ TEST(PolicyExpiry, AJobsOwnOneHoldsInAnyTube) {
   EXPECT_EQ(world.store->counters().expired, 1U);
 }
 
-TEST(PolicyExpiry, AJobsOwnOneHoldsForWhoNamesIt) {
+TEST(PolicyExpiry, HoldsForAClientThatNamesTheJob) {
   policy_world world(expiring());
-  const job_id by_tube = world.put_one();
-  world.time.advance(61s);
-  EXPECT_EQ(world.only(claim_job{by_tube}).jobs.size(), 1U);
+  const job_id ready = world.put_one();
+  const job_id buried = world.put_one();
+  world.run(claim_job{buried});
+  world.run(bury{.token = {buried, 1, 1}});
+  const job_id fresh = world.put_one(put{.tube = "mail", .body = "b", .due = 1s});
+  world.time.advance(duration(61s) - duration(1ms));
+  EXPECT_TRUE(world.only(claim_job{ready}).jobs.empty());
+  EXPECT_EQ(world.only(claim_job{fresh}).jobs.size(), 1U);
+  EXPECT_EQ(world.only(claim_job{buried}).jobs.size(), 1U) << "it does not wait";
   const job_id by_itself = world.put_one("mail", expiring_at(world.clocks.utc() + 5s));
   world.time.advance(5s);
   EXPECT_TRUE(world.only(claim_job{by_itself}).jobs.empty());
   world.settle();
   EXPECT_FALSE(world.show(by_itself));
+  EXPECT_FALSE(world.show(ready));
 }
 
 TEST(PolicyExpiry, WhatIsNoExpiryIsNone) {
