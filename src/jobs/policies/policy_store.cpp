@@ -90,6 +90,7 @@ class policy_store::state {
   void end(const held_job& it);
   void unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one);
   [[nodiscard]] reckoned_tries tries_of(const policy_turn& it, const job& of) const;
+  void note_written(const operation& end);
   [[nodiscard]] utc_time waits_since(const job& it) const;
   [[nodiscard]] bool waits_too_long(const policy_turn& it, const job& of, const tube_policy& by) const;
   void add_counted(const policy_counters& more);
@@ -107,6 +108,9 @@ class policy_store::state {
   /// Since when the parked jobs wait, by their due times before.
   std::map<job_id, std::pair<parked_job, utc_time>> parked_since_;
 
+  /// Of jobs whose TTR has ended while they were kept for a step: how often. No worker has failed there.
+  std::map<job_id, std::uint32_t> own_ends_;
+
   mutable mutex guard_{lock_rank::object};
   table wanted_ FOLIOT_GUARDED_BY(guard_);
   std::uint32_t among_ FOLIOT_GUARDED_BY(guard_) = 1;
@@ -117,8 +121,8 @@ namespace {
 
 /// As many steps as a broker gives back reservations: more would delay the caller's operations.
 constexpr std::size_t most_steps = detail::most_given_back;
-/// As many parked jobs are known with the times since when they wait; of others the wait begins anew.
-constexpr std::size_t most_parked_known = 100'000;
+/// Of so many jobs each of these is known: since when they wait for their group, and which timeouts nobody has had.
+constexpr std::size_t most_known = 100'000;
 
 constexpr bool is_obstacle(const answer& got) noexcept {
   return std::holds_alternative<passed_over_answer>(got) || std::holds_alternative<unavailable_answer>(got);
@@ -310,7 +314,7 @@ void policy_store::state::form_end(policy_turn& it, std::size_t at) {
   const tube_policy* const by = policy_of(held != nullptr ? held->tube : job->job->tube);
   const detail::ended_job of = held != nullptr
                                    ? detail::ended_job{token.id, held->history, held->of}
-                                   : detail::ended_job{token.id, job->job->history, detail::reckon(*job->job)};
+                                   : detail::ended_job{token.id, job->job->history, tries_of(it, *job->job)};
   const bool releases = std::holds_alternative<release>(what);
   detail::rewritten_end made = releases ? rewrite(std::move(std::get<release>(what)), by, of, it.utc)
                                         : rewrite(std::move(std::get<bury>(what)), by, of, it.utc);
@@ -393,7 +397,10 @@ void policy_store::state::conclude_expired(policy_turn& it, execution& done) {
       it.ended.insert_or_assign(token.id, *std::move(held));
       return false;
     }
-    if (steps_.has(token)) return true;  // nobody has had it
+    if (steps_.has(token)) {  // nobody has had it
+      if (own_ends_.size() < most_known) ++own_ends_[token.id];
+      return true;
+    }
     limits_.note_end_elsewhere();
     return false;
   });
@@ -423,9 +430,10 @@ void policy_store::state::conclude_given_back(policy_turn& it, policy_step& one,
   const bool is_half_moved = got != holder_answer::kind::done && ended.why == fate::moved;
   if (is_half_moved) steps_.add(look_at(ended.token.id, ended.tube));
   if (got != holder_answer::kind::done) return;
+  note_written(ended.asks);
   if (ended.what == policy_step::kind::park) {
     ++it.counted_now.parked;
-    if (parked_since_.size() >= most_parked_known) parked_since_.erase(parked_since_.begin());
+    if (parked_since_.size() >= most_known) parked_since_.erase(parked_since_.begin());
     parked_since_.insert_or_assign(ended.parked.id, std::pair(ended.parked, ended.since));
     return unpark(ended.tube, ended.group, limits_.park(ended.tube, ended.group, ended.parked, policy_of(ended.tube)));
   }
@@ -524,6 +532,7 @@ void policy_store::state::conclude_end(policy_turn& it, std::size_t at, const ho
     limits_.note_end_elsewhere();
   }
   if (!is_done) return;
+  if (!std::holds_alternative<abandon>(what)) own_ends_.erase(token.id);
   switch (it.follows[at]) {
     case fate::retried: ++it.counted_now.retried; break;
     case fate::buried: ++it.counted_now.buried; break;
@@ -658,7 +667,17 @@ reckoned_tries policy_store::state::tries_of(const policy_turn& it, const job& o
   const auto before = it.ended.find(of.id);
   const bool is_known =
       before != it.ended.end() && before->second.history == of.history && before->second.of.is_readable;
-  return is_known ? detail::reckon(of, before->second.of.tries) : detail::reckon(of);
+  reckoned_tries made = is_known ? detail::reckon(of, before->second.of.tries) : detail::reckon(of);
+  const auto own = own_ends_.find(of.id);
+  if (own != own_ends_.end()) made.new_timeouts -= std::min(own->second, made.new_timeouts);
+  return made;
+}
+
+/// An end that has written the tries down, or has ended the job.
+void policy_store::state::note_written(const operation& end) {
+  if (std::holds_alternative<abandon>(end)) return;
+  if (const auto* const released = std::get_if<release>(&end); released != nullptr && !released->history) return;
+  own_ends_.erase(detail::token_of(end).id);
 }
 
 utc_time policy_store::state::waits_since(const job& it) const {

@@ -81,6 +81,28 @@ TEST(PolicySteps, AReservationThatEndsMeanwhileIsGivenUp) {
   EXPECT_EQ(world.state_of(id), job_state::buried);
 }
 
+TEST(PolicySteps, AReservationThatEndsMeanwhileIsNoFailedTry) {
+  policy_world world(mail({.tries = 3}), {}, true);
+  const job_id id = world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  world.time.advance(11s);
+  world.last = world.store->execute({});  // it has ended
+  world.last = world.store->execute({});  // and is looked at
+  world.spied.refuse();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(world.store->execute({}), store_unavailable);
+    world.time.advance(11s);
+  }
+  world.spied.accept();
+  world.settle();
+  const auto got = world.claim_one();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(world.tries_of(id).failed, 1U);
+  world.run(release{.token = got->token});
+  EXPECT_EQ(world.tries_of(id).failed, 2U);
+  EXPECT_EQ(world.tries_of(id).last.size(), 2U);
+}
+
 TEST(PolicySteps, AnUncertainReleaseCountsOnce) {
   policy_world world(mail({.tries = 5, .most_reserved = 1}), {}, true);
   const job_id id = world.put_one();
