@@ -14,29 +14,42 @@
 //
 //   released by its worker   with the due time of the next try, and the try in its history, in the same operation
 //   TTR ended                claimed here, judged, and released or buried; or judged when a client's claim is first
-//   last try failed          buried with its tries in the history; or put into the dead letters, which happens once
-//                            (once.hpp), and then finished: a crash in between leaves it where it is, and nothing twice
-//   waited too long          finished here, and counted as expired; ready jobs that nobody claims are looked at, too,
-//                            up to most_searched of a tube a second
+//   last try failed          buried with its tries in the history; or, once its history says so, put into the dead
+//                            letters, which happens once (once.hpp), and finished: a crash in between leaves it where
+//                            it is, and nothing twice. A dead letter has the job's fields but for its own expiry
+//   waited too long          finished here, and counted as expired; ready jobs that nobody claims are looked at, too:
+//                            of eight tubes a second, in turn, up to most_listed of each
 //   limits                   a tube that is full is left out of claims, and what a claim brings too much is abandoned;
-//                            a job whose group is full is released for parking_time and fired when one of it ends
+//                            a job whose group is full is released for parking_time, or until it expires, and made
+//                            ready when one of its group ends
 //
-// A release or a bury whose history has tag_of_reason or tag_of_worker adds these to the job's history, whether its
-// tube has a policy or not; any other history replaces that of the job, and keeps its tries.
+// A job's own expiry (tag_of_expiry) holds in each tube. A client that names a job (claim_job) gets it whatever its
+// tries and the limits, unless it has expired, or has been ready or delayed for too long.
+//
+// A release or a bury whose history has tag_of_reason or tag_of_worker adds its fields to the job's history, whether
+// its tube has a policy or not, and these two to the tries; any other history replaces that of the job, and keeps its
+// tries. A history without room for the numbers of the tries stays as it is: then timeouts alone count. Tries that a
+// later version wrote stay, and nothing counts.
 //
 // Limits count the reservations that were made here, and those that count_tube shows for others. Where several nodes
 // share the store, most_reserved may be exceeded by what the nodes claim at the same moment, most_reserved_of_group
 // counts at each node by itself, and most_per_second is divided by share().
 //
+// What counts too much, in rare cases: a TTR counts as a failed try by the policy at the time of the look at it, and so
+// does one whose reservation a lost answer has left without an owner.
+//
 // Invariants:
-//   1. A reservation that was handed out is in `held_` until it has ended, if its tube has a policy.
+//   1. A reservation that was handed out is in `held_` until it has ended, if its tube had a policy then.
 //   2. A reservation that was made and not handed out has a step in `steps_`.
 //   3. Each step that a store has refused for a moment is tried again, or its reservation has ended.
+//   4. The slots that are taken are those of the reservations in `held_`, which check() proves.
 //
 // Thread safety: as job_store; set_policies(), share() and counters() by any thread.
 // Failures: those of the inner store. What it refuses or cannot execute of the steps stays to be done.
-// Complexity: without policies one look at a pointer for each batch. Else O(log n) for each job of a tube with a
-// policy, and a look into the store for each release by a reservation that was made elsewhere.
+// Complexity: without policies a lock for each batch, and a look at the fields of each job that is claimed. Else O(log
+// n) for each job of a tube with a policy; and a batch before, in which the store below shows the jobs that are named:
+// those of releases and buries by reservations that were made elsewhere or in a tube without a policy, and those of
+// claim_job. Memory: the history of each job of a tube with a policy that is reserved here.
 #pragma once
 
 #include <foliot/core/language.hpp>

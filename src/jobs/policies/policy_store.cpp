@@ -124,7 +124,7 @@ constexpr std::size_t most_steps = detail::most_given_back;
 /// Of so many jobs each of these is known: since when they wait for their group, and which timeouts nobody has had.
 constexpr std::size_t most_known = 100'000;
 
-constexpr bool is_obstacle(const answer& got) noexcept {
+constexpr bool was_not_executed(const answer& got) noexcept {
   return std::holds_alternative<passed_over_answer>(got) || std::holds_alternative<unavailable_answer>(got);
 }
 
@@ -408,7 +408,7 @@ void policy_store::state::conclude_expired(policy_turn& it, execution& done) {
 
 void policy_store::state::conclude_step(policy_turn& it, policy_step& one, answer& got) {
   using enum policy_step::kind;
-  if (is_obstacle(got) && one.what != expire) return policy_steps::postpone(one, it.now);
+  if (was_not_executed(got) && one.what != expire) return policy_steps::postpone(one, it.now);
   switch (one.what) {
     case give_back:
     case park: return conclude_given_back(it, one, std::get<holder_answer>(got).what);

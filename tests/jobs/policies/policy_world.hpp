@@ -24,7 +24,7 @@
 
 namespace foliot::jobs::test {
 
-/// Fields of a release that say why and by whom.
+/// Fields of a release that tell the reason and the worker.
 inline job_fields report(const std::string& why, const std::string& worker = {}) {
   job_fields made;
   EXPECT_TRUE(made.set(tag_of_reason, why));
