@@ -81,6 +81,16 @@ function(foliot_unity target)
   target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endfunction()
 
+# Has all functions that a program or a shared library calls looked up when it starts. Where that is left to their first calls, as is the default, the
+# loader then stores all vector registers on the stack, with the last bytes that were copied, as those of an access token.
+function(foliot_bind_at_start target)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX LINKER:-z,now FOLIOT_HAS_BINDING_AT_START)
+  if(FOLIOT_HAS_BINDING_AT_START)
+    target_link_options(${target} PRIVATE LINKER:-z,now)
+  endif()
+endfunction()
+
 # Links the programs of this directory and those below it with gold, which takes half as long as binutils' other linker.
 # For foliot's own development, for what is not shipped, and without sanitizers: gold complains of what clang exports for
 # AddressSanitizer.
@@ -122,6 +132,9 @@ function(foliot_layer name)
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
     endif()
     foliot_compile_options(${target})
+    if(type STREQUAL "SHARED_LIBRARY")
+      foliot_bind_at_start(${target})
+    endif()
     if(FOLIOT_UNITY_BUILD STREQUAL "ALL")
       foliot_unity(${target})
     endif()

@@ -8,11 +8,12 @@ import socket
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from kit import beanstalk_client
 from kit.beanstalk_client import PATIENCE, Connection
 from kit.certificates import Authority, openssl
-from kit.process_memory import can_read_memory, times_in_memory
+from kit.process_memory import binds_at_start, can_read_memory, times_in_memory
 from kit.program_case import FOLIOT, main
 from kit.serve_case import ServeCase, put
 
@@ -251,6 +252,13 @@ class Memory(AccessCase):
         gone.socket.shutdown(socket.SHUT_WR)
         self.assertEqual(gone.rest(), b"")
         self.expect_none_in_memory(server.process.pid)
+
+    def test_no_first_call_of_a_function_stores_registers(self):
+        """The loader would leave on the stack what was copied last, for as long as its thread calls nothing so deep."""
+        programs = [Path(FOLIOT), Path(FOLIOT).with_name("foliot-job")]
+        for program in programs:
+            if program == programs[0] or program.exists():
+                self.assertTrue(binds_at_start(program), program)
 
     def expect_refused_at_its_end(self, text):
         """A client that sends this and no more is answered and closed."""

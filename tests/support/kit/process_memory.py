@@ -2,6 +2,12 @@
 import itertools
 import resource
 import struct
+from pathlib import Path
+
+# From elf.h.
+PT_DYNAMIC = 2
+DT_BIND_NOW, DT_FLAGS, DT_FLAGS_1 = 24, 30, 0x6ffffffb
+DF_BIND_NOW, DF_1_NOW = 8, 1
 
 
 def can_read_memory(pid):
@@ -34,3 +40,20 @@ def times_in_memory(pid, what):
                 except OSError:
                     pass  # it is gone
     return found
+
+
+def binds_at_start(program):
+    """Whether the loader looks up all functions that this ELF file calls when it starts, not at their first calls."""
+    text = Path(program).read_bytes()
+    if text[:6] != b"\x7fELF\x02\x01":
+        raise ValueError(f"{program} is no ELF file of 64 bits, little end first")
+    (table,) = struct.unpack_from("<Q", text, 32)
+    size, count = struct.unpack_from("<HH", text, 54)
+    for header in range(table, table + size * count, size):
+        kind, _, at, _, _, length = struct.unpack_from("<IIQQQQ", text, header)
+        if kind != PT_DYNAMIC:
+            continue
+        for tag, value in struct.iter_unpack("<QQ", text[at:at + length]):
+            if tag == DT_BIND_NOW or (tag == DT_FLAGS and value & DF_BIND_NOW) or (tag == DT_FLAGS_1 and value & DF_1_NOW):
+                return True
+    return False
