@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+import unittest
 from pathlib import Path
 
 from kit import beanstalk_client
@@ -299,6 +300,7 @@ class OnTheMachine(ServeCase):
                 self.assertTrue(line, "it has ended")
             self.assertFalse(self.crash(server))
 
+    @unittest.skipUnless(os.environ.get("FOLIOT_STORES", "1") == "1", "the program is built without PostgreSQL")
     def test_the_list_of_processes_has_no_password_of_a_database(self):
         with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as database:
             database.settimeout(PATIENCE)
