@@ -4,6 +4,7 @@ import shlex
 import shutil
 import subprocess
 
+from kit.beanstalk_client import PATIENCE
 from kit.program_case import ProgramCase, main
 
 COMMANDS = ("serve", "job", "token", "copy", "map", "replay", "sample", "explain", "bench", "top", "completion")
@@ -20,7 +21,7 @@ class CompletionCase(ProgramCase):
 
     def run_shell(self, *arguments):
         done = subprocess.run([self.shell, *arguments], cwd=self.here, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=60, check=False)
+                              stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
         self.assertEqual((done.returncode, done.stderr.decode()), (0, ""))
         return done.stdout.decode()
 

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 from kit import postgresql_server
+from kit.beanstalk_client import PATIENCE
 from kit.program_case import FOLIOT, main
 import measure_nodes
 from server_usage import ServerUsage
@@ -22,7 +23,7 @@ class MissingPrograms(unittest.TestCase):
                 if there:
                     (Path(folder) / there).symlink_to(FOLIOT)
                 done = subprocess.run([sys.executable, "-B", BENCH / "database_costs.py", "--program", Path(folder) / "foliot"],
-                                      capture_output=True, text=True, timeout=30, check=False)
+                                      capture_output=True, text=True, timeout=PATIENCE, check=False)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(f"there is no {folder}/{missing}: build it with `cmake ", done.stderr)
                 self.assertIn(f" --target {missing}`", done.stderr)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from compare_queues import Results
 from kit import postgresql_server
+from kit.beanstalk_client import PATIENCE
 from kit.program_case import FOLIOT, main
 
 COMMAND = Path(__file__).resolve().parents[3] / "bench" / "compare_queues.py"
@@ -31,8 +32,8 @@ class CompareQueues(unittest.TestCase):
                 ("there is no nowhere/foliot: build it", ["--program", "nowhere/foliot"]),
                 ("there is no folder nowhere", ["--json", "nowhere/queues.json"])):
             with self.subTest(arguments):
-                done = subprocess.run([sys.executable, "-B", COMMAND, *arguments], capture_output=True, text=True, timeout=30,
-                                      check=False)
+                done = subprocess.run([sys.executable, "-B", COMMAND, *arguments], capture_output=True, text=True,
+                                      timeout=PATIENCE, check=False)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(sentence, done.stderr)
 
@@ -63,7 +64,7 @@ class OwnContestants(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             written = Path(folder) / "queues.json"
             subprocess.run([sys.executable, "-B", COMMAND, "--program", FOLIOT, "--json", written, "--turns", "1", *options],
-                           check=True, timeout=300, stdout=subprocess.DEVNULL)
+                           check=True, timeout=5 * PATIENCE, stdout=subprocess.DEVNULL)
             return json.loads(written.read_text())["turns"]
 
     def test_they_finish_what_is_put(self):

@@ -120,7 +120,10 @@ class Metrics(NodesCase):
 
     def test_a_snapshot_that_is_kept_is_seen(self):
         self.use_transactions(500)
-        self.assertLess(self.metrics()["oldest_snapshot_transactions", ""], 500)
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while self.metrics()["oldest_snapshot_transactions", ""] >= 500:  # autovacuum may keep one for a while
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.1)
         with self.open_transaction("BEGIN ISOLATION LEVEL REPEATABLE READ"):
             self.use_transactions(500)
             self.expect_snapshot_of(500)
