@@ -400,19 +400,22 @@ check_result postgresql_node::check() {
 
 void postgresql_node::close() {
   if (std::exchange(is_closed_, true) || !registration_.is_there()) return;
+  const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
+  pause_ = first_pause;
   try {
-    if (connection_ == nullptr) connect();
-    const instant until = monotonic_clock::instance().now() + duration(options_.give_up_after);
-    pause_ = first_pause;
     for (bool is_left = true; is_left;) {
+      // One that was lost is made again: the node may have been silent while another server took over. A database that
+      // cannot be reached at all is not waited for; it takes the node for dead.
+      if (!is_connected()) connect();
       try {
-        is_left = connection_->close_registration(registration_.number(), patience());
-        connection_->commit(patience());
+        const bool has_more = connection_->close_registration(registration_.number(), patience());
+        commit_at_primary();
+        is_left = has_more;
         pause_ = first_pause;
       } catch (const database_failure& error) {
-        if (until <= monotonic_clock::instance().now() || !connection_->goes_on_after(error, patience())) throw;
-        if (error.is_state(disk_full)) give_up_ballast();
-        if (connection_ == nullptr) throw;  // the ballast has cost it
+        if (until <= monotonic_clock::instance().now()) throw;
+        if (!connection_->goes_on_after(error, patience())) connection_.reset();
+        if (connection_ != nullptr && error.is_state(disk_full)) give_up_ballast();
         if (!error.is_conflict()) wait_before_next();
       }
     }

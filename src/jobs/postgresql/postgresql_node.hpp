@@ -103,6 +103,8 @@ class postgresql_node {
   /// The next connections are made with this string, which leads to the same database. Throws as target does.
   void connect_to(const std::string& database);
   [[nodiscard]] check_result check();
+  /// Gives back the jobs of this node, and ends its registration. Tries again until `give_up_after` has passed, also
+  /// over another connection, unless none can be made. Throws store_failure.
   void close();
   [[nodiscard]] other_nodes* others() noexcept { return listener_.get(); }
   [[nodiscard]] std::string place() const;

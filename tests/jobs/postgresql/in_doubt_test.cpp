@@ -144,6 +144,20 @@ TEST_F(PostgresqlInDoubt, AClaimThatLastsWaitsForItsTtrIfItsNodeIsClosedBeforeIt
   EXPECT_EQ(execute_one(*b, claim{.tubes = {"a"}, .count = 2}).jobs.size(), 2U);
 }
 
+/// Whatever the server has done by then: to end a registration twice is harmless.
+TEST_F(PostgresqlInDoubt, AConnectionThatBreaksWhileItsNodeIsClosedIsMadeAgain) {
+  for (const int breaks_at : {1, 2, 3}) {
+    SCOPED_TRACE(breaks_at);
+    broken_node a(foliot_test::options_of(for_nodes_, "a", 60s));
+    put_one(*a, "a", "body");
+    static_cast<void>(claim_one(*a));
+    a.break_at({breaks_at});
+    (*a).close();
+    EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "0");
+    EXPECT_EQ(sql("SELECT count(*) FROM foliot.ready"), std::to_string(breaks_at));
+  }
+}
+
 // The question what has become of the claim meets a lock. Until it is settled, heartbeats must keep the number of its
 // batch.
 TEST_F(PostgresqlInDoubt, AClaimIsAskedForAgainWhileTheNodeGoesOn) {

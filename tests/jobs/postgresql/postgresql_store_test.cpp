@@ -354,6 +354,18 @@ TEST_F(PostgresqlNodes, AConnectionThatBreaksIsMadeAgain) {
   EXPECT_EQ(execute_one(*a, count_all{}).counts.ready, 2U);
 }
 
+/// Else its jobs would be reserved until the others took it for dead.
+TEST_F(PostgresqlNodes, AConnectionThatHasBrokenIsMadeAgainForTheEnd) {
+  const auto other = open("other");
+  const auto a = open("a");
+  put_one(*a);
+  static_cast<void>(claim_one(*a));
+  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'foliot'");
+  a->close();
+  EXPECT_EQ(sql("SELECT count(*) FROM foliot.node"), "1") << "that of the other node";
+  EXPECT_EQ(execute_one(*other, count_all{}).counts.ready, 1U);
+}
+
 TEST_F(PostgresqlNodes, ADatabaseThatHasGoneIsUnavailableAndComesBack) {
   auto impatient = options("a");
   impatient.give_up_after = 50ms;
