@@ -19,20 +19,23 @@ void record_memory::note_planning(std::string_view key, duration taken) {
   }
 }
 
-jobs::utc_time record_memory::due_before_leaving(std::string_view key, jobs::utc_time due) const {
+jobs::utc_time record_memory::due_before_leaving(std::string_view key, std::uint64_t state, jobs::utc_time due) const {
   const lock held(lock_);
   const auto known = left_.find(key);
-  return known != left_.end() && known->second.until == due ? known->second.since : due;
+  if (known == left_.end()) return due;
+  const left_record& before = known->second;
+  const bool is_still_left = before.state == state && due >= before.until && due - before.until <= longest_leaving;
+  return is_still_left ? before.since : due;
 }
 
-bool record_memory::leave(std::string_view key, jobs::utc_time since, jobs::utc_time until) {
+bool record_memory::leave(std::string_view key, std::uint64_t state, jobs::utc_time since, jobs::utc_time until) {
   const lock held(lock_);
   if (left_.size() >= most && !left_.contains(key)) {
     // Those whose turns other nodes have taken.
     std::erase_if(left_, [until](const auto& each) { return each.second.until + std::chrono::minutes(1) < until; });
     if (left_.size() >= most) return false;
   }
-  left_.insert_or_assign(std::string(key), left_record{since, until});
+  left_.insert_or_assign(std::string(key), left_record{state, since, until});
   return true;
 }
 

@@ -10,7 +10,9 @@
 // Thread safety: any thread. O(log n).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -26,6 +28,8 @@ namespace foliot::program {
 class record_memory {
  public:
   static constexpr std::size_t most = 10'000;
+  /// A record that comes again later than so long after its due time has had a turn that has not changed its state.
+  static constexpr jobs::milliseconds longest_leaving = std::chrono::seconds(20);
   /// From so much planning on, a record is slow.
   static constexpr duration slow_from = duration::nanoseconds(500'000'000);
 
@@ -37,17 +41,20 @@ class record_memory {
   /// The planning of a turn took so long.
   void note_planning(std::string_view key, duration taken);
 
-  /// When this record, which is due at `due`, was due before it was left for the first time: `due` if it was not.
-  [[nodiscard]] jobs::utc_time due_before_leaving(std::string_view key, jobs::utc_time due) const;
+  /// When this record, which is due at `due`, was due before this node left it for the first time: `due` if it did not.
+  /// `state`: a digest of its state, by which it is known whether it has had a turn since. Other nodes may have left
+  /// it, too, which changes its due time alone.
+  [[nodiscard]] jobs::utc_time due_before_leaving(std::string_view key, std::uint64_t state, jobs::utc_time due) const;
   /// It is left until it is due again at `until`; it was due at `since` before. False: there is no room to know that.
-  [[nodiscard]] bool leave(std::string_view key, jobs::utc_time since, jobs::utc_time until);
+  [[nodiscard]] bool leave(std::string_view key, std::uint64_t state, jobs::utc_time since, jobs::utc_time until);
   /// This node takes its turn.
   void take(std::string_view key);
 
  private:
   struct left_record {
+    std::uint64_t state = 0;  // with another one, it has had a turn since
     jobs::utc_time since;
-    jobs::utc_time until;  // with another due time, it has had a turn since
+    jobs::utc_time until;
   };
 
   mutable mutex lock_{lock_rank::object};

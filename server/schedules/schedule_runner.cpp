@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <expected>
+#include <functional>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -198,14 +200,15 @@ void schedule_runner::record_turn::plan_or_throw(schedule_runner& by) {
 bool schedule_runner::record_turn::leave_to_newer_data(record_memory& memory, std::string_view mine) {
   const auto& state = record_.state;
   if (!state || mine.empty() || mine >= state->zone_data) return false;
-  const jobs::utc_time since = memory.due_before_leaving(record_.key, due_);
+  const std::uint64_t known_by = std::hash<std::string>()(state->encoding());
+  const jobs::utc_time since = memory.due_before_leaving(record_.key, known_by, due_);
   const jobs::milliseconds waited = std::max(now_ - since, jobs::milliseconds(0));
   jobs::milliseconds longest = newer_data_wait_for;
   if (record_.plan->deadline) longest = std::min<jobs::milliseconds>(longest, *record_.plan->deadline / 2);
   const bool is_by_hand = !state->by_hand.empty() || !state->backfills.empty();
   if (!is_by_hand && waited < longest) {
     const jobs::utc_time until = now_ + std::min(newer_data_wait, longest - waited);
-    if (memory.leave(record_.key, since, until)) {
+    if (memory.leave(record_.key, known_by, since, until)) {
       release_ = jobs::release{claimed_.token, std::nullopt, until, std::nullopt};
       return true;
     }

@@ -519,27 +519,29 @@ TEST(ScheduleRunner, WithoutRoomNoneIsLost) {
   EXPECT_EQ(instants_of(occurrences_in(world.store).at("minutely")), instants_of(plan, begin, begin + 360s));
 }
 
+/// The state of a record is that of a node with newer data of its zone.
+void plan_by_newer_data(jobs::job_store& store, const std::string& key) {
+  const jobs::peek_answer seen =
+      jobs::execute_one(store, jobs::peek{jobs::job_key{std::string(tube_of_schedules), key}, true});
+  schedule_state state = schedule_state::in(seen.job.value().history).value().value();
+  state.zone_data = "9999z";
+  jobs::put newer = raw_record(key, seen.job->body);
+  newer.due = seen.job->due;
+  newer.existing = jobs::on_existing::replace;
+  newer.history = state.history();
+  jobs::execute_one(store, std::move(newer));
+}
+
 /// The only node has older data of the zone than those that have planned the record: it takes the turn soon, and a run
 /// by hand at once.
 TEST(ScheduleRunner, OlderZoneDataDelayButDoNotStop) {
   schedule_world world(utc(2026, 6, 1, 6, 59, 30));
   const schedule_plan plan = plan_by("0 9 * * *", R"("zone": "Europe/Berlin", "missed": "none", "deadline": "30s")");
-  const auto plan_by_newer = [&world] {
-    const jobs::peek_answer seen =
-        jobs::execute_one(world.store, jobs::peek{jobs::job_key{std::string(tube_of_schedules), "mail:nine"}, true});
-    schedule_state state = schedule_state::in(seen.job.value().history).value().value();
-    state.zone_data = "9999z";
-    jobs::put newer = raw_record("mail:nine", seen.job->body);
-    newer.due = seen.job->due;
-    newer.existing = jobs::on_existing::replace;
-    newer.history = state.history();
-    jobs::execute_one(world.store, std::move(newer));
-  };
   world.live([&](schedule_server& at) -> task<> {
     scheduling_client by(at.broker, at.zones);
     auto making = made(by, "nine", plan);
     static_cast<void>(co_await making);
-    plan_by_newer();
+    plan_by_newer_data(world.store, "mail:nine");
   });
   world.live([&](schedule_server& at) -> task<> {
     co_await runtime::sleep(31s);
@@ -548,12 +550,40 @@ TEST(ScheduleRunner, OlderZoneDataDelayButDoNotStop) {
     co_await runtime::sleep(schedule_runner::newer_data_wait_for + 1s);
     EXPECT_LT(at.spy.sizes.size() - batches, 100u);
     EXPECT_EQ(instants_of(occurrences_in(world.store).at("nine")), std::vector{utc(2026, 6, 1, 7)});
-    plan_by_newer();
+    plan_by_newer_data(world.store, "mail:nine");
     scheduling_client by(at.broker, at.zones);
     auto running = by.records.run("mail", "nine", {});
     static_cast<void>(co_await running);
     co_await runtime::sleep(1s);
     EXPECT_THAT(occurrences_in(world.store).at("nine"), SizeIs(2));
+  });
+}
+
+/// Each of several nodes leaves the record to the others: one of them takes the turn as soon as a single one would.
+TEST(ScheduleRunner, SeveralNodesWithOlderZoneDataDoNotStopEither) {
+  schedule_world world(utc(2026, 6, 1, 6, 59, 30));
+  const schedule_plan plan = plan_by("0 9 * * *", R"("zone": "Europe/Berlin", "missed": "none", "deadline": "30s")");
+  world.live([&](schedule_server& at) -> task<> {
+    scheduling_client by(at.broker, at.zones);
+    auto making = made(by, "nine", plan);
+    static_cast<void>(co_await making);
+    plan_by_newer_data(world.store, "mail:nine");
+  });
+  world.live([&](schedule_server& at) -> task<> {
+    schedule_runner::planning how;
+    how.time = &world.clock;
+    schedule_runner second(at.broker, at.zones, how);
+    schedule_runner third(at.broker, at.zones, how);
+    auto scheduling = runtime::spawn(second.keep_on(), "schedules of another node");
+    auto scheduling_too = runtime::spawn(third.keep_on(), "schedules of a third one");
+    co_await runtime::sleep(31s);
+    EXPECT_THAT(occurrences_in(world.store), IsEmpty()) << "a node with newer data shall take it";
+    co_await runtime::sleep(schedule_runner::newer_data_wait_for + 1s);
+    EXPECT_EQ(instants_of(occurrences_in(world.store)["nine"]), std::vector{utc(2026, 6, 1, 7)});
+    second.end();
+    third.end();
+    co_await scheduling.join();
+    co_await scheduling_too.join();
   });
 }
 
