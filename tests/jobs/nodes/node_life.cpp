@@ -20,21 +20,23 @@ duration up_to(duration longest) {
 }
 
 std::unique_ptr<job_store> open(const std::string& name, const std::shared_ptr<simulated_process>& process,
-                                const std::string& database) {
+                                const std::string& database, const node_life::changed_store& change) {
   postgresql_options options;
   options.database = database;
   options.node = name;
   options.node_timeout = node_timeout;
   options.give_up_after = 1s;
   options.scan_every = scan_every;
-  return detail::postgresql_node::as_store(std::make_unique<detail::postgresql_node>(options, process));
+  auto made = detail::postgresql_node::as_store(std::make_unique<detail::postgresql_node>(options, process));
+  return change ? change(std::move(made)) : std::move(made);
 }
 
 }  // namespace
 
-node_life::node_life(std::string name, std::span<const std::unique_ptr<simulated_database>> databases)
+node_life::node_life(std::string name, std::span<const std::unique_ptr<simulated_database>> databases,
+                     const changed_store& change)
     : process(std::make_shared<simulated_process>(databases)),
-      store(open(name, process, databases.front()->connection_string())),
+      store(open(name, process, databases.front()->connection_string(), change)),
       broker(*store) {}
 
 void trouble_database(simulated_database& one, bool loses_commits) {

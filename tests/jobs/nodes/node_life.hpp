@@ -2,6 +2,7 @@
 // nodes, and those of nodes that serve clients over HTTP (tests/server/node_worlds), have in common.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,8 +22,12 @@ inline constexpr milliseconds scan_every{500};
 
 /// One process.
 struct node_life {
+  /// What a canary puts in front of the store of a node.
+  using changed_store = std::function<std::unique_ptr<job_store>(std::unique_ptr<job_store>)>;
+
   /// Throws store_failure if the database cannot be reached.
-  node_life(std::string name, std::span<const std::unique_ptr<simulated_database>> databases);
+  node_life(std::string name, std::span<const std::unique_ptr<simulated_database>> databases,
+            const changed_store& change = nullptr);
 
   const std::shared_ptr<simulated_process> process;
   const std::unique_ptr<job_store> store;

@@ -418,16 +418,16 @@ void simulated_server::note(backend::transaction& in, const operation& what, con
   if (!has_changed(got)) return;
   in.changes = true;
   if (const auto* const changed = std::get_if<change_answer>(&got)) ++in.after.changes[changed->id];
-  const auto add = [&](effect::kind kind, std::string body, const reservation& token) {
-    in.effects.push_back({kind, std::move(body), token, in.time});
+  const auto add = [&](effect::kind kind, std::string body, const reservation& token, std::string key = {}) {
+    in.effects.push_back({kind, std::move(body), token, in.time, std::move(key)});
   };
   if (const auto* const made = std::get_if<put>(&what)) {
     if (made->holder) add(effect::kind::finish, {}, *made->holder);
-    add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0});
+    add(effect::kind::put, made->body, {std::get<put_answer>(got).id, 0, 0}, made->key);
   } else if (const auto* const all = std::get_if<put_all>(&what)) {
     for (std::size_t i = 0; i < all->puts.size(); ++i) {
       if (all->puts[i].holder) add(effect::kind::finish, {}, *all->puts[i].holder);
-      add(effect::kind::put, all->puts[i].body, {std::get<put_all_answer>(got).puts[i].id, 0, 0});
+      add(effect::kind::put, all->puts[i].body, {std::get<put_all_answer>(got).puts[i].id, 0, 0}, all->puts[i].key);
     }
   } else if (const auto* const claimed = std::get_if<claim_answer>(&got)) {
     for (const claimed_job& each : claimed->jobs) {

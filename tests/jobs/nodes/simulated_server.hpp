@@ -71,6 +71,7 @@ struct effect {
   std::string body;   ///< of a put or a claim
   reservation token;  ///< `id` alone for a put
   instant time;       ///< of the monotonic clock
+  std::string key;    ///< of a put
 
   friend bool operator==(const effect&, const effect&) = default;
 };

@@ -1,9 +1,7 @@
 // A change by filter while nodes die: each job that fits is changed once, and nothing else.
 //
-// Most troubles come in the middle of a piece, where a node stores what it will do, changes jobs, and stores what has
-// become of them: it stands still until it has been taken for dead and then goes on, it dies, a commit is lost or late
-// and its answer does not come, a database is away or fails over. And another client changes one of the jobs between
-// the look at it and its change.
+// Most troubles (step_troubles.hpp) come in the middle of a piece, where a node stores what it will do, changes jobs,
+// and stores what has become of them. And another client changes one of the jobs between the look at it and its change.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,16 +20,15 @@
 
 #include "foliot_simulation/world.hpp"
 #include "node_world.hpp"
+#include "step_troubles.hpp"
 
 namespace foliot::program::worlds {
 
 namespace {
 
 using namespace std::chrono_literals;
-using jobs::nodes::commit_fate;
 using jobs::nodes::flaw;
 using jobs::nodes::simulated_database;
-using jobs::nodes::simulated_process;
 using json = nlohmann::ordered_json;
 
 /// After so many looks at an action that goes on, it will never end.
@@ -64,76 +61,35 @@ bool is_of_record(const jobs::operation& what) {
          std::holds_alternative<jobs::touch>(what);
 }
 
-/// What happens in the middle of pieces. The world must outlive it.
-class piece_troubles {
+/// What happens in the middle of pieces.
+class piece_troubles final : public step_troubles {
  public:
-  explicit piece_troubles(node_world& in) : in_(in), left_(in.below(5)) {
-    for (const auto& each : in.databases) {
-      each->meets_batch = [this, &at = *each](std::span<const jobs::operation> batch, simulated_process& by) {
-        return meet(at, batch, by);
-      };
-    }
-  }
-  piece_troubles(const piece_troubles&) = delete;
-  piece_troubles& operator=(const piece_troubles&) = delete;
-  ~piece_troubles() {
-    for (const auto& each : in_.databases) each->meets_batch = nullptr;
-  }
+  explicit piece_troubles(node_world& in) : step_troubles(in, in.below(5)) {}
 
   /// The jobs that another client has changed.
   [[nodiscard]] const std::set<jobs::job_id>& changed_by_others() const { return changed_by_others_; }
 
  private:
-  commit_fate meet(simulated_database& at, std::span<const jobs::operation> batch, simulated_process& by) {
+  commit_fate meet(simulated_database& at, std::span<const jobs::operation> batch, http_node& by) override {
     const bool changes =
         std::ranges::any_of(batch, [](const jobs::operation& each) { return changed_by(each).has_value(); });
     const bool is_record = std::ranges::any_of(batch, is_of_record);
-    if (left_ == 0 || !(changes || is_record) || !in_.one_in(changes ? 2 : 6)) return commit_fate::arrives;
-    const auto its =
-        std::ranges::find_if(in_.processes, [&](const auto& each) { return each->process.process.get() == &by; });
-    if (its == in_.processes.end() || by.is_dead()) return commit_fate::arrives;
-    --left_;
-    if (changes && in_.one_in(4)) {
-      change_one(at, batch);
-      return commit_fate::arrives;
-    }
-    http_node& node = **its;
-    in_.expect_end_of(node.name, in_.time_now() + duration(jobs::nodes::node_timeout) / 2);
-    return in_.seen.has_outages ? trouble(node, by) : die(node, by);
-  }
-
-  commit_fate trouble(http_node& node, simulated_process& by) {
-    switch (in_.below(8)) {
-      case 0: return commit_fate::is_lost;
-      case 1: return commit_fate::loses_answer;
-      case 2: return commit_fate::goes_down;
-      case 3: return commit_fate::fails_over;
-      case 4: return die(node, by);
-      case 5: return commit_fate::is_sent_late;
-      default: by.stop_for(longer_than_timeout()); return commit_fate::arrives;
-    }
-  }
-  commit_fate die(http_node& node, simulated_process& by) {
-    if (!in_.may_lose_one()) return commit_fate::arrives;
-    in_.note_death(node);
-    if (in_.one_in(2)) return commit_fate::ends_with_node;
-    by.die();
+    if (!(changes || is_record) || !in().one_in(changes ? 2 : 6)) return commit_fate::arrives;
+    if (!changes || !in().one_in(4)) return strike(by);
+    count_one();
+    change_one(at, batch);
     return commit_fate::arrives;
   }
-  /// After it, other nodes have taken this one for dead, and maybe its work.
-  duration longer_than_timeout() { return duration(jobs::nodes::node_timeout) + jobs::milliseconds(in_.below(4000)); }
   void change_one(simulated_database& at, std::span<const jobs::operation> batch) {
     std::vector<jobs::job_id> ids;
     for (const jobs::operation& each : batch) {
       if (const auto id = changed_by(each)) ids.push_back(*id);
     }
-    const jobs::job_id chosen = ids[in_.below(ids.size())];
+    const jobs::job_id chosen = ids[in().below(ids.size())];
     const std::array<jobs::operation, 1> change{jobs::reschedule{chosen, jobs::milliseconds(3h)}};
     if (at.primary().change_by_other_hand(change)) changed_by_others_.insert(chosen);
   }
 
-  node_world& in_;
-  std::size_t left_;
   std::set<jobs::job_id> changed_by_others_;
 };
 
@@ -263,7 +219,7 @@ class acting_client {
       all["jobs"].push_back(std::move(one));
     }
     const std::string fields = fmt::format("Idempotency-Key: put-{}\r\n", prefix);
-    for (bool are_all_there = false; !are_all_there;) {  // a database may have no room for some
+    for (;;) {  // a database may have no room for some
       into.clear();
       auto putting = ask("POST", "/v1/batch", all.dump(), fields);
       const problem_answer got = co_await putting;
@@ -274,7 +230,9 @@ class acting_client {
       for (const json& each : got.value["results"]) {
         if (each.contains("id")) into.push_back(std::strtoull(each.value("id", "").c_str(), nullptr, 10));
       }
-      are_all_there = into.size() == count;
+      if (into.size() == count) co_return;
+      const duration pause = jobs::milliseconds(1 + in_.below(200));  // else a database that is away never comes back
+      co_await runtime::sleep(pause);
     }
   }
 
@@ -315,8 +273,9 @@ class acting_client {
 }  // namespace
 
 action_outcome_seen live_with_an_action(flaw wrong, std::string_view kind) {
-  node_world in(wrong);
-  in.has_actions = true;
+  node_duties duties;
+  duties.acts = true;
+  node_world in(wrong, std::move(duties));
   constexpr std::array<std::string_view, 3> kinds{"cancel", "reschedule", "fire"};
   const std::string_view any_kind = kinds[in.below(kinds.size())];
   acting_client client(in, kind.empty() ? any_kind : kind);

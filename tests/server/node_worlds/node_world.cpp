@@ -196,7 +196,7 @@ task<> live_as_client(node_world& in) {
 task<> start_again(node_world& in, std::size_t place) {
   const auto starting = [&in, place] { in.start(place); };
   co_await runtime::blocking(starting);
-  in.places[place]->begin(in.has_actions);
+  in.places[place]->begin();
 }
 
 /// Ends the connections of what has died, and starts it again some time later.
@@ -221,7 +221,7 @@ task<> look_after(node_world& in) {
 }
 
 task<> live_in(node_world& in, const std::function<task<>()>& clients) {
-  for (http_node* const each : in.places) each->begin(in.has_actions);
+  for (http_node* const each : in.places) each->begin();
   auto looking = runtime::spawn(look_after(in), "looks after nodes");
   auto living = clients();
   co_await living;
@@ -352,12 +352,17 @@ void http_node::disconnect() {
   for (const auto& each : sessions_) each->peer->close();
 }
 
-void http_node::begin(bool acts) {
+void http_node::begin() {
   running_ = runtime::spawn(process.broker.run(), "a broker");
-  acts_ = acts;
-  if (!acts) return;
-  api_.do_actions_by(actions_);
-  acting_ = runtime::spawn(actions_.keep_on(), "actions");
+  if (duties_.acts) {
+    api_.do_actions_by(actions_);
+    acting_ = runtime::spawn(actions_.keep_on(), "actions");
+  }
+  if (!duties_.zone_data.empty()) {
+    zones_.emplace(duties_.zone_data[number % duties_.zone_data.size()]);
+    schedules_.emplace(process.broker, *zones_, duties_.planning);
+    scheduling_ = runtime::spawn(schedules_->keep_on(), "schedules");
+  }
 }
 
 task<> http_node::end() {
@@ -365,13 +370,19 @@ task<> http_node::end() {
   for (const auto& each : sessions_) co_await each->serving.join();
   sessions_.clear();
   actions_.end();
-  if (acts_) co_await acting_.join();
+  if (duties_.acts) co_await acting_.join();
+  if (schedules_) {
+    schedules_->end();
+    co_await scheduling_.join();
+  }
   process.broker.close();
   co_await running_.join();
 }
 
-node_world::node_world(flaw wrong)
-    : client_world(simulation::choose(std::uint64_t{1} << 40)), trouble_length(500ms + up_to(*this, 3s)) {
+node_world::node_world(flaw wrong, node_duties of_nodes)
+    : client_world(simulation::choose(std::uint64_t{1} << 40)),
+      trouble_length(500ms + up_to(*this, 3s)),
+      duties(std::move(of_nodes)) {
   short_ttr = 800ms;
   long_ttr = longest_ttr;
   seen.has_stalls = has_stalls = true;  // an answer does not come at the instant at which its request was executed
@@ -409,7 +420,7 @@ void node_world::start(std::size_t place) {
   if (places[place] != nullptr) expect_end_of(name, time_now());
   for (;;) {
     try {
-      auto made = std::make_unique<http_node>(processes.size() + 1, name, databases);
+      auto made = std::make_unique<http_node>(processes.size() + 1, name, databases, duties);
       made->started = time_now();
       places[place] = made.get();
       processes.push_back(std::move(made));
@@ -421,7 +432,9 @@ void node_world::start(std::size_t place) {
 }
 
 bool node_world::may_lose_one() const {
-  return restarts > 0 || std::ranges::count_if(places, [](const http_node* each) { return !each->is_dead(); }) > 1;
+  // One may be about to die, with its next commit.
+  const auto lives = [](const http_node* each) { return !each->is_dead() && each->died == instant(); };
+  return restarts > 0 || std::ranges::count_if(places, lives) > 1;
 }
 
 void node_world::note_death(http_node& of) {
@@ -440,7 +453,9 @@ void run_world(node_world& in, const std::function<task<>()>& clients) {
   runtime::run_options options;
   options.processors = 1 + simulation::choose(2);
   options.seed = simulation::choose(1'000'000);
-  options.blocking_threads = in.places.size() + in.restarts + 1;
+  // Of each process the broker, and what its schedules plan.
+  const std::size_t of_process = 1 + (in.duties.zone_data.empty() ? 0 : schedule_runner::lanes);
+  options.blocking_threads = of_process * (in.places.size() + in.restarts) + 1;
   runtime::run(live_in(in, clients), options);
   troubles.join();
   for (const auto& each : in.processes) {

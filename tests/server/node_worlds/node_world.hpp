@@ -22,13 +22,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <foliot/core/instant.hpp>
 #include <foliot/runtime/spawn.hpp>
+#include <foliot/schedule/zone.hpp>
 
 #include "jobs/nodes/node_life.hpp"
 #include "server/actions/action_runner.hpp"
@@ -36,20 +39,31 @@
 #include "server/core/held_memory.hpp"
 #include "server/http/api.hpp"
 #include "server/http/protocol.hpp"
+#include "server/schedules/schedule_runner.hpp"
+#include "server/schedules/zone_cache.hpp"
 #include "server/worlds/client_world.hpp"
 
 namespace foliot::program::worlds {
+
+/// What the nodes of a world do besides what clients ask.
+struct node_duties {
+  bool acts = false;  ///< changes by filter
+  /// Turns of schedules, by these data of time zones: one after the other, from process to process. Empty: none.
+  std::vector<schedule::zone_directory> zone_data = {};
+  schedule_runner::planning planning = {};
+  jobs::nodes::node_life::changed_store store = nullptr;  ///< what a canary does to the store of each node
+};
 
 /// One process, from its start to its end.
 class http_node {
  public:
   /// Throws store_failure if the database cannot be reached.
   http_node(std::size_t its_number, std::string its_name,
-            std::span<const std::unique_ptr<jobs::nodes::simulated_database>> databases)
-      : number(its_number), name(std::move(its_name)), process(name, databases) {}
+            std::span<const std::unique_ptr<jobs::nodes::simulated_database>> databases, const node_duties& duties)
+      : number(its_number), name(std::move(its_name)), process(name, databases, duties.store), duties_(duties) {}
 
-  /// Begins to execute what clients ask; `acts`: and changes by filter.
-  void begin(bool acts);
+  /// Begins to execute what clients ask, and to do its duties.
+  void begin();
   /// Opens a connection, and returns the client's end of it.
   [[nodiscard]] std::unique_ptr<byte_stream> connect();
   /// Ends all connections. Bytes that were on their way are lost, or not.
@@ -62,7 +76,7 @@ class http_node {
   const std::string name;    ///< also that of its successor
   jobs::nodes::node_life process;
   instant started;
-  instant died;  ///< if it is dead
+  instant died;  ///< if it is dead, or will be with its next commit
 
  private:
   static constexpr std::size_t largest_job = 65'535;
@@ -79,13 +93,16 @@ class http_node {
   action_runner actions_{process.broker, nullptr, largest_job};
   runtime::join_handle<> running_;  // the broker
   runtime::join_handle<> acting_;
-  bool acts_ = false;
+  std::optional<zone_cache> zones_;
+  std::optional<schedule_runner> schedules_;
+  runtime::join_handle<> scheduling_;
+  const node_duties& duties_;
   std::vector<std::unique_ptr<session>> sessions_;
 };
 
 class node_world final : public client_world {
  public:
-  explicit node_world(jobs::nodes::flaw wrong);
+  explicit node_world(jobs::nodes::flaw wrong, node_duties of_nodes = {});
 
   [[nodiscard]] instant time_now() const override;
   [[nodiscard]] jobs::utc_time utc() const override;
@@ -102,7 +119,7 @@ class node_world final : public client_world {
 
   // What this seed brings.
   duration trouble_length;
-  bool has_actions = false;
+  const node_duties duties;
 
   std::vector<std::unique_ptr<jobs::nodes::simulated_database>> databases;
   std::vector<std::unique_ptr<http_node>> processes;  ///< in the order of their numbers

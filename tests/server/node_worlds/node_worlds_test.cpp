@@ -5,16 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "canary_search.hpp"
 #include "foliot_simulation/world.hpp"
 #include "node_world.hpp"
 #include "server/worlds/checker.hpp"
-#include "support/leaks.hpp"
 
 namespace foliot::program::worlds {
 namespace {
@@ -24,7 +23,6 @@ using jobs::nodes::flaw;
 /// explore() multiplies it by 10 in builds without sanitizers, and divides it by 4 with them.
 constexpr std::uint64_t worlds_here = 100;
 constexpr std::uint64_t worlds_with_actions = 20;
-constexpr std::uint64_t worlds_of_a_canary = 2000;  // the first that shows it ends the search
 constexpr simulation::faults quiet{};
 
 TEST(NodesOverHttp, KeepTheirPromises) {
@@ -93,20 +91,8 @@ TEST(NodesOverHttp, DieWhileAnActionRuns) {
   EXPECT_EQ(deaths, 3U);
 }
 
-/// Whether one of so many worlds over a broken database breaks this rule. The search begins with the world `first`.
-bool shows(std::string_view rule, const std::function<std::vector<std::string>()>& live, std::uint64_t first = 0,
-           std::uint64_t count = worlds_of_a_canary) {
-  const support::leaks_ignored of_what_is_abandoned;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const auto failure = simulation::run(seed, quiet, [&] {
-      for (const std::string& each : live()) simulation::require(!each.starts_with(rule), each);
-    });
-    if (failure && failure->starts_with(rule)) return true;
-  }
-  return false;
-}
-
-bool shows(flaw wrong, std::string_view rule, std::uint64_t first = 0) {
+/// Whether worlds over a broken database break this rule.
+bool shows_over(flaw wrong, std::string_view rule, std::uint64_t first = 0) {
   return shows(rule, [&] { return live_with_http(wrong).breaches; }, first);
 }
 
@@ -116,30 +102,30 @@ bool shows_in_action(flaw wrong, std::string_view kind = "") {
 }
 
 TEST(NodesOverHttpCanary, EndsReservationsWithTheirConnection) {
-  EXPECT_TRUE(shows(flaw::ends_with_connections, "refused"));
+  EXPECT_TRUE(shows_over(flaw::ends_with_connections, "refused"));
 }
-TEST(NodesOverHttpCanary, EndsReservationsWithTheirNode) { EXPECT_TRUE(shows(flaw::ends_lasting, "refused")); }
-TEST(NodesOverHttpCanary, TakesNodesForDeadEarly) { EXPECT_TRUE(shows(flaw::takes_for_dead_early, "ended")); }
-TEST(NodesOverHttpCanary, AcceptsTheTokenOfAnOldAttempt) { EXPECT_TRUE(shows(flaw::ends_by_id, "stale")); }
+TEST(NodesOverHttpCanary, EndsReservationsWithTheirNode) { EXPECT_TRUE(shows_over(flaw::ends_lasting, "refused")); }
+TEST(NodesOverHttpCanary, TakesNodesForDeadEarly) { EXPECT_TRUE(shows_over(flaw::takes_for_dead_early, "ended")); }
+TEST(NodesOverHttpCanary, AcceptsTheTokenOfAnOldAttempt) { EXPECT_TRUE(shows_over(flaw::ends_by_id, "stale")); }
 TEST(NodesOverHttpCanary, AnswersBeforeTheCommit) {
-  EXPECT_TRUE(shows(flaw::answers_before_commit, "back"));
-  EXPECT_TRUE(shows(flaw::answers_before_commit, "lost"));
+  EXPECT_TRUE(shows_over(flaw::answers_before_commit, "back"));
+  EXPECT_TRUE(shows_over(flaw::answers_before_commit, "lost"));
 }
-TEST(NodesOverHttpCanary, RepeatsTokens) { EXPECT_TRUE(shows(flaw::repeats_tokens, "same token")); }
+TEST(NodesOverHttpCanary, RepeatsTokens) { EXPECT_TRUE(shows_over(flaw::repeats_tokens, "same token")); }
 TEST(NodesOverHttpCanary, ChangesAJobTwice) { EXPECT_TRUE(shows_in_action(flaw::ignores_versions, "reschedule")); }
 /// Then a node changes what another one has made of a job.
 TEST(NodesOverHttpCanary, HoldsWhatIsOver) { EXPECT_TRUE(shows_in_action(flaw::holds_what_is_over)); }
 TEST(NodesOverHttpCanary, ForgetsAChange) { EXPECT_TRUE(shows_in_action(flaw::answers_before_commit)); }
-TEST(NodesOverHttpCanary, IsEarly) { EXPECT_TRUE(shows(flaw::is_early, "early")); }
-TEST(NodesOverHttpCanary, KeepsReservations) { EXPECT_TRUE(shows(flaw::keeps_lasting, "left")); }
-TEST(NodesOverHttpCanary, IgnoresPriorities) { EXPECT_TRUE(shows(flaw::ignores_priorities, "out of order")); }
-TEST(NodesOverHttpCanary, IgnoresIdempotencyKeys) { EXPECT_TRUE(shows(flaw::ignores_once, "once")); }
-TEST(NodesOverHttpCanary, ClaimsAgain) { EXPECT_TRUE(shows(flaw::claims_again, "once")); }
+TEST(NodesOverHttpCanary, IsEarly) { EXPECT_TRUE(shows_over(flaw::is_early, "early")); }
+TEST(NodesOverHttpCanary, KeepsReservations) { EXPECT_TRUE(shows_over(flaw::keeps_lasting, "left")); }
+TEST(NodesOverHttpCanary, IgnoresPriorities) { EXPECT_TRUE(shows_over(flaw::ignores_priorities, "out of order")); }
+TEST(NodesOverHttpCanary, IgnoresIdempotencyKeys) { EXPECT_TRUE(shows_over(flaw::ignores_once, "once")); }
+TEST(NodesOverHttpCanary, ClaimsAgain) { EXPECT_TRUE(shows_over(flaw::claims_again, "once")); }
 TEST(NodesOverHttpCanary, GivesBackWhatAnotherNodeHasRepeated) {
-  EXPECT_TRUE(shows(flaw::leaves_with_first_node, "held by two"));
+  EXPECT_TRUE(shows_over(flaw::leaves_with_first_node, "held by two"));
 }
-TEST(NodesOverHttpCanary, PutsABatchAgain) { EXPECT_TRUE(shows(flaw::puts_all_again, "once")); }
-TEST(NodesOverHttpCanary, LeavesJobsOfARefusedBatch) { EXPECT_TRUE(shows(flaw::hides_what_is_undone, "refused")); }
+TEST(NodesOverHttpCanary, PutsABatchAgain) { EXPECT_TRUE(shows_over(flaw::puts_all_again, "once")); }
+TEST(NodesOverHttpCanary, LeavesJobsOfARefusedBatch) { EXPECT_TRUE(shows_over(flaw::hides_what_is_undone, "refused")); }
 
 }  // namespace
 }  // namespace foliot::program::worlds
