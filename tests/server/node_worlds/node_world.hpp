@@ -160,4 +160,24 @@ struct action_outcome_seen {
 /// or of any if it is empty.
 [[nodiscard]] action_outcome_seen live_with_an_action(jobs::nodes::flaw wrong, std::string_view kind = "");
 
+/// What the runner of schedules does wrong.
+enum class runner_flaw : std::uint8_t {
+  none,
+  decides_again,   ///< some turns leave the cursor where it was
+  commits_in_two,  ///< the jobs of a turn first, and then its record
+};
+
+/// What is left of a world with schedules.
+struct schedule_outcome_seen {
+  std::vector<std::string> breaches;  ///< of the rule that each occurrence is made once, and nothing else
+  std::size_t made = 0;               ///< occurrences
+  std::size_t deaths = 0;             ///< of nodes
+  std::size_t struck_turns = 0;       ///< turns at whose commit something happened
+  std::size_t clock_steps = 0;
+  bool has_zones_apart = false;  ///< the nodes had different data of a time zone
+};
+
+/// Lives in one world of the simulation, whose nodes take the turns of schedules in a night in which clocks change.
+[[nodiscard]] schedule_outcome_seen live_with_schedules(runner_flaw wrong);
+
 }  // namespace foliot::program::worlds

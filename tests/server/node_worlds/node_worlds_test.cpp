@@ -23,6 +23,7 @@ using jobs::nodes::flaw;
 /// explore() multiplies it by 10 in builds without sanitizers, and divides it by 4 with them.
 constexpr std::uint64_t worlds_here = 100;
 constexpr std::uint64_t worlds_with_actions = 20;
+constexpr std::uint64_t worlds_with_schedules = 20;
 constexpr simulation::faults quiet{};
 
 TEST(NodesOverHttp, KeepTheirPromises) {
@@ -91,9 +92,43 @@ TEST(NodesOverHttp, DieWhileAnActionRuns) {
   EXPECT_EQ(deaths, 3U);
 }
 
+/// Schedules, while nodes die and clocks change.
+TEST(NodesOverHttp, MakeEachOccurrenceOnce) {
+  simulation::explore(worlds_with_schedules, quiet, [] {
+    for (const std::string& each : live_with_schedules(runner_flaw::none).breaches) ADD_FAILURE() << each;
+  });
+}
+
+TEST(NodesOverHttp, HaveTroublesBetweenOccurrences) {
+  std::size_t made = 0;
+  std::size_t deaths = 0;
+  std::size_t struck_turns = 0;
+  std::size_t clock_steps = 0;
+  std::size_t zones_apart = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    schedule_outcome_seen left;
+    EXPECT_FALSE(simulation::run(seed, quiet, [&] { left = live_with_schedules(runner_flaw::none); }));
+    made += left.made;
+    deaths += left.deaths;
+    struck_turns += left.struck_turns;
+    clock_steps += left.clock_steps;
+    zones_apart += left.has_zones_apart ? 1U : 0U;
+  }
+  EXPECT_GT(made, 1000U);
+  EXPECT_GT(deaths, 10U);
+  EXPECT_GT(struck_turns, 20U);
+  EXPECT_GT(clock_steps, 5U);
+  EXPECT_GT(zones_apart, 2U);
+}
+
 /// Whether worlds over a broken database break this rule.
 bool shows_over(flaw wrong, std::string_view rule, std::uint64_t first = 0) {
   return shows(rule, [&] { return live_with_http(wrong).breaches; }, first);
+}
+
+/// The same of schedules: an occurrence is made twice, or not at all.
+bool shows_in_schedules(runner_flaw wrong, std::uint64_t first = 0) {
+  return shows("schedule:", [=] { return live_with_schedules(wrong).breaches; }, first);
 }
 
 /// The same of a change by filter: a job is changed twice, or not at all.
@@ -116,6 +151,8 @@ TEST(NodesOverHttpCanary, ChangesAJobTwice) { EXPECT_TRUE(shows_in_action(flaw::
 /// Then a node changes what another one has made of a job.
 TEST(NodesOverHttpCanary, HoldsWhatIsOver) { EXPECT_TRUE(shows_in_action(flaw::holds_what_is_over)); }
 TEST(NodesOverHttpCanary, ForgetsAChange) { EXPECT_TRUE(shows_in_action(flaw::answers_before_commit)); }
+TEST(NodesOverHttpCanary, DecidesAnOccurrenceAgain) { EXPECT_TRUE(shows_in_schedules(runner_flaw::decides_again)); }
+TEST(NodesOverHttpCanary, CommitsATurnInTwoSteps) { EXPECT_TRUE(shows_in_schedules(runner_flaw::commits_in_two, 70)); }
 TEST(NodesOverHttpCanary, IsEarly) { EXPECT_TRUE(shows_over(flaw::is_early, "early")); }
 TEST(NodesOverHttpCanary, KeepsReservations) { EXPECT_TRUE(shows_over(flaw::keeps_lasting, "left")); }
 TEST(NodesOverHttpCanary, IgnoresPriorities) { EXPECT_TRUE(shows_over(flaw::ignores_priorities, "out of order")); }
