@@ -9,6 +9,7 @@
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/context.hpp>
 #include <foliot/runtime/dump_on_signal.hpp>
+#include <foliot/runtime/pinned_callback_timer.hpp>
 #include <foliot/runtime/prometheus.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>

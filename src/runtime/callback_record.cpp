@@ -29,93 +29,20 @@ void callback_record::run() noexcept {
   } while (end == callback_word::end_result::again);
   if (end == callback_word::end_result::closed) closure_.reset();
   thread.inside = frame.outer;
-  if (end == callback_word::end_result::closed) leave();
+  if (end == callback_word::end_result::closed) leave_closed();
 }
 
-/// The closure is destroyed: wakes the tasks and threads that wait for that.
-void callback_record::leave() noexcept {
-  switch (word_.leave()) {
-    case callback_word::leave_result::left: return;
-    case callback_word::leave_result::last: delete this; return;
-    case callback_word::leave_result::awaited: break;
-  }
-  const lock held(lock_);
-  word_.leave_awaited();
-  while (waiter* const each = waiters_.pop_front()) {
-    each->listed_ = false;
-    if (each->task_ != nullptr) each->task_->claim(0);
-    if (each->thread_ != nullptr) each->thread_->wake();
-  }
-}
-
-bool callback_record::runs_on_caller() const noexcept {
-  for (const seam::callback_frame* frame = seam::this_thread().inside; frame != nullptr; frame = frame->outer) {
-    if (frame->owner == this) return true;
-  }
-  return false;
-}
-
-reset_result callback_record::reset_slowly(instant deadline) {
-  const lock held(lock_);
-  scheduler* const owner = runtime_.living();
-  if (owner == nullptr || word_.is_closed()) return reset_result::closed;
-  // The latest start has come due, or there was none: the new one is the next.
-  if (reset_timer(*owner, *this, deadline)) return reset_result::superseded;
-  const callback_word::number previous = std::exchange(latest_, callback_word::after(latest_));
-  switch (word_.cancel(previous)) {
-    case callback_word::cancel_result::cancelled: return reset_result::superseded;
-    case callback_word::cancel_result::running: return reset_result::running;
-    case callback_word::cancel_result::idle: break;
-  }
-  return reset_result::idle;
-}
-
-stop_result callback_record::stop() noexcept {
-  const lock held(lock_);
-  return stop_pending();
-}
-
-stop_result callback_record::stop_pending() noexcept {
-  // A start that has come due is not pending, and only the latest start can come due.
-  if (word_.dues() != latest_ && stop_timer(*this)) {
-    latest_ = callback_word::before(latest_);
-    return stop_result::stopped;
-  }
-  switch (word_.cancel(latest_)) {
-    case callback_word::cancel_result::cancelled: return stop_result::stopped;
-    case callback_word::cancel_result::running: return stop_result::running;
-    case callback_word::cancel_result::idle: break;
-  }
-  return stop_result::idle;
+void callback_record::leave_closed() noexcept {
+  if (leave()) delete this;
 }
 
 callback_record::closing callback_record::close(waiter& who, wait_point* task, note* thread) noexcept {
-  stop_result result{};
-  {
-    const lock held(lock_);
-    result = stop_pending();
-    const bool inside = runs_on_caller();
-    switch (word_.close(inside ? callback_word::while_running::return_at_once : callback_word::while_running::wait)) {
-      case callback_word::close_result::mine: break;
-      case callback_word::close_result::over: return {result, close_result::done};
-      case callback_word::close_result::theirs:
-        if (inside) return {result, close_result::inside};
-        who.task_ = task;
-        who.thread_ = thread;
-        waiters_.push_back(who);
-        who.listed_ = true;
-        return {result, close_result::waits};
-    }
-  }
+  closing done = begin_to_close(who, task, thread);
+  if (done.state != close_result::mine) return done;
   closure_.reset();
-  leave();
-  return {result, close_result::done};
-}
-
-void callback_record::end_wait(waiter& who) noexcept {
-  const lock held(lock_);  // the thread that ran the callback holds it until it has woken all waiters
-  if (!std::exchange(who.listed_, false)) return;
-  waiters_.erase(who);
+  leave_closed();
+  done.state = close_result::done;
+  return done;
 }
 
 void callback_record::destroy() noexcept {

@@ -116,7 +116,7 @@ class foliot_timers final : public processor_timers {
       return;
     }
     count_fired(entry.deadline(), now);
-    if (timer_entry_access::due(entry, ready) == timer_entry::then::call) calls.push_back(entry);
+    act(entry, ready, calls);
   }
 
   bool run_in_order(instant now, ready_list& ready, call_list& calls) noexcept FOLIOT_REQUIRES(lock_);

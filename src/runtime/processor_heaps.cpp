@@ -308,7 +308,7 @@ void processor_heaps::run_one_timer(heap_timer& timer, instant now, ready_list& 
   } else {
     heap_.remove_first();
   }
-  if (timer_entry_access::due(*timer.entry, ready) == timer_entry::then::call) calls.push_back(*timer.entry);
+  act(*timer.entry, ready, calls);
   if (repeats) [[unlikely]]
     return timer.status.repeats();  // its entry lives until it is stopped
   // From the action on the entry may have been destroyed by the thread that waited for it.

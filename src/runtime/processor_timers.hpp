@@ -23,14 +23,13 @@
 #include <foliot/core/histogram.hpp>
 #include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/detail/timer_entry.hpp>
 #include <foliot/runtime/run_options.hpp>
 
-namespace foliot::runtime::detail {
+#include "call_list.hpp"
 
-/// Entries whose `call` follows, without a lock, by the thread that has run the timers. An entry may be destroyed once
-/// it has been called.
-using call_list = timer_entry_access::call_list;
+namespace foliot::runtime::detail {
 
 /// What reset() and stop() of an entry's home return.
 enum class home_answer : std::uint8_t {
@@ -73,7 +72,8 @@ class processor_timers {
     return reset_every(entry, deadline, duration::zero());
   }
   [[nodiscard]] virtual bool keeps_periods() const noexcept { return false; }
-  /// Stops the entry. Afterwards it is not touched any more, but for a call that is already on a call_list.
+  /// Stops the entry. Afterwards it is not touched any more, but for a call that is already in a call_list. A thread
+  /// that was about to add it there has done so.
   [[nodiscard]] virtual home_answer stop(timer_entry& entry) noexcept = 0;
 
   /// Runs the timers that are due, a bounded number at once. Returns whether there may be more.
@@ -103,6 +103,14 @@ class processor_timers {
  protected:
   /// A timer is due. Called under the lock of the timers.
   void count_fired(instant deadline, instant now) noexcept;
+  /// The action of a due entry. Called under the lock of the timers.
+  void act(timer_entry& entry, ready_list& ready, call_list& calls) noexcept {
+    const timer_entry::then next = timer_entry_access::due(entry, ready);
+    if (next == timer_entry::then::nothing) return;
+    if (next == timer_entry::then::call) [[likely]]
+      return calls.push_back(entry);
+    calls.push_back(static_cast<pinned_callback&>(entry), calls_lock_);
+  }
   void lower_first(instant to) noexcept {
     if (to < first()) set_first(to);
   }
@@ -122,6 +130,8 @@ class processor_timers {
   const std::uint32_t processor_;
   seam::atomic<std::uint64_t> fired_{0};
   std::unique_ptr<histogram_recorder> lateness_;
+  // For each call_list of timers that were due here. Taken only where there are pinned callbacks.
+  mutex calls_lock_{lock_rank::scheduler};  // taken under the lock of the timers; under it no lock is taken
 };
 
 // The kinds of timers that a processor can have, by name (run_options::timers).

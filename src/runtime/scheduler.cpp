@@ -735,7 +735,7 @@ bool scheduler::run_timers(processor& of, processor* by) noexcept {
   call_list calls;
   static_cast<void>(of.timers->run_due(now, ready, calls));  // the next round goes on
   queue_all(by, ready);
-  while (timer_entry* const each = calls.pop_front()) timer_entry_access::call(*each);
+  calls.call_all();
   return true;
 }
 

@@ -1,15 +1,21 @@
+// What all timers that call a function do: callback_timer, and pinned_callback_timer in a box. And what only the former
+// can.
 #include <foliot/runtime/callback_timer.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <foliot/runtime/pinned_callback_timer.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
@@ -22,11 +28,45 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(CallbackTimer, CallsOnceAtItsTimeAndAgainAfterAReset) {
+/// A pinned_callback_timer with the interface of a handle.
+class pinned_in_a_box {
+ public:
+  pinned_in_a_box() = default;
+  template <class Function>
+    requires std::is_invocable_v<Function&>
+  explicit pinned_in_a_box(Function function) : timer_(std::make_unique<boxed>(std::move(function))) {}
+  template <class Function>
+  pinned_in_a_box(duration delay, Function function) : timer_(std::make_unique<boxed>(delay, std::move(function))) {}
+
+  reset_result reset(duration delay) { return timer_->reset(delay); }
+  reset_result reset_at(runtime_deadline deadline) { return timer_->reset_at(deadline); }
+  stop_result stop() noexcept { return timer_->stop(); }
+  auto stop_and_wait() noexcept { return timer_->stop_and_wait(); }
+
+ private:
+  using boxed = pinned_callback_timer<std::function<void()>>;
+  std::unique_ptr<boxed> timer_;
+};
+
+template <class Timer, class Function>
+Timer calls_after(duration delay, Function function) {
+  if constexpr (std::is_same_v<Timer, callback_timer>) {
+    return after_func(delay, std::move(function));
+  } else {
+    return Timer(delay, std::move(function));
+  }
+}
+
+template <class Timer>
+class CallbackTimers : public testing::Test {};
+using kinds_of_callback_timers = testing::Types<callback_timer, pinned_in_a_box>;
+TYPED_TEST_SUITE(CallbackTimers, kinds_of_callback_timers);
+
+TYPED_TEST(CallbackTimers, CallsOnceAtItsTimeAndAgainAfterAReset) {
   test::in_virtual_worlds([]() -> task<> {
     const instant begin = now();
     std::vector<duration> calls;
-    auto t = after_func(10ms, [&calls, begin] { calls.push_back(now() - begin); });
+    auto t = calls_after<TypeParam>(10ms, [&calls, begin] { calls.push_back(now() - begin); });
     co_await sleep(30ms);
     EXPECT_EQ(calls, (std::vector<duration>{10ms}));
     EXPECT_EQ(t.reset(5ms), reset_result::idle);
@@ -38,11 +78,11 @@ TEST(CallbackTimer, CallsOnceAtItsTimeAndAgainAfterAReset) {
 }
 
 // The task has never waited, so only the monitor looks after the timers of its processor.
-TEST(CallbackTimer, IsCalledBehindATaskThatOnlyComputes) {
+TYPED_TEST(CallbackTimers, IsCalledBehindATaskThatOnlyComputes) {
   test::on_real_processors([]() -> task<> {
     std::atomic<bool> called{false};
     bool knows_its_runtime = false;
-    auto t = after_func(2ms, [&] {
+    auto t = calls_after<TypeParam>(2ms, [&] {
       knows_its_runtime = processors() > 0;
       called = true;
     });
@@ -55,11 +95,11 @@ TEST(CallbackTimer, IsCalledBehindATaskThatOnlyComputes) {
 
 // A timer that is due at once makes the monitor's alarm ring at once, and then the run ends: a monitor that had woken
 // just before could miss that, and the run never returned.
-TEST(CallbackTimer, ThatIsDueAtOnceDoesNotKeepTheRunFromItsEnd) {
+TYPED_TEST(CallbackTimers, ThatIsDueAtOnceDoesNotKeepTheRunFromItsEnd) {
   for (int round = 0; round < 2000; ++round) {
     run(
         [](int spins) -> task<> {
-          auto t = after_func(1h, [] {});
+          auto t = calls_after<TypeParam>(1h, [] {});
           co_await sleep(20us);  // the other worker looks for work, and sleeps
           EXPECT_NE(t.reset_at(instant::earliest()), reset_result::closed);
           for (std::atomic<int> spun{0}; spun < spins;) ++spun;
@@ -68,10 +108,10 @@ TEST(CallbackTimer, ThatIsDueAtOnceDoesNotKeepTheRunFromItsEnd) {
   }
 }
 
-TEST(CallbackTimer, StopSaysWhetherItPreventedTheCall) {
+TYPED_TEST(CallbackTimers, StopSaysWhetherItPreventedTheCall) {
   test::in_virtual_worlds([]() -> task<> {
     int calls = 0;
-    auto t = after_func(10ms, [&calls] { ++calls; });
+    auto t = calls_after<TypeParam>(10ms, [&calls] { ++calls; });
     EXPECT_EQ(t.stop(), stop_result::stopped);
     EXPECT_EQ(t.stop(), stop_result::idle);
     co_await sleep(20ms);
@@ -84,20 +124,20 @@ TEST(CallbackTimer, StopSaysWhetherItPreventedTheCall) {
 }
 
 // All timers are due at once: when the first callback stops the others, their calls are already on a call list.
-TEST(CallbackTimer, WhatIsDueCanStillBeTakenBack) {
+TYPED_TEST(CallbackTimers, WhatIsDueCanStillBeTakenBack) {
   test::in_virtual_worlds([]() -> task<> {
-    std::vector<callback_timer> all(4);
+    std::vector<TypeParam> all(4);
     std::vector<int> called(4, 0);
     std::vector<stop_result> stops;
     reset_result reset{};
     bool first = true;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = callback_timer([&, i] {
+      all[i] = TypeParam([&, i] {
         ++called[i];
         if (!first) return;
         first = false;
         for (std::size_t k = 0; k < all.size(); ++k) {
-          if (k == (i + 1) % 4) all[k] = callback_timer();
+          if (k == (i + 1) % 4) all[k] = TypeParam();
           if (k == (i + 2) % 4) stops.push_back(all[k].stop());
           if (k == (i + 3) % 4) reset = all[k].reset(1h);
         }
@@ -114,19 +154,19 @@ TEST(CallbackTimer, WhatIsDueCanStillBeTakenBack) {
   });
 }
 
-TEST(CallbackTimer, MayResetAndDestroyItselfFromItsFunction) {
+TYPED_TEST(CallbackTimers, MayResetAndDestroyItselfFromItsFunction) {
   test::everywhere([]() -> task<> {
     int calls = 0;
     const auto captured = std::make_shared<int>(0);
     std::atomic<bool> is_its_own = false;  // the task does not use the handle any more
     std::atomic<bool> over = false;        // publishes the rest, which use_count() does not
-    callback_timer t;
-    t = callback_timer([&, captured] {
+    TypeParam t;
+    t = TypeParam([&, captured] {
       if (++calls < 5 || !is_its_own) {
         EXPECT_EQ(t.reset(0ns), reset_result::running);
         return;
       }
-      t = callback_timer();
+      t = TypeParam();
       EXPECT_EQ(captured.use_count(), 2);  // its own are there until it returns
       over = true;
     });
@@ -137,12 +177,12 @@ TEST(CallbackTimer, MayResetAndDestroyItselfFromItsFunction) {
   });
 }
 
-TEST(CallbackTimer, StopAndWaitIsCertainAndForGood) {
+TYPED_TEST(CallbackTimers, StopAndWaitIsCertainAndForGood) {
   test::everywhere([]() -> task<> {
     const auto captured = std::make_shared<int>(0);
     for (int i = 0; i < 200; ++i) {
       bool runs = false;
-      auto t = after_func(i % 2 == 0 ? 0us : 1us, [captured, &runs] {
+      auto t = calls_after<TypeParam>(i % 2 == 0 ? 0us : 1us, [captured, &runs] {
         runs = true;
         ++*captured;
         runs = false;
@@ -161,13 +201,13 @@ TEST(CallbackTimer, StopAndWaitIsCertainAndForGood) {
   });
 }
 
-TEST(CallbackTimer, DestroyingItIsCertain) {
+TYPED_TEST(CallbackTimers, DestroyingItIsCertain) {
   test::everywhere([]() -> task<> {
     const auto captured = std::make_shared<int>(0);
     for (int i = 0; i < 200; ++i) {
       bool runs = false;
       {
-        auto t = after_func(i % 2 == 0 ? 0us : 1us, [captured, &runs] {
+        auto t = calls_after<TypeParam>(i % 2 == 0 ? 0us : 1us, [captured, &runs] {
           runs = true;
           ++*captured;
           runs = false;
@@ -181,13 +221,13 @@ TEST(CallbackTimer, DestroyingItIsCertain) {
 }
 
 // The results of stop and reset must agree with what happened: each start is called, stopped or superseded.
-TEST(CallbackTimer, EveryStartHasOneEndWhateverRaces) {
+TYPED_TEST(CallbackTimers, EveryStartHasOneEndWhateverRaces) {
   test::on_real_processors([]() -> task<> {
     std::atomic<int> calls{0};
     std::atomic<int> starts{0};
     std::atomic<int> taken_back{0};
-    auto t = callback_timer([&calls] { ++calls; });
-    auto races = [](callback_timer& timer, std::atomic<int>& started, std::atomic<int>& back, int seed) -> task<> {
+    auto t = TypeParam([&calls] { ++calls; });
+    auto races = [](TypeParam& timer, std::atomic<int>& started, std::atomic<int>& back, int seed) -> task<> {
       for (int i = 0; i < 3000; ++i) {
         if ((i + seed) % 4 == 0) {
           if (timer.stop() == stop_result::stopped) ++back;
@@ -260,20 +300,20 @@ TEST(CallbackTimer, AnOveralignedFunctionIsAligned) {
   });
 }
 
-TEST(CallbackTimer, OutlivesItsRuntime) {
-  callback_timer t;
+TYPED_TEST(CallbackTimers, OutlivesItsRuntime) {
+  TypeParam t;
   const auto captured = std::make_shared<int>(0);
   virtual_clock clock;
   run_options options;
   options.clock = &clock;
   run(
-      [](callback_timer& out, std::shared_ptr<int> what) -> task<> {
-        out = after_func(1h, [what] { ++*what; });
+      [](TypeParam& out, std::shared_ptr<int> what) -> task<> {
+        out = calls_after<TypeParam>(1h, [what] { ++*what; });
         co_return;
       }(t, captured),
       options);
   EXPECT_EQ(t.stop(), stop_result::idle);
-  t = callback_timer();
+  t = TypeParam();
   EXPECT_EQ(captured.use_count(), 1);
   EXPECT_EQ(*captured, 0);
 }

@@ -198,7 +198,7 @@ TEST_P(ProcessorTimers, MayEndInTheCallThatFollows) {
   call_list list;
   EXPECT_FALSE(timers->run_due(at(12), ready, list));
   EXPECT_EQ(calls, 0);
-  while (timer_entry* const each = list.pop_front()) timer_entry_access::call(*each);
+  list.call_all();
   EXPECT_EQ(calls, 3);
   EXPECT_EQ(timers->size(), 0u);
 }

@@ -124,6 +124,8 @@ class intrusive_queue {
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   /// The first node; null if the queue is empty.
   [[nodiscard]] Node* front() const noexcept { return first_; }
+  /// The last node; null if the queue is empty.
+  [[nodiscard]] Node* back() const noexcept { return first_ == nullptr ? nullptr : last_; }
   /// The node behind `node`, which is in a queue; null if `node` is the last.
   [[nodiscard]] static Node* next(const Node& node) noexcept { return node.*Next; }
 

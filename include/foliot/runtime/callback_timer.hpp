@@ -25,62 +25,18 @@
 
 #include <foliot/core/language.hpp>
 
-#include <coroutine>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
 #include <foliot/runtime/detail/callback_record.hpp>
+#include <foliot/runtime/detail/stop_and_wait.hpp>
 #include <foliot/runtime/runtime_deadline.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/task.hpp>
-#include <foliot/runtime/wait_kind.hpp>
 
 namespace foliot::runtime {
-
-namespace detail {
-
-/// Stops a callback timer for good, and waits until its function has returned.
-class stop_and_wait_awaiter : public task_awaiter {
- public:
-  explicit stop_and_wait_awaiter(callback_record* record) noexcept : record_(record) {}
-  ~stop_and_wait_awaiter() { end(); }
-  stop_and_wait_awaiter(const stop_and_wait_awaiter&) = delete;
-  stop_and_wait_awaiter& operator=(const stop_and_wait_awaiter&) = delete;
-
-  [[nodiscard]] static constexpr wait_kind kind() noexcept { return wait_kind::callback; }
-  [[nodiscard]] bool await_ready() const noexcept { return record_ == nullptr; }
-  template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    wait_.begin(who);
-    const callback_record::closing closing = record_->close(waiter_, wait_);
-    result_ = closing.result;
-    if (closing.state == callback_record::close_result::waits) {
-      waits_ = true;
-    } else {
-      wait_.claim(0);
-    }
-    return wait_.park(wait_point::interrupts::deferred);  // a callback is short, and its end is certain
-  }
-  stop_result await_resume() noexcept {
-    end();
-    return result_;
-  }
-
- private:
-  void end() noexcept {
-    if (std::exchange(waits_, false)) record_->end_wait(waiter_);
-  }
-
-  callback_record* record_;
-  callback_record::waiter waiter_;
-  wait_point wait_;
-  stop_result result_ = stop_result::idle;
-  bool waits_ = false;
-};
-
-}  // namespace detail
 
 /// A handle to a timer that calls a function. Move-only. The timer lives as long as its handle.
 class callback_timer {
@@ -127,8 +83,8 @@ class callback_timer {
   /// Stops the timer for good. A task must await the result, which is that of stop(): the task continues once the
   /// function does not run and its captures have been destroyed. Every later reset returns `closed`. The wait does not
   /// end early if the task is asked to stop.
-  [[nodiscard]] detail::stop_and_wait_awaiter stop_and_wait() noexcept {
-    return detail::stop_and_wait_awaiter(record_);
+  [[nodiscard]] detail::stop_and_wait_awaiter<detail::callback_record> stop_and_wait() noexcept {
+    return detail::stop_and_wait_awaiter<detail::callback_record>(record_);
   }
 
  private:

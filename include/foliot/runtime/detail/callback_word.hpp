@@ -9,6 +9,7 @@
 //                      │                 ▲  │ due: runs again        cancel, close: the holder of the handle
 //                      └─cancel─► listed ┘  └─ closed: the thread that runs the callback destroys the closure
 //                                 (the call then does nothing)
+// A pinned callback that is destroyed while it is listed is unlisted: it leaves the list of calls.
 //
 // Dues are counted, so that each start has its number; `taken` counts the dues that have been run, or cancelled.
 // Thread safety: the sections below name the threads.
@@ -144,6 +145,12 @@ class callback_word {
   [[nodiscard]] bool orphan() noexcept {
     return (word_.fetch_or(orphaned | closed, seam::acq_rel) & (listed | running)) == 0;
   }
+
+  /// Whether a call is to follow that has not begun. The caller has stopped the timer, so no other one will.
+  [[nodiscard]] bool is_listed() const noexcept { return (word_.load(seam::relaxed) & listed) != 0; }
+  /// That call will not follow: the caller has taken it out of its list, under the lock by which calls begin.
+  // relaxed: the caller owns the timer, as the lock has published it.
+  void unlist() noexcept { word_.fetch_and(~listed, seam::relaxed); }
 
   /// The number of the latest due.
   [[nodiscard]] number dues() const noexcept { return dues_of(word_.load(seam::relaxed)); }

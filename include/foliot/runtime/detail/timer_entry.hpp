@@ -7,7 +7,7 @@
 //
 // A due entry's action is the function `due`, called under the lock of the timers: it may claim a wait, and may take
 // only locks of the scheduler. If it returns `call`, the entry's `call` follows without the lock. The owner of the
-// entry must keep it alive until then.
+// entry must keep it alive until then. A pinned_callback returns `call_pinned`, and may be destroyed before its call.
 //
 // Thread safety: stop and reset from any thread; one start at a time.
 #pragma once
@@ -33,11 +33,11 @@ FOLIOT_EXPORT void abandon_record(void* record) noexcept;
 
 class timer_entry : public timer_node {
  public:
-  enum class then : std::uint8_t { nothing, call };
+  enum class then : std::uint8_t { nothing, call, call_pinned };
   struct actions {
     /// The entry is due. Called under the lock. Parked tasks that it claims go to the list.
     then (*due)(timer_entry& self, ready_list& ready) noexcept;
-    /// Called afterwards without the lock, if `due` has returned `call`.
+    /// Called afterwards without the lock, if `due` has returned `call` or `call_pinned`.
     void (*call)(timer_entry& self) noexcept;
   };
 
@@ -63,12 +63,13 @@ class timer_entry : public timer_node {
 
 /// For processor_timers and the classes that implement it.
 struct timer_entry_access {
-  using call_list = intrusive_queue<timer_entry, &timer_entry::next_call_>;
+  using calls = intrusive_queue<timer_entry, &timer_entry::next_call_>;
 
   static timer_entry::then due(timer_entry& entry, ready_list& ready) noexcept {
     return entry.what_->due(entry, ready);
   }
   static void call(timer_entry& entry) noexcept { entry.what_->call(entry); }
+  static const timer_entry::actions& what(const timer_entry& entry) noexcept { return *entry.what_; }
   static seam::atomic<processor_timers*>& home(timer_entry& entry) noexcept { return entry.home_; }
   static foliot::detail::timer_word& word(timer_entry& entry) noexcept { return entry.word_; }
   static seam::atomic<void*>& record(timer_entry& entry) noexcept { return entry.record_; }
