@@ -114,6 +114,18 @@ void add_schedule_past(ordered_json& to, const schedule_state& state) {
   to["counts"] = shown_counts(state.counters);
 }
 
+void add_meaning(ordered_json& to, const schedule_table& table) {
+  to["words"] = table.all.words();
+  to["warnings"] = table.all.warnings();
+}
+
+void add_upcoming(ordered_json& to, const known_schedule& what, const schedule_table& table) {
+  ordered_json& next = to["next"] = ordered_json::array();
+  for (const upcoming_occurrence& each : upcoming_occurrences(what.plan, table, what.state, what.now, shown_upcoming)) {
+    next.push_back(shown_upcoming_occurrence(each));
+  }
+}
+
 /// Names, state and version, which all forms begin with.
 ordered_json begin_of_schedule(const known_schedule& what) {
   const schedule_state& state = what.state;
@@ -178,12 +190,16 @@ ordered_json entry_of(const known_schedule& what) {
   if (!what.fault.empty()) return all;
   ordered_json& rules = all["rules"] = ordered_json::array();
   for (const planned_rule& each : what.plan.rules) rules.push_back(each.text);
+  if (!what.words.empty()) all["words"] = what.words;
   all["zone"] = what.plan.zone;
   if (!what.plan.note.empty()) all["note"] = what.plan.note;
   if (what.state.next) {
     ordered_json& next = all["next"] = ordered_json::object();
     next["at"] = schedule::text_of(what.state.next->at);
+    next["local"] =
+        schedule::text_of(std::chrono::local_seconds(what.state.next->at.time_since_epoch() + what.state.next->offset));
     next["nominal"] = schedule::text_of(what.state.next->nominal);
+    next["offset"] = offset_text(what.state.next->offset);
   }
   if (!what.state.recent.empty()) all["last"] = shown_recent(what.state.recent.back());
   return all;
@@ -196,20 +212,21 @@ ordered_json shown(const known_schedule& what, const schedule_table* table) {
   all["made"] = time_text(state.made);
   all["changed"] = time_text(state.changed);
   all["plan"] = what.plan.json();
-  if (table != nullptr) {
-    all["words"] = table->all.words();
-    all["warnings"] = table->all.warnings();
-  }
+  if (table != nullptr) add_meaning(all, *table);
   all["zone_data"] = state.zone_data;
   all["cursor"] = schedule::text_of(state.cursor);
-  if (table != nullptr) {
-    ordered_json& next = all["next"] = ordered_json::array();
-    for (const upcoming_occurrence& each : upcoming_occurrences(what.plan, *table, state, what.now, shown_upcoming)) {
-      next.push_back(shown_upcoming_occurrence(each));
-    }
-  }
+  if (table != nullptr) add_upcoming(all, what, *table);
   add_schedule_past(all, state);
   add_schedule_work(all, what);
+  return all;
+}
+
+ordered_json preview_of(const known_schedule& what, const schedule_table& table) {
+  ordered_json all = ordered_json::object();
+  all["tube"] = what.tube;
+  all["name"] = what.name;
+  add_meaning(all, table);
+  add_upcoming(all, what, table);
   return all;
 }
 

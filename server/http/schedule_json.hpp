@@ -41,6 +41,8 @@ void add_version(ordered_json& to, const schedule_version& version);
 /// All that is known of a schedule. `table`: its timetable, by which the next occurrences are computed; null: it has
 /// none, and is shown without them. Bounded work: see upcoming_occurrences().
 [[nodiscard]] ordered_json shown(const known_schedule& what, const schedule_table* table);
+/// What a plan means, and when it would make its next occurrences. `table`: its timetable.
+[[nodiscard]] ordered_json preview_of(const known_schedule& what, const schedule_table& table);
 /// What the job of an occurrence tells its worker.
 [[nodiscard]] ordered_json shown(const occurrence_note& what);
 

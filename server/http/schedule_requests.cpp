@@ -210,7 +210,35 @@ std::optional<schedule_table> timetable_of(const call& by, const known_schedule&
   return *std::move(table);
 }
 
+/// The plan that is the body of the request. Throws wrong_input.
+schedule_plan read_plan(const call& by, const json& body) {
+  if (!body.is_object()) refuse_plan("the body must be a plan, such as {\"rules\": [\"0 9 * * MON-FRI\"]}", "");
+  auto plan = schedule_plan::read(body, by.state.max_job_size);
+  if (!plan) refuse_plan(plan.error().detail, plan.error().pointer);
+  return *std::move(plan);
+}
+
 }  // namespace
+
+task<response> preview_schedule(call& by) {
+  const schedule_name which = name_of_schedule(by.in);
+  const json& body = by.in.whole_body();
+  by.in.expect_no_others();
+  schedule_records all = records_of(by);
+  auto looking = all.preview(which.tube, which.name, read_plan(by, body));
+  const records::answer seen = co_await looking;
+  if (seen.what == records::result::refused || seen.what == records::result::too_long) {
+    refuse_plan(seen.why, seen.field);
+  }
+  if (seen.what != records::result::done) co_return respond_to_schedule_refusal(seen.what, seen.why, seen.version);
+  ordered_json shown_one;
+  auto showing = [&] {  // what a timetable is asked may take long
+    const std::optional<schedule_table> table = timetable_of(by, *seen.seen);
+    if (table) shown_one = preview_of(*seen.seen, *table);
+  };
+  co_await runtime::blocking(showing);
+  co_return respond_json(200, shown_one);
+}
 
 task<response> put_schedule(call& by) {
   const schedule_name which = name_of_schedule(by.in);
@@ -218,11 +246,9 @@ task<response> put_schedule(call& by) {
   const json& body = by.in.whole_body();
   by.in.expect_no_others();
   refuse_while_it_drains(by);
-  if (!body.is_object()) refuse_plan("the body must be a plan, such as {\"rules\": [\"0 9 * * MON-FRI\"]}", "");
-  auto plan = schedule_plan::read(body, by.state.max_job_size);
-  if (!plan) refuse_plan(plan.error().detail, plan.error().pointer);
+  schedule_plan plan = read_plan(by, body);
   schedule_records all = records_of(by);
-  auto putting = all.put(which.tube, which.name, *std::move(plan), when);
+  auto putting = all.put(which.tube, which.name, std::move(plan), when);
   const records::answer done = co_await putting;
   if (done.what == records::result::refused || done.what == records::result::too_long) {
     refuse_plan(done.why, done.field);

@@ -22,6 +22,8 @@ namespace foliot::program::http {
 
 /// Makes a schedule, or changes its plan: the body is the plan.
 [[nodiscard]] task<response> put_schedule(call& by);
+/// What a plan means, and when it would make its next occurrences: the body is the plan. Stores nothing.
+[[nodiscard]] task<response> preview_schedule(call& by);
 /// All that is known of a schedule, and the next occurrences.
 [[nodiscard]] task<response> show_schedule(call& by);
 /// A page of the schedules of a tube, or of all tubes with a prefix.

@@ -3,6 +3,7 @@
 // request of another site carries it.
 //
 // URLs are relative to that of the page, so a proxy may have the page below a path of its own.
+import {exactly} from "./texts.js";
 
 const KEY = "foliot.token";
 const PATIENCE = 60000;  // ms for an answer
@@ -13,6 +14,7 @@ export class Problem extends Error {
     super(detail);
     this.status = status;
     this.outcome = outcome;
+    this.pointer = undefined;  // to the value that is wrong, such as "#/rules/0"
     this.isExplained = false;  // of 401: whether the server says what is wrong, rather than that nothing was shown
   }
 }
@@ -56,12 +58,12 @@ function headersFor(more) {
 
 const noAnswer = () => new Problem(0, "the server does not answer");
 
-async function send(method, path, {query, json, headers, signal}) {
+async function send(method, path, {query, json, text, headers, signal}) {
   // The server has no cookies, but a proxy in front of it may sign people in by one.
   const options = {method, headers: headersFor(headers), signal, cache: "no-store", credentials: "same-origin",
     redirect: "error", referrerPolicy: "no-referrer"};
-  if (json !== undefined) {
-    options.body = JSON.stringify(json);
+  if (json !== undefined || text !== undefined) {
+    options.body = text ?? JSON.stringify(json);
     options.headers["Content-Type"] = "application/json";
   }
   try {
@@ -79,6 +81,7 @@ async function problemOf(response) {
     const more = problem.errors?.[0]?.detail;
     const detail = more && more !== problem.detail ? `${problem.detail}: ${more}` : problem.detail;
     const made = new Problem(response.status, detail ?? response.statusText, problem.outcome);
+    made.pointer = problem.errors?.[0]?.pointer;
     made.isExplained = /\berror=/.test(response.headers.get("WWW-Authenticate") ?? "");
     return made;
   } catch {
@@ -87,7 +90,10 @@ async function problemOf(response) {
   }
 }
 
-/** The value of the answer. Throws Problem; or the reason of `signal`, once that is aborted. */
+/**
+ * The value of the answer. Throws Problem; or the reason of `signal`, once that is aborted. `json` is a value to send, or
+ * `text` one that is JSON already. `isExact`: the value has its numbers as they were written: exactly().
+ */
 export async function ask(method, path, options = {}) {
   const late = AbortSignal.timeout(PATIENCE);
   const stop = new AbortController();
@@ -103,7 +109,7 @@ export async function ask(method, path, options = {}) {
     const before = Date.parse(response.headers.get("Date"));
     if (Math.abs(before - Date.now()) > 2000) ahead = before - Date.now();
     else ahead = 0;
-    if (response.ok) return await response.json();
+    if (response.ok) return options.isExact ? exactly(await response.text()) : await response.json();
     throw await problemOf(response);
   } catch (error) {
     if (error instanceof Problem) throw error;

@@ -52,7 +52,8 @@ export const time = (text, now) =>
 /** The same without the second part. */
 export const shortTime = (text, now) => element("time", {datetime: text, title: localTime(text)}, relative(text, now));
 
-const STATES = new Set(["delayed", "ready", "reserved", "buried", "counting", "counted", "running", "done", "stopped"]);
+const STATES = new Set(["delayed", "ready", "reserved", "buried", "counting", "counted", "running", "done", "stopped", "active", "paused", "ended",
+  "refused"]);
 export const state = (text) => element("span", {class: "state" + (STATES.has(text) ? " " + text : "")}, visible(text));
 
 /** A place of the page, for `href`: its name, and its values. Empty values are left out. */

@@ -160,6 +160,7 @@ const recordOf = (job, now) => facts(
   ["Id", [job.id, copyButton(job.id, "the id")]],
   ["Key", job.key !== undefined && [name(job.key), copyButton(job.key, "the key")]],
   ["Tube", link(address("tube", {tube: job.tube}), name(job.tube))],
+  ["Schedule", job.schedule && [link(address("schedule", {tube: job.tube, name: job.schedule.name}), name(job.schedule.name)), ", for ", time(job.schedule.at, now)]],
   ["State", state(job.state)],
   ["Due", time(job.due, now)],
   ["Made", time(job.made, now)],

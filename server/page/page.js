@@ -18,7 +18,9 @@ import {showEvents} from "./events.js";
 import {isHeld, unmark} from "./held.js";
 import {showJob} from "./job.js";
 import {showJobs, showReservations} from "./jobs.js";
+import {showPlan} from "./plan.js";
 import {showPut} from "./put.js";
+import {showSchedule, showSchedules} from "./schedules.js";
 import {visible} from "./texts.js";
 import {showTube, showTubes} from "./tubes.js";
 
@@ -31,11 +33,14 @@ const PLACES = [
   {at: "", title: "Tubes", show: showTubes, scope: "look"},
   {at: "jobs", title: "Jobs", show: showJobs, scope: "look"},
   {at: "reservations", title: "Reserved", show: showReservations, scope: "look"},
+  {at: "schedules", title: "Schedules", show: showSchedules, scope: "look"},
   {at: "events", title: "Events", show: showEvents, scope: "look"},
   {at: "actions", title: "Changes", show: showActions, scope: "change"},
   {at: "put", title: "Put", show: showPut, scope: "put"},
   {at: "tube", show: showTube, within: ""},
   {at: "job", show: showJob, within: "jobs"},
+  {at: "schedule", show: showSchedule, within: "schedules"},
+  {at: "plan", show: showPlan, within: "schedules", scope: "put"},
   {at: "change", show: showChange, within: "actions", scope: "change"},
   {at: "action", show: showAction, within: "actions", scope: "change"},
 ];

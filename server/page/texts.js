@@ -70,3 +70,21 @@ export function hexLines(bytes) {
   }
   return lines.join("\n");
 }
+
+const LENGTHS = {ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000};
+/** The milliseconds of a length such as "1h30m"; null: it is none. */
+export function milliseconds(text) {
+  if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return null;
+  return Array.from(text.matchAll(/([\d.]+)(ms|s|m|h|d)/g)).reduce((sum, [, value, unit]) => sum + value * LENGTHS[unit], 0);
+}
+
+// Numbers of JSON that a browser would write in another way, such as 1.0 or 1e3, are kept as marked texts.
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const MARK = "\ue000number ";
+const MARKED = new RegExp(`"${MARK}(-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)"`, "g");
+/** The value of this JSON, from which exactText() writes each number as it was. Throws SyntaxError. */
+export function exactly(text) {
+  JSON.parse(text);  // what is wrong is told of the text itself
+  return JSON.parse(text.replace(TOKEN, (each) => (each.startsWith('"') || String(Number(each)) === each ? each : JSON.stringify(MARK + each))));
+}
+export const exactText = (value, indent) => JSON.stringify(value, null, indent).replace(MARKED, "$1");

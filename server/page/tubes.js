@@ -138,6 +138,7 @@ export function showTube(at) {
           may("put") && element("a", {class: "button", href: address("put", {tube})}, "Put a job…"),
           may("change") && element("a", {class: "button", href: address("change", {tube})}, "Change many jobs…"),
           element("a", {class: "button", href: address("jobs", {tube})}, "All jobs"),
+          element("a", {class: "button", href: address("schedules", {tube})}, "Schedules"),
           element("a", {class: "button", href: address("events", {tube})}, "Events")));
       replace(next,
         element("h2", {}, "Ready next"), jobTable(ready.jobs, now, "No job is ready."),

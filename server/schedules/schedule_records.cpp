@@ -224,8 +224,8 @@ task<schedule_answer> schedule_records::find(std::string tube, std::string name)
 
 class schedule_records::lister {
  public:
-  lister(authorized_client& client, filter which, list_place from, std::size_t count)
-      : client_(client), which_(std::move(which)), place_(from), count_(count) {}
+  lister(const schedule_records& of, filter which, list_place from, std::size_t count)
+      : records_(of), client_(of.client_), which_(std::move(which)), place_(from), count_(count) {}
 
   /// Finds the keys of the page.
   task<> search();
@@ -238,7 +238,10 @@ class schedule_records::lister {
   [[nodiscard]] jobs::list_jobs list_behind(list_place place) const;
   /// Takes what is wanted of these. False: the page is full.
   bool take(const jobs::jobs_answer& listed);
+  /// Says what the plans of these mean, and drops of them what may be large. Called by a thread that may block.
+  void tell_words(std::span<known_schedule> among) const;
 
+  const schedule_records& records_;
   authorized_client& client_;
   const filter which_;
   list_place place_;  // all up to it is on this page, or on one before
@@ -300,10 +303,23 @@ task<> schedule_records::lister::search() {
   }
 }
 
+void schedule_records::lister::tell_words(std::span<known_schedule> among) const {
+  for (known_schedule& each : among) {
+    if (each.fault.empty()) {
+      const std::expected<schedule_table, plan_error> table = records_.table_of(each.plan, each.tube, each.name);
+      if (table) each.words = table->all.words();
+    }
+    each.plan.job = {};
+    each.plan.excluded_dates = {};
+    each.plan.excluded_rules = {};
+  }
+}
+
 task<schedule_records::page> schedule_records::lister::show(std::size_t together) {
   page shown;
   for (std::span<const std::string> left(keys_); !left.empty();) {
     const std::size_t count = std::min(left.size(), together);
+    const std::size_t before = shown.schedules.size();
     std::deque<jobs::in_flight<jobs::peek>> looks;
     for (const std::string& each : left.first(count)) {
       looks.emplace_back(client_.connection_for_server(),
@@ -313,12 +329,10 @@ task<schedule_records::page> schedule_records::lister::show(std::size_t together
       const jobs::peek_answer seen = co_await each;
       if (!seen.job) continue;  // it was removed meanwhile
       const bool is_in_turn = seen.job->state == jobs::job_state::reserved;
-      known_schedule one = shown_record(schedule_record::in(*seen.job), seen.now, is_in_turn);
-      one.plan.job = {};
-      one.plan.excluded_dates = {};
-      one.plan.excluded_rules = {};
-      shown.schedules.push_back(std::move(one));
+      shown.schedules.push_back(shown_record(schedule_record::in(*seen.job), seen.now, is_in_turn));
     }
+    auto telling = [&] { tell_words(std::span(shown.schedules).subspan(before)); };
+    co_await runtime::blocking(telling);
     left = left.subspan(count);
   }
   if (!is_last_) shown.next = place_.text();
@@ -330,7 +344,7 @@ task<std::optional<schedule_records::page>> schedule_records::list(filter which,
   client_.check_scope(scope::look);
   const std::optional<list_place> from = after.empty() ? list_place{} : list_place::parse(after);
   if (!from) co_return std::nullopt;
-  lister found(client_, std::move(which), *from, std::clamp<std::size_t>(count, 1, most_on_page));
+  lister found(*this, std::move(which), *from, std::clamp<std::size_t>(count, 1, most_on_page));
   auto searching = found.search();
   co_await searching;
   auto showing = found.show(std::max<std::size_t>(together, 1));
@@ -590,20 +604,72 @@ task<Result> schedule_records::or_give_back(jobs::reservation token, task<Result
   std::rethrow_exception(failure);
 }
 
-task<schedule_answer> schedule_records::put(std::string tube, std::string name, schedule_plan plan, condition when) {
+std::optional<schedule_answer> schedule_records::fault_of_put(const std::string& tube, const std::string& name,
+                                                              const schedule_plan& plan) const {
   jobs::put in_tube;
   in_tube.tube = tube;
   client_.check(in_tube);
-  const std::string key = key_of_schedule(tube, name);
-  if (key.size() > jobs::longest_key) {
-    co_return answer_of(result::too_long, fmt::format("the names of the tube and of the schedule have {} bytes "
-                                                      "together: at most {} have room",
-                                                      tube.size() + name.size(), jobs::longest_key - 1));
+  if (key_of_schedule(tube, name).size() > jobs::longest_key) {
+    return answer_of(result::too_long, fmt::format("the names of the tube and of the schedule have {} bytes "
+                                                   "together: at most {} have room",
+                                                   tube.size() + name.size(), jobs::longest_key - 1));
   }
   if (!has_room_for_note(name, plan)) {
-    co_return answer_of(result::too_long,
-                        "the headers of the job leave no room for the note on the occurrence: some 400 bytes");
+    return answer_of(result::too_long,
+                     "the headers of the job leave no room for the note on the occurrence: some 400 bytes");
   }
+  return std::nullopt;
+}
+
+task<schedule_answer> schedule_records::preview(std::string tube, std::string name, schedule_plan plan) {
+  if (std::optional<answer> wrong = fault_of_put(tube, name, plan)) co_return std::move(*wrong);
+  auto placing = look_at_place(tube);
+  const place_answer place = co_await placing;
+  if (place.is_elsewhere) co_return answer_of(result::other_database, sentence_of_other_database);
+  schedule_record before;
+  if (client_.allowed().may(scope::look)) {
+    auto looking = client_.execute_for_server(
+        jobs::peek{jobs::job_key{std::string(tube_of_schedules), key_of_schedule(tube, name)}, true});
+    const jobs::peek_answer seen = co_await looking;
+    if (seen.job) before = schedule_record::in(*seen.job);
+  }
+  if (before.is_of_later_version) co_return answer_of(result::unreadable, is_of_later_version);
+  plan.settle_anchors(before.is_sound() ? &*before.plan : nullptr, std::chrono::floor<std::chrono::seconds>(place.now));
+  answer came;
+  came.version = version_of(before);
+  auto planning = [&] {
+    const std::expected<schedule_table, plan_error> table = table_of(plan, tube, name);
+    std::optional<plan_error> wrong = table ? fault_of_times(plan, *table, place.now) : std::optional(table.error());
+    if (wrong && wrong->pointer == "/ends" && before.is_sound()) wrong.reset();  // one may end what there is
+    if (!wrong) wrong = plan.fault_as_record();
+    if (wrong) {
+      came = refusal_of(std::move(*wrong));
+      return;
+    }
+    known_schedule next;
+    next.now = place.now;
+    if (!before.is_sound()) {
+      next.state = begin_schedule(plan, *table, 0, place.now);
+    } else if (plan.digest() == before.plan->digest()) {
+      next.state = std::move(*before.state);
+    } else {
+      // What is due at this moment by the plan before is made by that, and not told.
+      next.state = change_lost_plan(*before.plan, plan, *table, std::move(*before.state), place.now, {}).state;
+    }
+    next.plan = std::move(plan);
+    came.seen = std::move(next);
+  };
+  co_await runtime::blocking(planning);
+  if (came.seen) {
+    came.seen->tube = std::move(tube);
+    came.seen->name = std::move(name);
+  }
+  co_return came;
+}
+
+task<schedule_answer> schedule_records::put(std::string tube, std::string name, schedule_plan plan, condition when) {
+  if (std::optional<answer> wrong = fault_of_put(tube, name, plan)) co_return std::move(*wrong);
+  const std::string key = key_of_schedule(tube, name);
   for (int i = 0; i < most_turns_before_change; ++i) {
     auto holding = hold(key);
     hold_answer held = co_await holding;

@@ -69,6 +69,8 @@ struct known_schedule {
   /// Not empty: the record was made by another hand, or by a later version of the program, and cannot be read. Plan and
   /// state are empty then.
   std::string fault = {};
+  /// list(): what the rules mean in English, with all that the plan excludes. Empty: it cannot be followed.
+  std::string words = {};
 };
 
 class schedule_records {
@@ -159,6 +161,9 @@ class schedule_records {
   /// Makes a schedule, or changes its plan, which keeps its cursor, and what is due already. A plan that is the same
   /// changes nothing (`is_same`).
   [[nodiscard]] task<answer> put(std::string tube, std::string name, schedule_plan plan, condition when);
+  /// What a put() of this plan would make of the schedule, or why it would be refused: `seen` has the plan and the
+  /// state behind it. Nothing is stored, and no turn waits. To a client that may not look it is that of a new schedule.
+  [[nodiscard]] task<answer> preview(std::string tube, std::string name, schedule_plan plan);
   [[nodiscard]] task<answer> find(std::string tube, std::string name);
   /// A page of schedules, in the order of the times at which they have something to do. `after` is empty for the first
   /// page, else page::next of the one before. A page may have few schedules, or none, though it is not the last one:
@@ -222,6 +227,10 @@ class schedule_records {
   /// An answer that shows the schedule with this plan and state, as far as the client may look.
   [[nodiscard]] answer shown(const held_record& held, const schedule_plan& plan, const schedule_state& state) const;
 
+  /// What is wrong with the names, and with the plan as their record; nothing if it has room. Throws access_refused if
+  /// the client may not put into the tube.
+  [[nodiscard]] std::optional<answer> fault_of_put(const std::string& tube, const std::string& name,
+                                                   const schedule_plan& plan) const;
   /// put() of a schedule that is not there: `exists` if another request was quicker.
   task<answer> make(std::string key, std::string tube, std::string name, schedule_plan plan);
   /// put() of one that is. Nothing: there is more to do before it can be changed.

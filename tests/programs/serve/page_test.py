@@ -12,6 +12,7 @@ it waits, run five times as fast. What they shall not do is waited for by that c
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -1069,6 +1070,279 @@ class PageBehindAProxy(BehindNginx):
         self.assertEqual({each for each in self.requests() if not each.startswith(self.base)}, set())
 
 
+class PageOfSchedules(PageCase):
+    """Schedules: lists, one with its times, what an operator does, and plans with a preview."""
+    REPORT = {"rules": ["0 9 * * MON-FRI"], "zone": "Europe/Berlin", "note": "sales", "job": {"body": {"report": "sales", "big": 1}}}
+
+    def plan(self, name="report", plan=None, tube="mail"):
+        return self.must("PUT", f"/v1/tubes/{tube}/schedules/{name}", plan or self.REPORT)
+
+    def schedule(self, name="report", tube="mail"):
+        return self.must("GET", f"/v1/tubes/{tube}/schedules/{name}")
+
+    def body_as_written(self):
+        """The body of the jobs of `report`, as the server writes it."""
+        connection = LocalConnection(self.path)
+        try:
+            connection.request("GET", "/v1/tubes/mail/schedules/report", headers={"Authorization": f"Bearer {self.admin}"})
+            return re.search(r'"body":(\{.*?\})', connection.getresponse().read().decode())[1]
+        finally:
+            connection.close()
+
+    def at_report(self):
+        self.go("#/schedule?tube=mail&name=report")
+
+    def upcoming(self):
+        """The clock of each occurrence to come, and the note on it."""
+        return self.script("const at = document.querySelector('dialog[open]') ?? document; const found = Array.from("
+                           "at.querySelectorAll('table')).find((each) => each.caption.textContent === 'What comes next');"
+                           "return found ? Array.from(found.tBodies[0].rows).map((row) => [row.cells[1].innerText, row.cells[3].innerText]) : []")
+
+    def test_a_list_says_what_each_does(self):
+        self.begin_signed_in()
+        self.see("Tubes")
+        self.plan()
+        self.plan("often", {"rules": ["every 4h"]}, "orders")
+        self.plan("once", {"rules": ["once 2030-01-31T12:00"], "ends": "2031-01-01T00:00:00Z"}, "orders")
+        self.must("POST", "/v1/tubes/orders/schedules/often/pause", {"note": "holidays <b>of all</b>"})
+        self.press("Schedules")
+        row = self.wait(lambda: self.row("report"))
+        self.assertEqual(row[0].split("\n"), ["report", "of mail"])
+        self.assertEqual(row[1].strip(), "active")
+        self.assertEqual(row[2], "At 09:00 on Monday to Friday, by the clock of Europe/Berlin.")
+        self.assertRegex(row[3], r"^in \d.*\n\d{4}-\d\d-\d\d 09:00 Europe/Berlin\n\d{4}-\d\d-\d\d 0[78]:00 UTC$")
+        self.assertEqual(row[4], "")
+        self.assertEqual(self.row("often")[1].split("\n"), ["paused", "holidays <b>of all</b>"])
+        self.assertIn("2030-01-31 12:00 UTC", self.row("once")[3])
+        self.must("POST", "/v1/tubes/mail/schedules/report/run")
+        self.wait(lambda: "has a job" in self.row("report")[4] and "by hand" in self.row("report")[4], "the run, without a press")
+        self.fill("Tube", "orders")
+        self.press("Show")
+        self.wait(lambda: self.row("often") and not self.row("report"))
+        self.go("#/schedules?prefix=nothing")
+        self.see("There are no such schedules")
+        self.go("#/tube?tube=mail")
+        self.press("Schedules")
+        self.wait(lambda: self.heading() == "Schedules")
+
+    def test_a_refused_one_says_why(self):
+        """As SQL, or a package of time zones that was removed, leaves it: the answer of a server is replaced."""
+        self.begin_signed_in()
+        self.plan()
+        self.change_fetch("const got = await ask(url, how); if (!url.includes('v1/schedule')) return got; const value = await got.json();"
+                          "for (const each of value.schedules ?? [value]) Object.assign(each, {state: 'refused', refused: '/zone: there is no <i>Berlim</i>'});"
+                          "return new Response(JSON.stringify(value), {headers: got.headers});")
+        self.go("#/schedules")
+        self.wait(lambda: "refused" in self.row("report")[1])
+        self.assertIn("/zone: there is no <i>Berlim</i>", self.row("report")[1])
+        self.at_report()
+        self.see("Its plan cannot be followed: /zone: there is no <i>Berlim</i>")
+        self.assertIn("Edit…", self.buttons())
+        self.change_fetch("const got = await ask(url, how); if (!url.includes('v1/schedule')) return got;"
+                          "return new Response(JSON.stringify({tube: 'mail', name: 'report', state: 'refused', refused: 'the state is damaged'}), {headers: got.headers});")
+        self.press("Refresh")
+        self.see("the state is damaged")
+        self.assertEqual([each for each in self.buttons() if each.endswith("…")], ["Put a new plan…", "Delete…"])
+
+    def test_what_an_operator_does(self):
+        self.begin_signed_in()
+        self.plan()
+        self.at_report()
+        self.see("At 09:00 on Monday to Friday", "What comes next", "What it has done last", "Nothing so far")
+        self.assertEqual(len(self.upcoming()), 10)
+        self.assertRegex(self.upcoming()[0][0], r"^\d{4}-\d\d-\d\d 09:00 CES?T \+0[12]:00$")
+        self.assertEqual(self.fact("Note"), "sales")
+        self.press("Skip the next…")
+        self.see("Exactly one is left out", "09:00 Europe/Berlin")
+        self.press("Skip it")
+        self.told("Schedule report: skipped")
+        self.wait(lambda: self.upcoming()[0][1] == "will be skipped")
+        self.press("Skip the next…")
+        self.press("Skip it")
+        self.wait(lambda: [each[1] for each in self.upcoming()[:3]] == ["will be skipped", "will be skipped", ""])
+        self.assertEqual(len(self.schedule()["skips"]), 2)
+        self.press("Run now…")
+        self.press("Run it now")
+        self.told("Schedule report: accepted")
+        self.see("has a job", "by hand", "1 by hand")
+        self.press("Pause…")
+        self.fill("Note", "<i>holidays</i>")
+        self.fill("Until", "7d")
+        self.press("Pause it")
+        self.told("Schedule report: paused")
+        self.see("It is paused, since ", "until in 6d 23h", "holidays")
+        self.assertIn("paused", self.upcoming()[2][1])
+        seen = self.schedule()["pause"]
+        self.assertEqual(seen["note"], "<i>holidays</i>")
+        self.press("Resume…")
+        self.press("Resume")
+        self.told("Schedule report: resumed")
+        self.wait(lambda: "Pause…" in self.buttons())
+        self.press("Pause…")
+        self.fill("Until", "yesterday")
+        self.press("Pause it")
+        self.see("`until` must be")
+        self.press("Leave it")
+        self.press(self.schedule()["living"][0]["key"])  # to its job
+        self.wait(lambda: self.fact("Schedule"))
+        self.press("report")
+        self.wait(lambda: self.heading().startswith("Schedule report"))
+        self.press("Delete…")
+        self.fill("Its jobs that wait for a worker", "are cancelled")
+        self.press("Delete report")
+        self.told("Schedule report: deleted")
+        self.wait(lambda: self.heading() == "Schedules")
+        self.must("GET", "/v1/tubes/mail/schedules/report", status=404)
+        self.assertEqual(self.must("GET", "/v1/jobs?tube=mail")["jobs"], [])
+        self.at_report()
+        self.see("There is no such schedule")
+
+    def test_a_change_under_the_hand_is_told(self):
+        self.begin_signed_in()
+        self.plan()
+        self.at_report()
+        self.press("Live")
+        self.plan(plan={"rules": ["0 10 * * *"]})
+        self.press("Delete…")
+        self.press("Delete report")
+        self.see("the schedule has changed")
+        self.press("Leave it")
+        self.assertEqual(self.schedule()["plan"]["rules"], ["0 10 * * *"])
+
+    def test_one_is_made_with_a_preview(self):
+        self.begin_signed_in()
+        self.go("#/schedules")
+        self.press("Make a schedule…")
+        self.wait(lambda: self.heading() == "Make a schedule")
+        self.fill("Tube", "mail")
+        self.fill("Name", "report")
+        self.fill("Rules", "0 25 * * *")
+        self.press("Preview…")
+        self.see("hour, character 3: 25 is not within 0 to 23")
+        self.assertEqual(self.script("return document.activeElement.labels[0].textContent"), "Rules")
+        self.fill("Rules", "30 2 * * *\n0 9 * * MON-FRI\n" + json.dumps({"text": "0 0 12 * * ?", "dialect": "quartz"}))
+        self.fill("Time zone", "Europe/Berlin")
+        self.fill("Days left out", "2030-12-25, 2030-12-26")
+        self.fill("The body of the jobs is", "JSON")
+        self.fill("Body", '{"id": 17, "share": 1.0, "rate": 1e3, "of": "1.0"}')
+        self.fill("Other members of the plan, as JSON", '{"starts": "2030-03-30T00:00:00Z", "job": {"headers": {"source": "shop"}}}')
+        self.press("Preview…")
+        self.see("Make the schedule?", "by the clock of Europe/Berlin")
+        upcoming = self.upcoming()
+        self.assertEqual(len(upcoming), 10)
+        self.assertIn(["2030-03-31 03:00 CEST +02:00", "moved from 2030-03-31 02:30, which the clock leaves out"], upcoming)
+        self.must("GET", "/v1/tubes/mail/schedules/report", status=404)
+        self.press("Leave it")
+        self.press("Preview…")
+        self.press("Make it")
+        self.told("Schedule report: made")
+        self.wait(lambda: self.heading() == "Schedule report of mail")
+        self.assertEqual(self.upcoming(), upcoming)
+        plan = self.schedule()["plan"]
+        self.assertEqual(plan["exclude"], {"dates": ["2030-12-25", "2030-12-26"]})
+        self.assertEqual(plan["job"], {"body": {"id": 17, "share": 1.0, "rate": 1000.0, "of": "1.0"}, "headers": {"source": "shop"}})
+        written = self.body_as_written()
+        self.assertIn('"rate":1000.0,"share":1.0}', written, "numbers stay as they were written")
+        # An edit shows all of it, and changes what was changed alone.
+        self.press("Edit…")
+        self.wait(lambda: self.heading() == "Change the schedule report of mail")
+        self.fill("Note", "at night")
+        self.press("Preview…")
+        self.press("Change it")
+        self.told("Schedule report: changed")
+        self.assertEqual(self.schedule()["plan"], {**plan, "note": "at night"})
+        self.assertEqual(self.schedule()["version"], 2)
+        self.assertEqual(self.body_as_written(), written)
+        self.go("#/plan?tube=mail&name=report")
+        self.press("Preview…")
+        self.press("Change it")
+        self.told("Schedule report: unchanged")
+
+    def test_nothing_is_overwritten(self):
+        self.begin_signed_in()
+        self.plan()
+        self.go("#/plan?tube=mail")
+        self.fill("Name", "report")
+        self.fill("Rules", "@daily")
+        self.press("Preview…")
+        self.press("Make it")
+        self.see("there is such a schedule")
+        self.press("Leave it")
+        self.go("#/plan?tube=mail&name=report")
+        self.fill("Rules", "@hourly")
+        self.plan(plan={"rules": ["0 10 * * *"]})
+        self.press("Preview…")
+        self.press("Change it")
+        self.see("the schedule has changed")
+        self.press("Leave it")
+        self.assertEqual(self.schedule()["plan"]["rules"], ["0 10 * * *"])
+        self.go("#/plan?tube=mail&name=none")
+        self.see("there is no such schedule")
+
+    def test_what_is_wrong_in_the_form_is_named(self):
+        self.begin_signed_in()
+        self.go("#/plan?tube=mail&name=")
+        self.fill("Name", "report")
+        self.fill("Rules", "@daily")
+        for label, value, told in [("Other members of the plan, as JSON", "[1", "the other members is not JSON"),
+                                   ("Other members of the plan, as JSON", "[1]", "must be an object of JSON"),
+                                   ("Other members of the plan, as JSON", '{"dead_line": "1h"}', "did you mean `deadline`?"),
+                                   ("Other members of the plan, as JSON", "", None), ("Time zone", "Europe/Berlim", "Europe/Berlin"),
+                                   ("Time zone", "", None), ("Jitter", "long", "jitter"), ("Jitter", "", None)]:
+            self.fill(label, value)
+            if told:
+                self.press("Preview…")
+                self.see(told)
+        self.press("Preview…")
+        self.see("Make the schedule?")
+
+    def test_a_token_has_its_buttons(self):
+        looking = self.make("looking", "look")
+        putting = self.make("putting", "put,look", "--tubes", "mail")
+        blind = self.make("blind", "put")
+        self.begin_signed_in(token=looking)
+        self.plan()
+        self.plan("other", tube="bill")
+        self.go("#/schedules")
+        self.see("report", "other")
+        self.at_report()
+        self.see("What comes next")
+        self.assertEqual([each for each in self.buttons() if each.endswith("…")], [])
+        self.go("#/plan?tube=mail&name=report")
+        self.see("lacks the scope put")
+        self.press("Sign out")
+        self.sign_in(putting)
+        self.go("#/schedules")
+        self.wait(lambda: self.row("report"))
+        self.assertIsNone(self.row("other"))
+        self.at_report()
+        self.assertIn("Pause…", self.buttons())
+        self.press("Delete…")
+        self.assertEqual(self.script("return Array.from(document.querySelectorAll('dialog option')).map((each) => each.value)"), ["keep"])
+        self.press("Leave it")
+        self.press("Sign out")
+        self.sign_in(blind)
+        self.go("#/plan?tube=mail")
+        self.fill("Name", "unseen")
+        self.fill("Rules", "every 1h")
+        self.press("Preview…")
+        self.press("Make it")
+        self.told("Schedule unseen: made")
+        self.assertEqual(self.schedule("unseen")["plan"]["rules"][0]["text"], "every 1h")
+
+    def test_hostile_texts_are_shown_as_they_are(self):
+        self.begin_signed_in()
+        hostile = "<img src=x onerror=alert(1)>\u202e"
+        self.plan(plan={"rules": ["@daily"], "note": hostile, "job": {"text": hostile, "headers": {"h": "</textarea><script>"}}})
+        self.at_report()
+        self.wait(lambda: self.fact("Note") == "<img src=x onerror=alert(1)>\\u{202e}")
+        self.go("#/plan?tube=mail&name=report")
+        self.press("Preview…")
+        self.press("Change it")
+        self.told("Schedule report: unchanged")
+        self.assertEqual(self.all("main img, main script"), [])
+
+
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class PageOverNodes(BehindNginx):
     """Three nodes of one database: whichever answers, the jobs are the same, and so are those who may come in."""
@@ -1264,7 +1538,21 @@ class PageForAll(PageCase):
         self.must("POST", f"/v1/reservations/{held[0]['reservation']}/bury")
         made = self.must("POST", "/v1/actions", {"do": "cancel", "tube": "carts.remind", "key_prefix": "carts-"})["id"]
         self.wait(lambda: self.must("GET", f"/v1/actions/{made}")["state"] == "counted")
+        self.fill_with_schedules()
         return made
+
+    def fill_with_schedules(self):
+        for tube, name, plan in [
+                ("reports.nightly", "sales", {"rules": ["0 9 * * MON-FRI"], "zone": "Europe/Berlin", "note": "for the morning meeting",
+                                              "exclude": {"dates": ["2026-12-25", "2027-01-01"]}, "job": {"body": {"report": "sales"}, "ttr": "1h"}}),
+                ("orders.expire", "sweep", {"rules": ["every 4h"], "busy": "skip"}),
+                ("invoices.dunning", "month", {"rules": ["0 17 * * FRIL"], "zone": "America/New_York"}),
+                ("mail.out", "digest", {"rules": ["0 7 * * *"], "zone": "Asia/Tokyo", "jitter": "5m"})]:
+            self.must("PUT", f"/v1/tubes/{tube}/schedules/{name}", plan)
+        self.must("POST", "/v1/tubes/mail.out/schedules/digest/pause", {"note": "until the new template is there"})
+        self.must("POST", "/v1/tubes/reports.nightly/schedules/sales/skip")
+        self.must("POST", "/v1/tubes/reports.nightly/schedules/sales/run")
+        self.wait(lambda: self.must("GET", "/v1/tubes/reports.nightly/schedules/sales")["last"], "the run")
 
     def work_on_some(self):
         """So that the charts of how late jobs are have something to show."""
@@ -1290,7 +1578,8 @@ class PageForAll(PageCase):
     def places(self, action):
         return {"sign-in": None, "tubes": "#/", "tube": "#/tube?tube=mail.out", "jobs": "#/jobs?tube=orders.expire&state=delayed", "job": "#/job?id=5",
                 "reserved": "#/reservations", "events": "#/events", "changes": "#/actions", "change": f"#/action?id={action}", "new-change": "#/change",
-                "put": "#/put", "no-job": "#/job?id=999999", "nowhere": "#/nowhere"}
+                "put": "#/put", "schedules": "#/schedules", "schedule": "#/schedule?tube=reports.nightly&name=sales",
+                "plan": "#/plan?tube=reports.nightly&name=sales", "new-plan": "#/plan", "no-job": "#/job?id=999999", "nowhere": "#/nowhere"}
 
     def test_no_barrier_is_found(self):
         axe = (downloads.of_npm("axe-core", AXE) / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
@@ -1313,6 +1602,11 @@ class PageForAll(PageCase):
             self.see("Cancel the job?")
             found += self.barriers(axe, f"{look}, dialog")
             self.press("Leave it")
+            self.go("#/plan?tube=reports.nightly&name=sales")
+            self.press("Preview…")
+            self.see("Change the schedule?")
+            found += self.barriers(axe, f"{look}, preview")
+            self.press("Leave it")
             wide = self.script("return document.documentElement.scrollWidth")
             self.assertLessEqual(wide, width, f"{look}: it is wider than the window")
             self.press("Sign out")
@@ -1332,7 +1626,7 @@ class PageForAll(PageCase):
         self.begin_page()
         self.signs_in = True
         action = self.fill_with_examples()
-        shown = {"tubes": None, "tube": None, "job": None, "change": None, "sign-in": None, "jobs": None, "put": None, "new-change": None}
+        shown = {"tubes": None, "tube": None, "job": None, "change": None, "sign-in": None, "jobs": None, "put": None, "new-change": None, "schedules": None, "schedule": None, "plan": None}
         for look, width, scheme in self.looks()[:3]:
             self.set_look(width, scheme)
             self.open()

@@ -354,6 +354,8 @@ TEST_F(RequestAccess, TheTubeOfAScheduleDecidesWhoSeesIt) {
     EXPECT_EQ(own.status, 201) << own.body;
     const received elsewhere = co_await ask("PUT", "/v1/tubes/bill/schedules/two", narrow, plan);
     EXPECT_EQ(elsewhere.wrong(), "403 no_tube");
+    const received tried = co_await ask("POST", "/v1/tubes/bill/schedules/one/preview", narrow, plan);
+    EXPECT_EQ(tried.wrong(), "403 no_tube") << "as the put of it";
     const std::vector<std::pair<std::string, std::string>> requests = {
         {"GET", ""},       {"POST", "/pause"}, {"POST", "/resume"},
         {"POST", "/skip"}, {"POST", "/run"},   {"POST", "/backfill?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"},
@@ -395,6 +397,7 @@ std::vector<example> examples_of_schedules() {
       {"GET", "/v1/tubes/mail/schedules", scope::look},
       {"PUT", "/v1/tubes/mail/schedules/one", scope::put, R"({"rules":["@daily"]})"},
       {"GET", "/v1/tubes/mail/schedules/one", scope::look},
+      {"POST", "/v1/tubes/mail/schedules/one/preview", scope::put, R"({"rules":["@daily"]})"},
       {"POST", "/v1/tubes/mail/schedules/one/pause", scope::put},
       {"POST", "/v1/tubes/mail/schedules/one/resume", scope::put},
       {"POST", "/v1/tubes/mail/schedules/one/skip", scope::put},
@@ -403,6 +406,7 @@ std::vector<example> examples_of_schedules() {
       {"DELETE", "/v1/tubes/mail/schedules/one", scope::put},
       {"PUT", "/v1/schedule?tube=mail&name=two", scope::put, R"({"rules":["@daily"]})"},
       {"GET", "/v1/schedule?tube=mail&name=two", scope::look},
+      {"POST", "/v1/schedule/preview?tube=mail&name=two", scope::put, R"({"rules":["@daily"]})"},
       {"POST", "/v1/schedule/pause?tube=mail&name=two", scope::put},
       {"POST", "/v1/schedule/resume?tube=mail&name=two", scope::put},
       {"POST", "/v1/schedule/skip?tube=mail&name=two", scope::put},

@@ -94,6 +94,79 @@ TEST(ScheduleRequests, IsMadeChangedAndShown) {
   });
 }
 
+/// The instants of the next occurrences.
+std::vector<std::string> upcoming_in(const nlohmann::json& shown) {
+  std::vector<std::string> all;
+  for (const auto& each : shown["next"]) all.push_back(each["at"]);
+  return all;
+}
+
+TEST(ScheduleRequests, APreviewIsWhatAPutMakes) {
+  with_schedules([](http_server& in) -> task<> {
+    const std::string target = std::string(report) + "/preview";
+    const std::vector<std::string> plans = {
+        R"({"rules":["30 2 * * *"],"zone":"Europe/Berlin","jitter":"5m"})",
+        R"({"rules":["every 7m"],"count":3,"note":"few"})",
+        R"({"rules":["every 7m"],"count":3,"note":"the same"})",
+        R"({"rules":["every 7m","0 9 * * *"],"exclude":{"dates":["2026-03-28"]}})",
+        R"({"rules":["after 5m"]})",
+    };
+    for (const std::string& plan : plans) {
+      const received seen = co_await ask(in, "POST", target, plan);
+      EXPECT_EQ(seen.status, 200) << seen.body;
+      const auto preview = seen.value();
+      EXPECT_EQ(preview["tube"], "mail");
+      EXPECT_EQ(preview["name"], "report");
+      const received got = co_await put_plan(in, report, plan);
+      EXPECT_LT(got.status, 300) << got.body;
+      const auto shown = co_await look(in, report);
+      EXPECT_EQ(preview["next"], shown["next"]) << plan;
+      EXPECT_EQ(preview["words"], shown["words"]);
+      EXPECT_EQ(preview["warnings"], shown["warnings"]);
+      co_await runtime::sleep(10min);
+    }
+  });
+}
+
+TEST(ScheduleRequests, APreviewChangesNothing) {
+  with_schedules([](http_server& in) -> task<> {
+    const received none =
+        co_await ask(in, "POST", "/v1/schedule/preview?tube=mail&name=report", R"({"rules":["@daily"]})");
+    EXPECT_EQ(none.status, 200) << none.body;
+    EXPECT_EQ(upcoming_in(none.value()).size(), 10u);
+    const received gone = co_await ask(in, "GET", report);
+    EXPECT_EQ(gone.status, 404);
+    co_await made(in, report, R"({"rules":["every 4h"]})");
+    const auto paused = co_await ask(in, "POST", std::string(report) + "/pause", R"({"until":"2026-03-27T20:00:00Z"})");
+    EXPECT_EQ(paused.status, 200) << paused.body;
+    const auto before = co_await look(in, report);
+    co_await runtime::sleep(1s);
+    const received seen =
+        co_await ask(in, "POST", std::string(report) + "/preview", R"({"rules":["every 4h","0 21 * * *"]})");
+    EXPECT_EQ(seen.value()["next"].at(0)["at"], "2026-03-27T12:00:00Z") << "the anchor is kept: " << seen.body;
+    EXPECT_EQ(seen.value()["next"].at(0)["paused"], true) << "so is the pause";
+    EXPECT_FALSE(seen.value()["next"].at(3).contains("paused")) << seen.body;
+    const auto after = co_await look(in, report);
+    EXPECT_EQ(after, before);
+  });
+}
+
+TEST(ScheduleRequests, APreviewIsRefusedAsAPutIs) {
+  with_schedules([](http_server& in) -> task<> {
+    for (const std::string plan : {R"({"rules":["0 25 * * *"]})", R"({"rules":["@daily"],"zone":"Europe/Berlim"})",
+                                   R"({"rules":["0 0 30 2 *"]})", R"({"rules":["@daily"],"jobs":{}})", R"([])"}) {
+      const received put = co_await put_plan(in, report, plan);
+      EXPECT_EQ(put.status, 400) << plan;
+      const received seen = co_await ask(in, "POST", std::string(report) + "/preview", plan);
+      EXPECT_EQ(seen.status, 400) << plan;
+      EXPECT_EQ(seen.body, put.body);
+    }
+    const received conditional =
+        co_await ask(in, "POST", std::string(report) + "/preview", R"({"rules":["@daily"]})", "If-Match: *\r\n");
+    EXPECT_EQ(conditional.status, 400) << "it changes nothing";
+  });
+}
+
 TEST(ScheduleRequests, TellsWhatAChangeOfClocksDoes) {
   with_schedules([](http_server& in) -> task<> {
     co_await made(in, report, R"({"rules":["30 2 * * *"],"zone":"Europe/Berlin"})");
@@ -546,7 +619,16 @@ TEST(ScheduleRequests, AListHasPages) {
     EXPECT_EQ(entry["rules"], nlohmann::json({"0 10 * * *"}));
     EXPECT_EQ(entry["zone"], "Europe/Berlin");
     EXPECT_EQ(entry["note"], "n");
-    EXPECT_EQ(entry["next"], nlohmann::json({{"at", "2026-03-27T09:00:00Z"}, {"nominal", "2026-03-27T10:00:00"}}));
+    EXPECT_EQ(entry["words"], "At 10:00 each day, by the clock of Europe/Berlin.");
+    EXPECT_EQ(entry["next"], nlohmann::json({{"at", "2026-03-27T09:00:00Z"},
+                                             {"local", "2026-03-27T10:00:00"},
+                                             {"nominal", "2026-03-27T10:00:00"},
+                                             {"offset", "+01:00"}}));
+    co_await made(in, "/v1/tubes/apart/schedules/weekday",
+                  R"({"rules":["0 9 * * *"],"exclude":{"dates":["2026-04-03"]},"job":{"body":"x"}})");
+    const auto apart = co_await look(in, "/v1/tubes/apart/schedules");
+    const auto whole = co_await look(in, "/v1/tubes/apart/schedules/weekday");
+    EXPECT_EQ(apart["schedules"].at(0)["words"], whole["words"]) << "with what it excludes";
   });
 }
 
