@@ -359,6 +359,7 @@ void server::open_door() {
   parts.rates = &rates_;
   parts.slow_clients = &beanstalk_state_.slow_clients;
   parts.certificates = certificates_;
+  parts.schedules = &schedules_.figures();
   http_api_.measure(parts, options_.metrics_tubes);
   monitoring_api_.measure(parts, options_.metrics_tubes);
 }

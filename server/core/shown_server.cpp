@@ -75,9 +75,12 @@ task<> shown_server::count(jobs::broker& at, const watched_store& store, std::sh
     for (const std::string_view each : tubes_of_server) of_server.emplace_back(at, jobs::count_tube{std::string(each)});
     auto listing = at.execute(jobs::list_tubes{});
     jobs::count_answer all = co_await counting;
-    for (jobs::in_flight<jobs::count_tube>& each : of_server) {
+    for (std::size_t i = 0; jobs::in_flight<jobs::count_tube> & each : of_server) {
       const jobs::count_answer counted = co_await each;
       leave_out(all.counts, counted.counts);
+      if (tubes_of_server[i++] == tube_of_schedules && counted.what == jobs::count_answer::kind::done) {
+        seen.schedules = {counted.counts.all(), counted.counts.ready + counted.counts.reserved};
+      }
     }
     if (all.what == jobs::count_answer::kind::done) seen.counts = all.counts;
     add_due(seen, store.next_due());

@@ -26,6 +26,7 @@
 #include "server/core/server_log.hpp"
 #include "server/core/tls_certificates.hpp"
 #include "server/metrics/server_metrics.hpp"
+#include "server/metrics/schedule_survey.hpp"
 #include "server/metrics/tube_survey.hpp"
 #include "server/schedules/zone_cache.hpp"
 #include "service.hpp"
@@ -68,6 +69,7 @@ class api_state {
   std::string node;                                ///< the name of this one, where there are others
   bool only_monitors = false;                      ///< whether there is nothing but /health, /ready and /metrics
   tube_survey survey;                              ///< chosen before; any task looks
+  schedule_survey schedules;                       ///< any task looks
   /// The streams of events: at most so many at once, and so many of one access token.
   keyed_places streams{100};
   keyed_places streams_of_token{20};

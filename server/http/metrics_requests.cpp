@@ -10,6 +10,7 @@
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/metrics/exposition.hpp"
+#include "server/metrics/schedule_survey.hpp"
 #include "server/metrics/server_metrics.hpp"
 #include "server/metrics/tube_survey.hpp"
 
@@ -34,6 +35,17 @@ task<std::optional<surveyed>> survey(call& by) {
   }
 }
 
+task<std::optional<surveyed_schedules>> survey_schedules(call& by) {
+  if (by.state.counters().is_unavailable) co_return std::nullopt;
+  try {
+    auto looking = by.state.schedules.look(by.client, by.state.has_other_nodes());
+    const surveyed_schedules seen = co_await looking;
+    co_return std::optional<surveyed_schedules>(seen);
+  } catch (const jobs::store_unavailable&) {
+    co_return std::nullopt;
+  }
+}
+
 }  // namespace
 
 task<response> show_metrics(call& by) {
@@ -47,6 +59,9 @@ task<response> show_metrics(call& by) {
   exposition page;
   append_jobs(page, seen);
   if (by.client.allowed().has_all_tubes()) {
+    auto looking = survey_schedules(by);
+    const std::optional<surveyed_schedules> of_schedules = co_await looking;
+    append_schedules(page, of_schedules, by.state.sources.schedules);
     server_status now;
     now.counters = by.state.counters();
     now.flow = by.state.flow();

@@ -57,14 +57,6 @@ ordered_json shown_pause(const schedule_state& state, const schedule_pause& paus
   return all;
 }
 
-/// The pause that holds at this time, or is to come.
-const schedule_pause* pause_shown_of(const schedule_state& state, std::chrono::sys_seconds now) noexcept {
-  for (const schedule_pause& each : state.pauses) {
-    if (!each.until || *each.until > now) return &each;
-  }
-  return nullptr;
-}
-
 ordered_json shown_counts(const schedule_counters& counters) {
   ordered_json all = ordered_json::object();
   all["decided"] = counters.decided;
@@ -138,7 +130,7 @@ ordered_json begin_of_schedule(const known_schedule& what) {
   if (state.ended) all["ended"] = names_of_ends[static_cast<std::size_t>(*state.ended)];
   add_version(all, {state.incarnation, state.version});
   const auto now = std::chrono::floor<std::chrono::seconds>(what.now);
-  if (const schedule_pause* const pause = pause_shown_of(state, now)) all["pause"] = shown_pause(state, *pause);
+  if (const schedule_pause* const pause = state.pause_from(now)) all["pause"] = shown_pause(state, *pause);
   return all;
 }
 
@@ -156,11 +148,10 @@ std::string_view name_of(schedule::overlap_pass pass) noexcept {
 }
 
 std::string_view state_word(const known_schedule& what) noexcept {
-  if (!what.fault.empty() || !what.state.refused.empty()) return "refused";
-  const auto now = std::chrono::floor<std::chrono::seconds>(what.now);
-  const schedule_pause* const pause = pause_shown_of(what.state, now);
-  if (pause != nullptr && pause->since <= now) return "paused";
-  return what.state.ended ? "ended" : "active";
+  const schedule_standing standing = what.fault.empty()
+                                         ? what.state.standing_at(std::chrono::floor<std::chrono::seconds>(what.now))
+                                         : schedule_standing::refused;
+  return names_of_standings[static_cast<std::size_t>(standing)];
 }
 
 std::string tag_text(const schedule_version& version) {

@@ -20,6 +20,7 @@
 #include "server/core/opened_stores.hpp"
 #include "server/core/rate_limits.hpp"
 #include "server/core/tls_certificates.hpp"
+#include "server/schedules/schedule_figures.hpp"
 
 namespace foliot::program {
 
@@ -174,6 +175,31 @@ void append_jobs(exposition& to, const std::optional<surveyed>& seen) {
   append_counts(to, *seen, "jobs_reserved", "Jobs that workers have.", &jobs::job_counts::reserved);
   append_counts(to, *seen, "jobs_buried", "Jobs that were set aside.", &jobs::job_counts::buried);
   append_times(to, *seen);
+}
+
+void append_schedules(exposition& to, const std::optional<surveyed_schedules>& seen, const schedule_figures* figures) {
+  if (seen && seen->standings) {
+    to.family("schedules", gauge, "Schedules, by what they do.");
+    for (std::size_t i = 0; i < names_of_standings.size(); ++i) {
+      to.sample({{"state", names_of_standings[i]}}, (*seen->standings)[i]);
+    }
+  }
+  if (seen && seen->next_due) {
+    to.single("schedules_next_due_seconds", gauge, "Until the next schedule has something to do.", *seen->next_due);
+  }
+  if (seen) {
+    to.single("schedules_overdue_seconds", gauge, "For how long the first schedule waits whose turn has come.",
+              seen->overdue);
+  }
+  if (figures == nullptr) return;
+  const schedule_figures::counts counted = figures->seen();
+  to.family("schedule_occurrences_total", counter, "Jobs that the turns of schedules have put.");
+  for (std::size_t i = 0; i < names_of_reasons.size(); ++i) {
+    to.sample({{"reason", names_of_reasons[i]}}, counted.made[i]);
+  }
+  to.single("schedule_refused_turns_total", counter, "Turns whose plan could not be followed.", counted.refused);
+  to.distribution("schedule_lateness_seconds", "From the instant of an occurrence to the commit of its job.",
+                  counted.lateness);
 }
 
 void append_server(exposition& to, const server_status& now, const metrics_sources& from) {

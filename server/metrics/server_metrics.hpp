@@ -13,6 +13,7 @@
 #include <foliot/jobs/broker.hpp>
 
 #include "exposition.hpp"
+#include "schedule_survey.hpp"
 #include "tube_survey.hpp"
 
 namespace foliot::program {
@@ -21,6 +22,7 @@ class access;
 class held_memory;
 class opened_stores;
 struct request_rates;
+class schedule_figures;
 class tls_certificates;
 
 /// The parts of a server that tell of themselves. What is null has no metrics.
@@ -31,6 +33,7 @@ struct metrics_sources {
   const request_rates* rates = nullptr;
   const seam::atomic<std::uint64_t>* slow_clients = nullptr;
   const tls_certificates* certificates = nullptr;
+  const schedule_figures* schedules = nullptr;
 };
 
 /// What is known of the server besides.
@@ -43,6 +46,9 @@ struct server_status {
 
 /// The jobs, for everybody who may look. `seen` none: the store does not answer.
 void append_jobs(exposition& to, const std::optional<surveyed>& seen);
+/// The schedules, for those who may look at all tubes. `seen` none: the store does not answer. `figures` null: no turns
+/// are taken here.
+void append_schedules(exposition& to, const std::optional<surveyed_schedules>& seen, const schedule_figures* figures);
 /// The server, for those who may look at all tubes.
 void append_server(exposition& to, const server_status& now, const metrics_sources& from);
 /// The process: what it takes of the machine.

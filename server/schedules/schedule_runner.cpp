@@ -133,6 +133,8 @@ class schedule_runner::record_turn {
   }
   /// Waits for it. Throws what the store throws.
   task<> end(jobs::client& by);
+  /// Counts what end() has come to. `since`: how long ago the round of the turn began.
+  void note(schedule_figures& in, duration since) const noexcept;
 
  private:
   void plan_or_throw(schedule_runner& by);
@@ -150,6 +152,10 @@ class schedule_runner::record_turn {
   schedule_record record_;
   living_look look_;
   jobs::utc_time now_{};
+  bool is_refused_ = false;
+  bool is_committed_ = false;
+  /// Of the jobs that the turn makes.
+  std::vector<std::pair<occurrence_reason, std::chrono::sys_seconds>> made_;
   std::optional<jobs::put_all> commit_;
   std::optional<jobs::release> release_;
   std::optional<jobs::in_flight<jobs::put_all>> committing_;
@@ -157,6 +163,7 @@ class schedule_runner::record_turn {
 };
 
 void schedule_runner::record_turn::refuse(std::string_view why) {
+  is_refused_ = true;
   if (record_.is_damaged) {  // its bytes stay
     release_ = jobs::release{claimed_.token, std::nullopt, now_ + refused_waits, std::nullopt};
     return;
@@ -189,6 +196,7 @@ void schedule_runner::record_turn::plan_or_throw(schedule_runner& by) {
     turn.due = now_ + idle_turn_waits;
   }
   if (!turn.make.empty() || !was_settled) {
+    for (const planned_occurrence& each : turn.make) made_.emplace_back(each.reason, each.when.at);
     commit_ = commit_of_turn(record_, plan, turn, look_, claimed_.token);
     return;
   }
@@ -229,13 +237,20 @@ task<> schedule_runner::record_turn::end(jobs::client& by) {
   if (committing_) {
     jobs::in_flight<jobs::put_all>& committing = *committing_;
     const jobs::put_all_answer done = co_await committing;
-    if (done.what == jobs::put_all_answer::kind::done) co_return;
+    is_committed_ = done.what == jobs::put_all_answer::kind::done;
+    if (is_committed_) co_return;
     auto leaving = leave(by, done);
     co_await leaving;
     co_return;
   }
   auto awaiting = await_release(by);
   co_await awaiting;
+}
+
+void schedule_runner::record_turn::note(schedule_figures& in, duration since) const noexcept {
+  if (is_refused_) in.note_refused();
+  if (!is_committed_) return;
+  for (const auto& [why, at] : made_) in.note_made(why, duration(now_ - at) + since);
 }
 
 task<> schedule_runner::record_turn::leave(jobs::client& by, const jobs::put_all_answer& refused) {
@@ -402,7 +417,8 @@ task<> schedule_runner::postpone(jobs::client& by, std::span<record_turn* const>
   }
 }
 
-task<std::exception_ptr> schedule_runner::commit(jobs::client& by, std::span<record_turn* const> planned) {
+task<std::exception_ptr> schedule_runner::commit(jobs::client& by, std::span<record_turn* const> planned,
+                                                 instant begun_round) {
   std::exception_ptr failure;
   std::size_t begun = 0;
   for (std::size_t done = 0; done < planned.size();) {
@@ -418,6 +434,7 @@ task<std::exception_ptr> schedule_runner::commit(jobs::client& by, std::span<rec
       try {
         auto ending = planned[done]->end(by);
         co_await ending;
+        planned[done]->note(figures_, how_.time->now() - begun_round);
       } catch (const jobs::store_unavailable&) {
         failure = std::current_exception();  // of the others there may be answers
       }
@@ -464,7 +481,7 @@ task<bool> schedule_runner::take_round(jobs::client& by) {
     std::size_t count = 0;
     auto planning_some = [&] { count = plan_some(left, now, begun); };
     co_await runtime::blocking(planning_some);
-    auto committing = commit(by, left.first(count));
+    auto committing = commit(by, left.first(count), begun);
     failure = co_await committing;
     left = left.subspan(count);
   }

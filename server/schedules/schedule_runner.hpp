@@ -58,6 +58,7 @@
 #include <foliot/runtime/task.hpp>
 
 #include "record_memory.hpp"
+#include "schedule_figures.hpp"
 #include "schedule_planner.hpp"
 #include "zone_cache.hpp"
 
@@ -119,6 +120,8 @@ class schedule_runner {
   [[nodiscard]] task<> keep_on();
   /// The turns that are under way end, and no further one begins.
   void end() noexcept;
+  /// What the turns have come to.
+  [[nodiscard]] const schedule_figures& figures() const noexcept { return figures_; }
 
  private:
   struct ended {};
@@ -137,8 +140,8 @@ class schedule_runner {
   [[nodiscard]] std::size_t plan_some(std::span<record_turn* const> left, jobs::utc_time now, instant begun);
   [[nodiscard]] bool is_over(instant begun) const { return how_.time->now() - begun >= longest_round; }
   /// Queues what was planned, and waits for it. Returns what has failed, if anything has; then each of these that could
-  /// not be queued has been postponed.
-  task<std::exception_ptr> commit(jobs::client& by, std::span<record_turn* const> planned);
+  /// not be queued has been postponed. `begun_round`: when the round was begun.
+  task<std::exception_ptr> commit(jobs::client& by, std::span<record_turn* const> planned, instant begun_round);
   /// Gives these back, without a turn.
   task<> postpone(jobs::client& by, std::span<record_turn* const> left, std::optional<jobs::milliseconds> wait);
 
@@ -146,6 +149,7 @@ class schedule_runner {
   zone_cache& zones_;
   const planning how_;
   record_memory memory_;
+  schedule_figures figures_;
   seam::atomic<bool> has_slow_lane_{false};  // a lane plans a slow record; orders nothing
   runtime::channel<ended> end_{1};
   seam::atomic<bool> ends_{false};  // orders nothing

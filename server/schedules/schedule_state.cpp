@@ -348,6 +348,20 @@ bool is_sound(const schedule_state& it) {
 
 }  // namespace
 
+const schedule_pause* schedule_state::pause_from(sys_seconds time) const noexcept {
+  for (const schedule_pause& each : pauses) {
+    if (!each.until || *each.until > time) return &each;
+  }
+  return nullptr;
+}
+
+schedule_standing schedule_state::standing_at(sys_seconds time) const noexcept {
+  if (!refused.empty()) return schedule_standing::refused;
+  const schedule_pause* const pause = pause_from(time);
+  if (pause != nullptr && pause->since <= time) return schedule_standing::paused;
+  return ended ? schedule_standing::ended : schedule_standing::active;
+}
+
 bool schedule_state::is_paused_at(sys_seconds time) const noexcept {
   return std::ranges::any_of(
       pauses, [&](const schedule_pause& each) { return time > each.since && (!each.until || time < *each.until); });

@@ -204,6 +204,15 @@ struct zone_refit {
   friend bool operator==(const zone_refit&, const zone_refit&) = default;
 };
 
+/// What a schedule does at present, in a word.
+enum class schedule_standing : std::uint8_t {
+  active,
+  paused,
+  ended,
+  refused,  ///< its plan cannot be followed
+};
+inline constexpr std::array<std::string_view, 4> names_of_standings{"active", "paused", "ended", "refused"};
+
 /// Why a state cannot be read.
 enum class state_error : std::uint8_t {
   malformed,      ///< no program has written it
@@ -264,6 +273,10 @@ struct schedule_state {
   std::optional<end_reason> ended = {};
   std::string refused = {};  ///< why the plan cannot be followed: a sentence; empty: it can
 
+  /// What the schedule does at this time.
+  [[nodiscard]] schedule_standing standing_at(std::chrono::sys_seconds time) const noexcept;
+  /// The pause that holds at this time, or is to come; null: there is none.
+  [[nodiscard]] const schedule_pause* pause_from(std::chrono::sys_seconds time) const noexcept;
   /// Whether it is paused at this instant.
   [[nodiscard]] bool is_paused_at(std::chrono::sys_seconds time) const noexcept;
   /// Notes an outcome of an occurrence: in its entry if it is among the recent ones, else in a new one. Counts nothing.

@@ -84,6 +84,10 @@ bool read(std::string_view text, job_figures& now) {
     if (!skip(text, "-") && !read(text, now.overdue)) return false;
     if (!skip(text, "\n")) return false;
   }
+  if (skip(text, "schedules ")) {
+    schedule_counts& seen = now.schedules.emplace();
+    if (!read(text, seen.all) || !skip(text, " ") || !read(text, seen.due) || !skip(text, "\n")) return false;
+  }
   while (skip(text, "tube ")) {
     if (!read(text, now.by_tube.emplace_back())) return false;
   }
@@ -103,6 +107,7 @@ std::string job_figures_text(const job_figures& now) {
   } else if (now.next_due) {
     text += fmt::format("next_due_seconds {}\n", seconds_text(*now.next_due));
   }
+  if (now.schedules) text += fmt::format("schedules {} {}\n", now.schedules->all, now.schedules->due);
   for (const tube_figures& each : now.by_tube) {
     text += fmt::format("tube {}", each.name);
     for (const auto& [name, field] : count_lines) text += fmt::format(" {}", each.counts.*field);

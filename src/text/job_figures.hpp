@@ -7,6 +7,7 @@
 //   jobs_reserved 3
 //   jobs_buried 0
 //   next_due_seconds 3.200
+//   schedules 7 1
 //   tube mail 12 999 3 0
 //   tube default 0 1 0 0
 //   end
@@ -14,7 +15,8 @@
 // The number in the first line changes when the meaning of any other line does. A line is missing where the server does
 // not know: while its store does not answer, or where a count would take long. `next_due_seconds` is missing, too,
 // where no job is delayed; `delayed_overdue_seconds` stands in its place while a due job has not been made ready, with
-// `-` where it is not known for how long. A line of a tube has its ready, delayed, reserved and buried jobs. The names
+// `-` where it is not known for how long. A line of a tube has its ready, delayed, reserved and buried jobs,
+// and that of the schedules how many there are, and how many of them have something to do now. The names
 // are those of the figures of several nodes (docs/serve/monitoring.md).
 //
 // Thread safety: plain values and pure functions.
@@ -38,12 +40,20 @@ struct tube_figures {
   friend bool operator==(const tube_figures&, const tube_figures&) = default;
 };
 
+struct schedule_counts {
+  std::uint64_t all = 0;
+  std::uint64_t due = 0;  ///< have something to do now
+
+  friend bool operator==(const schedule_counts&, const schedule_counts&) = default;
+};
+
 struct job_figures {
   std::optional<std::uint64_t> tubes{};
   std::optional<jobs::job_counts> counts{};  ///< `urgent` is not told
   std::optional<duration> next_due{};        ///< until a job is due
   bool is_overdue = false;                   ///< a due job has not been made ready; then there is no next_due
   std::optional<duration> overdue{};         ///< for so long
+  std::optional<schedule_counts> schedules{};
   std::vector<tube_figures> by_tube{};
 
   friend bool operator==(const job_figures&, const job_figures&) = default;

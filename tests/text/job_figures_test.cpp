@@ -15,6 +15,7 @@ job_figures figures_of_everything() {
   now.tubes = 2;
   now.counts = jobs::job_counts{.urgent = 0, .ready = 12, .reserved = 3, .delayed = 1000, .buried = 4};
   now.next_due = 3200ms;
+  now.schedules = {7, 1};
   now.by_tube = {{"mail", {.urgent = 0, .ready = 12, .reserved = 3, .delayed = 999, .buried = 0}},
                  {"default", {.urgent = 0, .ready = 0, .reserved = 0, .delayed = 1, .buried = 4}}};
   return now;
@@ -23,7 +24,7 @@ job_figures figures_of_everything() {
 TEST(JobFigures, AreLines) {
   EXPECT_EQ(job_figures_text(figures_of_everything()),
             "foliot-jobs 1\ntubes 2\njobs_ready 12\njobs_delayed 1000\njobs_reserved 3\njobs_buried 4\n"
-            "next_due_seconds 3.200\ntube mail 12 999 3 0\ntube default 0 1 0 4\nend\n");
+            "next_due_seconds 3.200\nschedules 7 1\ntube mail 12 999 3 0\ntube default 0 1 0 4\nend\n");
   EXPECT_EQ(job_figures_text({}), "foliot-jobs 1\nend\n");
 }
 
@@ -55,6 +56,7 @@ TEST(JobFigures, AreNotReadFromOtherLines) {
   EXPECT_EQ(parse_job_figures("foliot-jobs 1\nnext_due_seconds 3.20\nend\n"), std::nullopt);
   EXPECT_EQ(parse_job_figures("foliot-jobs 1\nnext_due_seconds 9223372037.000\nend\n"), std::nullopt);
   EXPECT_EQ(parse_job_figures("foliot-jobs 1\nnext_due_seconds 99999999999.000\nend\n"), std::nullopt);
+  EXPECT_EQ(parse_job_figures("foliot-jobs 1\nschedules 7\nend\n"), std::nullopt);
   EXPECT_EQ(parse_job_figures("foliot-jobs 1\ntubes 18446744073709551616\nend\n"), std::nullopt);
 }
 

@@ -134,6 +134,9 @@ void add_jobs(table& to, const job_figures& now) {
   add_unless_unknown(to, "  buried", count(&jobs::job_counts::buried));
   to.add("{:<22}{:>16}\n", "next is due in", now.next_due ? length_text(*now.next_due) : "-");
   to.add("{:<22}{:>16}\n", "overdue for", now.overdue ? length_text(*now.overdue) : now.is_overdue ? "some time" : "-");
+  if (now.schedules && now.schedules->all > 0) {
+    to.add("{:<22}{:>16}  ({} due)\n", "schedules", grouped(now.schedules->all), grouped(now.schedules->due));
+  }
   if (!now.counts) to.add("\nthe store does not answer, or its jobs cannot be counted quickly\n");
   if (!now.by_tube.empty()) to.add("\n{:>12}{:>12}{:>12}{:>12}  tube\n", "ready", "delayed", "reserved", "buried");
   for (const tube_figures& each : now.by_tube | std::views::take(shown_tubes)) {

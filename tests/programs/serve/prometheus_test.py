@@ -240,6 +240,7 @@ class Documented(AccessCase, Scraping):
                    "--metrics", f"unix:{self.alone}")
         self.ask("POST", "/v1/jobs?tube=mail", self.admin, b"x")
         self.ask("POST", "/v1/jobs?tube=mail&delay=1h", self.admin, b"x")
+        self.ask("PUT", "/v1/tubes/mail/schedules/nightly", self.admin, b'{"rules":["0 2 * * *"]}', {"Content-Type": "application/json"})
         self.scraped = self.scrape(self.path, self.admin, self.tls)
         # These are of a folder, and the last one of Linux from 6.2 on.
         self.families = self.scraped.families | {"foliot_store_sync_seconds": "histogram", "foliot_disk_free_bytes": "gauge",
@@ -252,7 +253,7 @@ class Documented(AccessCase, Scraping):
 
     def test_the_labels_are_those_of_the_page(self):
         labels = {name for key in self.scraped.samples for name, _ in key[1:]}
-        self.assertEqual(labels, {"tube", "limit", "le", "version"})
+        self.assertEqual(labels, {"tube", "limit", "le", "version", "state", "reason"})
 
     def test_the_listener_of_its_own_has_the_same_locks(self):
         with self.assertRaises(OSError):  # in plain

@@ -110,6 +110,14 @@ TEST(TopTable, TellsTheJobsOfAServer) {
   EXPECT_TRUE(text.ends_with("\n\n" + rest.substr(rest.find('\n') + 1))) << "and its tasks, as those of any program";
 }
 
+TEST(TopTable, TellsTheSchedulesOfAServer) {
+  server_snapshot now;
+  now.jobs.schedules = {0, 0};
+  EXPECT_EQ(statistics_table("x", now).find("schedules"), std::string::npos) << "there are none";
+  now.jobs.schedules = {1234, 5};
+  EXPECT_TRUE(has_line(statistics_table("x", now), "schedules                        1,234  (5 due)"));
+}
+
 TEST(TopTable, TellsThatJobsAreOverdueOrUnknown) {
   server_snapshot now;
   now.jobs.counts = jobs::job_counts{};

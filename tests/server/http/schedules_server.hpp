@@ -33,6 +33,9 @@ inline void with_schedules(const schedules_body& body) {
     action_runner actions(in.jobs, nullptr, http_server::largest_job);  // knows that there are jobs of the server
     in.speaks_to.do_actions_by(actions);
     schedule_runner runner(in.jobs, in.zones);
+    metrics_sources parts;
+    parts.schedules = &runner.figures();
+    in.speaks_to.measure(parts, {});
     auto running = runtime::spawn(runner.keep_on(), "schedules");
     co_await body(in);
     runner.end();
