@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -28,6 +29,11 @@ inline constexpr std::string_view tube_of_schedules = "-foliot.schedules";
 inline constexpr std::string_view tube_of_zone_data = "-foliot.zones";
 /// All of them.
 inline constexpr std::array tubes_of_server{tube_of_actions, tube_of_stops, tube_of_schedules, tube_of_zone_data};
+
+/// The largest body of a job of these tubes, and of those that are put together with one: the occurrences of a schedule.
+/// It does not depend on --max-job-size, which is for clients: a server that is started with a smaller one follows the
+/// schedules that there are.
+inline constexpr std::size_t largest_body_of_server = std::size_t{1} << 20;
 
 /// With which their names begin, and no others.
 inline constexpr std::string_view prefix_of_server = "-foliot.";

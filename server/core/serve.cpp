@@ -131,6 +131,7 @@ jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   limits.queued_bytes /= count;
   limits.job.max_body = options.max_job_size;
   limits.uncounted = prefix_of_server;
+  limits.uncounted_job = jobs::job_limits{largest_body_of_server};
   if (!options.folder.empty()) limits.commit_delay = longest_commit_delay;
   return limits;
 }
@@ -154,7 +155,7 @@ class server {
         monitoring_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
         actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size),
         schedules_(brokers_.first(), zones_),
-        zone_data_(brokers_.first(), zones_, schedule_records::most_looks(options.max_job_size)) {
+        zone_data_(brokers_.first(), zones_, schedule_records::most_looks) {
     beanstalk_state_.certificates = certificates;
     beanstalk_state_.log = &log;
     beanstalk_state_.patience = options.client_timeout;

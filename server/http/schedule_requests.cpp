@@ -20,6 +20,7 @@
 #include "job_requests.hpp"
 #include "problem.hpp"
 #include "schedule_json.hpp"
+#include "server/access/server_tubes.hpp"
 #include "server/actions/action_runner.hpp"
 #include "server/schedules/schedule_plan.hpp"
 #include "server/schedules/schedule_planner.hpp"
@@ -35,6 +36,8 @@ using records = schedule_records;
 constexpr std::uint64_t usual_schedules = 100;
 /// What a schedule takes in memory while it is read and shown, beside the body of its jobs.
 constexpr std::size_t memory_of_schedule = std::size_t{64} << 10;
+/// What a change of a schedule takes: the record as it was, its plan, and the record that is stored.
+constexpr std::size_t memory_of_change = 3 * largest_body_of_server + memory_of_schedule;
 
 struct schedule_name {
   std::string tube;
@@ -224,6 +227,8 @@ task<response> preview_schedule(call& by) {
   const schedule_name which = name_of_schedule(by.in);
   const json& body = by.in.whole_body();
   by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto looking = all.preview(which.tube, which.name, read_plan(by, body));
   const records::answer seen = co_await looking;
@@ -246,6 +251,8 @@ task<response> put_schedule(call& by) {
   const json& body = by.in.whole_body();
   by.in.expect_no_others();
   refuse_while_it_drains(by);
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_plan plan = read_plan(by, body);
   schedule_records all = records_of(by);
   auto putting = all.put(which.tube, which.name, std::move(plan), when);
@@ -261,7 +268,7 @@ task<response> put_schedule(call& by) {
 task<response> show_schedule(call& by) {
   const schedule_name which = name_of_schedule(by.in);
   by.in.expect_no_others();
-  const bool has_room = co_await by.side.take_room(memory_of_shown(by.state.max_job_size) + memory_of_schedule);
+  const bool has_room = co_await by.side.take_room(memory_of_shown(largest_body_of_server) + memory_of_schedule);
   if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto finding = all.find(which.tube, which.name);
@@ -289,8 +296,8 @@ task<response> list_schedules(call& by) {
   std::string after = by.in.text("cursor").value_or("");
   const auto count = by.in.number("count", 1, records::most_on_page).value_or(usual_schedules);
   by.in.expect_no_others();
-  const std::size_t together = std::min<std::size_t>(records::most_looks(by.state.max_job_size), count);
-  const std::size_t memory = together * memory_of_shown(by.state.max_job_size) + count * memory_of_schedule;
+  const std::size_t together = std::min<std::size_t>(records::most_looks, count);
+  const std::size_t memory = together * 2 * largest_body_of_server + count * memory_of_schedule;
   const bool has_room = co_await by.side.take_room(memory);
   if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
@@ -309,6 +316,8 @@ task<response> delete_schedule(call& by) {
   const records::condition when = schedule_condition_of(by.what);
   const bool cancels = by.in.choice("occurrences", {"keep", "cancel"}) == 1;
   by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto removing = all.remove(which.tube, which.name, cancels, when);
   const records::removed_answer done = co_await removing;
@@ -335,6 +344,8 @@ task<response> pause_schedule(call& by) {
   std::string note = by.in.text("note").value_or("");
   const auto until = instant_in(by.in, "until");
   by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto pausing = all.pause(which.tube, which.name, std::move(note), until, when);
   const records::answer done = co_await pausing;
@@ -345,6 +356,8 @@ task<response> resume_schedule(call& by) {
   const schedule_name which = name_of_schedule(by.in);
   const records::condition when = schedule_condition_of(by.what);
   by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto resuming = all.resume(which.tube, which.name, when);
   const records::answer done = co_await resuming;
@@ -357,6 +370,8 @@ task<response> skip_occurrence(call& by) {
   const auto at = instant_in(by.in, "at");
   if (at && *at != by.in.time("at")) by.in.refuse("at", "`at` must be the instant of an occurrence, in whole seconds");
   by.in.expect_no_others();
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto skipping = all.skip(which.tube, which.name, at, when);
   const records::answer done = co_await skipping;
@@ -368,6 +383,8 @@ task<response> run_schedule(call& by) {
   const records::condition when = schedule_condition_of(by.what);
   by.in.expect_no_others();
   refuse_while_it_drains(by);
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto running = all.run(which.tube, which.name, when);
   const records::answer done = co_await running;
@@ -383,6 +400,8 @@ task<response> backfill_schedule(call& by) {
   const bool is_dry = by.in.flag("dry_run").value_or(false);
   by.in.expect_no_others();
   if (!is_dry) refuse_while_it_drains(by);
+  const bool has_room = co_await by.side.take_room(memory_of_change);
+  if (!has_room) co_return respond_without_memory();
   schedule_records all = records_of(by);
   auto filling = all.backfill(which.tube, which.name, from, to, is_dry, when);
   const records::answer done = co_await filling;

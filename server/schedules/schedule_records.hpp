@@ -77,11 +77,8 @@ class schedule_records {
  public:
   /// The most schedules on a page.
   static constexpr std::size_t most_on_page = 100;
-  /// How many records of servers whose jobs have so many bytes at the most are in memory at once, where many are looked
-  /// at.
-  [[nodiscard]] static constexpr std::size_t most_looks(std::size_t largest_job) noexcept {
-    return largest_job <= (std::size_t{64} << 10) ? 16 : 1;
-  }
+  /// How many records are in memory at once, where many are looked at. Each may have largest_body_of_server.
+  static constexpr std::size_t most_looks = 4;
   /// How long a change waits for the turn that has the record, in all, and how long between two tries.
   static constexpr duration waits_for_turn = std::chrono::seconds(2);
   static constexpr duration between_tries = std::chrono::milliseconds(50);

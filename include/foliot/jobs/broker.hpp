@@ -111,6 +111,8 @@ struct broker_limits {
   /// job_flow leaves out the jobs of the tubes whose names begin with this: those that a program has for itself. Empty:
   /// it leaves out none. The text must outlive the broker.
   std::string_view uncounted = {};
+  /// The limits of an operation that puts a job into one of those tubes, alone or with others. Nothing: those of `job`.
+  std::optional<job_limits> uncounted_job = {};
 };
 
 /// A limit of broker_limits is reached. The text names it.

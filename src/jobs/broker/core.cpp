@@ -138,7 +138,7 @@ void broker_request::begin_wait() noexcept { core_.begin_wait(*this); }
 answer broker_request::take() { return core_.take(*this); }
 
 void broker_core::submit(broker_request& one) {
-  if (const std::optional<std::string> wrong = validate(one.operation_, limits_.job)) {
+  if (const std::optional<std::string> wrong = validate(one.operation_, limits_of(one.operation_))) {
     throw std::invalid_argument("foliot: " + *wrong);
   }
   const lock held(lock_);
@@ -385,6 +385,12 @@ std::vector<std::size_t> broker_core::uncounted_puts_of(const operation& it) con
     if (!counts_tube(puts[i].tube)) found.push_back(i);
   }
   return found;
+}
+
+const job_limits& broker_core::limits_of(const operation& it) const noexcept {
+  if (!limits_.uncounted_job) return limits_.job;
+  const bool is_own = std::ranges::any_of(puts_of(it), [this](const put& each) { return !counts_tube(each.tube); });
+  return is_own ? *limits_.uncounted_job : limits_.job;
 }
 
 bool broker_core::counts(const reservation& token) const noexcept {

@@ -215,6 +215,8 @@ class broker_core {
     return limits_.uncounted.empty() || !tube.starts_with(limits_.uncounted);
   }
   [[nodiscard]] std::vector<std::size_t> uncounted_puts_of(const operation& it) const;
+  /// The limits of this operation. O(puts).
+  [[nodiscard]] const job_limits& limits_of(const operation& it) const noexcept;
   [[nodiscard]] bool counts(const reservation& token) const noexcept FOLIOT_REQUIRES(lock_);
   void count_puts(const entry& of, const answer& got) noexcept FOLIOT_REQUIRES(lock_);
   /// Counts what the batch has done to jobs.

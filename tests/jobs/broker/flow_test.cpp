@@ -107,6 +107,41 @@ TEST(BrokerFlow, LeavesOutTheJobsOfTheProgram) {
   in_broker_worlds(body, limits);
 }
 
+TEST(BrokerFlow, TheJobsOfTheProgramHaveLimitsOfTheirOwn) {
+  const auto body = [](broker_world& world) -> task<> {
+    const auto refused = [&world](auto what) {
+      try {
+        static_cast<void>(world.jobs.execute(std::move(what)));
+        return false;
+      } catch (const std::invalid_argument&) {
+        return true;
+      }
+    };
+    const auto together = [](std::vector<put> puts) {
+      put_all all;
+      all.puts = std::move(puts);
+      return all;
+    };
+    const std::string fits(10, 'x');
+    const std::string longer(20, 'x');
+    const std::string longest(21, 'x');
+    EXPECT_TRUE(refused(mail(longer)));
+    EXPECT_TRUE(refused(of_program(longest)));
+    EXPECT_TRUE(refused(together({mail(longer)})));
+    EXPECT_TRUE(refused(together({of_program("a"), mail(longest)})));
+    static_cast<void>(co_await put_job(world.jobs, mail(fits)));
+    static_cast<void>(co_await put_job(world.jobs, of_program(longer)));
+    auto putting = world.jobs.execute(together({of_program(longer), mail(longer)}));
+    const put_all_answer done = co_await putting;
+    EXPECT_EQ(done.what, put_all_answer::kind::done);
+  };
+  broker_limits limits;
+  limits.uncounted = "-own.";
+  limits.job.max_body = 10;
+  limits.uncounted_job = job_limits{20};
+  in_broker_worlds(body, limits);
+}
+
 TEST(BrokerFlow, LeavesOutTheJobsOfTheProgramWithWhichAClientWithoutANameHasParted) {
   const auto body = [](broker_world& world) -> task<> {
     for (int i = 0; i < 2; ++i) static_cast<void>(co_await put_job(world.jobs, of_program("record")));

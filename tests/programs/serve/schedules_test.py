@@ -105,6 +105,31 @@ class Schedules(HttpCase):
         self.begin_again()
         self.assertEqual(self.ask("GET", path)[0], 404)
 
+    def test_smaller_jobs_of_clients_change_no_schedule(self):
+        self.begin_again()
+        text = "x" * 50000
+        plan = {"rules": ["0 9 * * *"], "note": "large", "job": {"text": text}}
+        self.assertEqual(self.ask("PUT", "/v1/tubes/mail/schedules/large", plan)[0], 201)
+        dates = [(datetime.date(2090, 1, 1) + datetime.timedelta(days=number)).isoformat() for number in range(9999)]
+        long = {"rules": ["0 9 * * *"], "exclude": {"dates": dates}}
+        self.assertEqual(self.ask("PUT", "/v1/tubes/mail/schedules/long", long)[0], 201, "its record is larger than a job of a client")
+        self.server.kill()
+        self.begin("--data", self.here / "jobs", "--max-job-size", "100")
+        self.assertEqual(self.ask("POST", "/v1/jobs?tube=mail", {"text": "x" * 101})[0], 413)
+        for name in ("large", "long"):
+            with self.subTest(name):
+                path = f"/v1/tubes/mail/schedules/{name}"
+                for change in ("pause", "resume", "skip", "run"):
+                    status, answer = self.ask("POST", f"{path}/{change}")
+                    self.assertEqual(status, 200, answer)
+                job, = self.reserve("30s")
+                self.assertEqual((job["schedule"]["name"], job["text"]), (name, text if name == "large" else ""))
+                seen = self.look(name)
+                self.assertEqual((seen["state"], seen["counts"]["made"]["by_hand"]), ("active", 1))
+        status, answer = self.ask("PUT", "/v1/tubes/mail/schedules/large", plan)
+        self.assertEqual(status, 400, "a new plan is a client's")
+        self.assertEqual(self.ask("PUT", "/v1/tubes/mail/schedules/large", {**plan, "job": {"text": "small"}})[1]["outcome"], "changed")
+
 
 if __name__ == "__main__":
     main()

@@ -23,6 +23,7 @@
 #include <foliot/runtime/spawn.hpp>
 
 #include "jobs/kit/broker_world.hpp"
+#include "server/access/server_tubes.hpp"
 #include "server/access/watched_tokens.hpp"
 #include "server/core/held_memory.hpp"
 #include "server/core/known_stream.hpp"
@@ -85,6 +86,8 @@ struct http_server : foliot::test::broker_world {
   static jobs::broker_limits limits() {
     jobs::broker_limits limits;
     limits.job.max_body = largest_job;
+    limits.uncounted = prefix_of_server;
+    limits.uncounted_job = jobs::job_limits{largest_body_of_server};
     return limits;
   }
 

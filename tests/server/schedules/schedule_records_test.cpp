@@ -267,7 +267,6 @@ TEST(ScheduleRecords, APageReadsAFewRecordsAtOnce) {
         EXPECT_TRUE(each.plan.excluded_dates.empty());
       }
     }
-    EXPECT_EQ(schedule_records::most_looks(std::size_t{16} << 20), 1u);
   });
 }
 
