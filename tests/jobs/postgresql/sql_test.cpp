@@ -312,6 +312,42 @@ TEST_F(PostgresqlSql, AKeyOfAJobThatHasEndedSinceTheSnapshotIsASerializationFail
   }
 }
 
+TEST_F(PostgresqlSql, AScheduleIsAJobOfTheServer) {
+  const std::string tube = "-foliot.schedules";
+  const auto put_schedule = [this](const std::string& plan) {
+    return shop_.sql("SELECT foliot.put_schedule('mails', 'nightly', '" + plan + "')");
+  };
+  shop_.sql("BEGIN");
+  EXPECT_EQ(put_schedule(R"({"rules": ["@daily"]})"), "made");
+  shop_.sql("ROLLBACK");
+  EXPECT_TRUE(claim_all(tube).jobs.empty());
+  EXPECT_EQ(put_schedule(R"({"rules": ["@daily"]})"), "made");
+  claim_answer got = claim_all(tube);
+  ASSERT_EQ(got.jobs.size(), 1U) << "it is due at once";
+  const job record = got.jobs[0].job;
+  EXPECT_EQ(record.key, "mails:nightly");
+  EXPECT_EQ(record.body, R"({"rules": ["@daily"]})");
+  EXPECT_EQ(record.ttr, 30s);
+  EXPECT_EQ(record.priority, 0U);
+  EXPECT_EQ(put_schedule(R"({"rules": ["@hourly"]})"), "NULL") << "a turn has it";
+  // A change keeps the history, and makes it due at once, wherever it waits.
+  job_fields history;
+  static_cast<void>(history.set(0x01f1, "state"));
+  execute_one(*node_, release{got.jobs[0].token, std::nullopt, milliseconds(1h), history});
+  EXPECT_TRUE(claim_all(tube).jobs.empty());
+  EXPECT_EQ(put_schedule(R"({"rules": ["@hourly"]})"), "changed");
+  got = claim_all(tube);
+  ASSERT_EQ(got.jobs.size(), 1U);
+  EXPECT_EQ(got.jobs[0].job.id, record.id);
+  EXPECT_EQ(got.jobs[0].job.body, R"({"rules": ["@hourly"]})");
+  EXPECT_EQ(got.jobs[0].job.history, history);
+  execute_one(*node_, bury{got.jobs[0].token});
+  EXPECT_EQ(put_schedule(R"({"rules": ["@weekly"]})"), "changed");
+  EXPECT_EQ(claim_all(tube).jobs.size(), 1U);
+  const check_result right = node_->check();
+  EXPECT_TRUE(right) << right.error();
+}
+
 TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
   const std::vector<std::pair<const char*, const char*>> wrong{
       {"put('', 'x')", "the name of a tube must have 1 to 200 letters"},
@@ -337,6 +373,16 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
       {"put('a', 'x', existing => repeat('e', 100000))", "existing must be keep, replace or refuse; got eee"},
       {"reschedule(1, '-1 s')", "delay must be from 0 ms"},
       {"tell('')", "the name of a tube must have 1 to 200 letters"},
+      {"put_schedule('-a', 'x', '{\"rules\": []}')", "the name of a tube must have 1 to 200 letters"},
+      {"put_schedule('a', 'b c', '{\"rules\": []}')", "the name of a schedule must have 1 to 100 letters"},
+      {"put_schedule('a', NULL, '{\"rules\": []}')", "and not begin with a -; got NULL"},
+      {"put_schedule('a', repeat('x', 101), '{\"rules\": []}')", "the name of a schedule must have 1 to 100 letters"},
+      {"put_schedule(repeat('a', 150), repeat('x', 50), '{\"rules\": []}')",
+       "at most 199 characters together; got 200"},
+      {"put_schedule('a', 'x', NULL)", "a plan must be an object with rules"},
+      {"put_schedule('a', 'x', '[\"rules\"]')", "a plan must be an object with rules"},
+      {"put_schedule('a', 'x', '{\"rule\": []}')", "such as {\"rules\": [\"0 9 * * MON-FRI\"]}; got {\"rule\": []}"},
+      {"put_schedule('a', 'x', jsonb_build_object('rules', repeat('x', 1048576)))", "at most 1048576 bytes; got 10485"},
   };
   for (const auto& [call, text] : wrong) {
     const std::string error = shop_.error_of(std::string("SELECT foliot.") + call);
@@ -376,6 +422,7 @@ TEST_F(PostgresqlSqlRole, CanDoNothingElse) {
   EXPECT_EQ(least.sql("SELECT foliot.cancel_by_key('mails', 'k')"), "t");
   EXPECT_EQ(least.sql("SELECT foliot.cancel(" + own + ")"), "f");
   least.sql("SELECT foliot.tell('mails')");
+  EXPECT_EQ(least.sql(R"(SELECT foliot.put_schedule('mails', 's', '{"rules": ["@daily"]}'))"), "made");
   for (const char* table : {"job", "ready", "delayed", "reserved", "buried", "tube", "pause", "node", "batch", "map",
                             "database", "tube_place", "away", "leaving", "arrived", "origin"}) {
     expect_refused(least, std::string("SELECT * FROM foliot.") + table);
@@ -393,8 +440,12 @@ TEST_F(PostgresqlSqlRole, CanCallWhatItWasGranted) {
       "WHERE p.pronamespace = 'foliot'::regnamespace AND p.proname = 'put'");
   shop_.sql("GRANT USAGE ON SCHEMA foliot TO " + role_);
   const std::vector<std::string> others{
-      "cancel(1)",     "cancel_by_key('mails', 'k')", "reschedule(1, '1 h')", "reschedule_by_key('mails', 'k', '1 h')",
+      "cancel(1)",
+      "cancel_by_key('mails', 'k')",
+      "reschedule(1, '1 h')",
+      "reschedule_by_key('mails', 'k', '1 h')",
       "tell('mails')",
+      "put_schedule('mails', 'x', '{}')",
   };
   application least(as_role());
   for (const char* body : {"'x'", "'x'::bytea"}) {

@@ -1504,6 +1504,35 @@ class PageForAll(PageCase):
         self.type(Keys.ENTER)
         self.told("Job 1: cancelled")
 
+    def test_a_schedule_by_keyboard_alone(self):
+        self.begin_page(with_tokens=False)
+        self.open()
+        self.tab_to("Schedules")
+        self.type(Keys.ENTER)
+        self.wait(lambda: self.heading() == "Schedules")
+        self.wait_shown()
+        self.tab_to("Make a schedule…")
+        self.type(Keys.ENTER)
+        self.wait(lambda: self.heading() == "Make a schedule")
+        for label, text in [("Tube", "mail"), ("Name", "report"), ("Rules", "0 9 * * *")]:
+            self.tab_to(label)
+            self.type(text)
+        self.tab_to("Preview…")
+        self.type(Keys.ENTER)
+        self.see("Make the schedule?")
+        self.assertEqual(self.script("return document.activeElement.innerText"), "Make it")
+        self.type(Keys.ENTER)
+        self.told("Schedule report: made")
+        self.wait(lambda: self.heading() == "Schedule report of mail")
+        self.wait_shown()
+        self.assertEqual(self.script("return document.activeElement.localName"), "h1", "a screen reader reads where it is")
+        self.tab_to("Pause…")
+        self.type(Keys.ENTER)
+        self.see("Pause the schedule?")
+        self.type("holidays", Keys.ENTER)  # the first field has the focus
+        self.told("Schedule report: paused")
+        self.see("It is paused", "holidays")
+
     def test_the_focus_survives_a_refresh(self):
         self.begin_page(with_tokens=False)
         self.must("POST", "/v1/jobs?tube=mail", {})

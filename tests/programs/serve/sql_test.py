@@ -1,9 +1,12 @@
 """Jobs that applications put in transactions of their own, by psql and by an ORM, and the clients of the servers."""
+import json
 import subprocess
+import time
 import unittest
 from pathlib import Path
 
 from kit import beanstalk_client
+from kit.http_client import LocalConnection
 from kit.program_case import main
 from nodes_test import NodesCase
 
@@ -71,6 +74,62 @@ class Psql(ApplicationCase):
         client = self.client(self.start_node("n0"), b"mails")  # its --max-job-size is 65535
         self.sql("SELECT foliot.put('mails', repeat('x', 100000));")
         self.expect_reserved(client, b"x" * 100000)
+
+    def schedule(self, node, name):
+        """What a node tells of a schedule of the tube `mails`; None: there is none."""
+        connection = LocalConnection(self.here / f"{node}.http")
+        try:
+            connection.request("GET", f"/v1/tubes/mails/schedules/{name}")
+            answer = connection.getresponse()
+            seen = json.loads(answer.read())
+        finally:
+            connection.close()
+        self.assertIn(answer.status, [200, 404], seen)
+        return seen if answer.status == 200 else None
+
+    def put_schedule(self, name, plan):
+        return self.sql(f"SELECT foliot.put_schedule('mails', '{name}', '{json.dumps(plan)}');")
+
+    def wait_for_schedule(self, name, condition):
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while True:
+            seen = self.schedule("n0", name)
+            if seen is not None and condition(seen):
+                return seen
+            self.assertLess(time.monotonic(), until, seen)
+            time.sleep(0.05)
+
+    def test_a_schedule_comes_with_its_transaction(self):
+        worker = self.client(self.start_node("n0"), b"mails")
+        plan = {"rules": ["every 1s"], "note": "by SQL", "job": {"text": "tick"}}
+        self.sql("BEGIN;")
+        self.assertEqual(self.put_schedule("lost", plan), "made")
+        self.sql("ROLLBACK;")
+        self.sql("BEGIN;")
+        self.assertEqual(self.put_schedule("ticks", plan), "made")
+        self.assertIsNone(self.schedule("n0", "ticks"))
+        self.sql("COMMIT;")
+        self.expect_reserved(worker, b"tick")
+        seen = self.wait_for_schedule("ticks", lambda seen: seen["counts"]["made"]["regular"] > 0)
+        self.assertEqual((seen["state"], seen["plan"]["note"]), ("active", "by SQL"))
+        self.assertIsNone(self.schedule("n0", "lost"))
+        # A change keeps what it has done. A turn may have it at this moment.
+        until = time.monotonic() + beanstalk_client.PATIENCE
+        while (done := self.put_schedule("ticks", {"rules": ["0 9 * * *"]})) != "changed":
+            self.assertEqual(done, "")
+            self.assertLess(time.monotonic(), until)
+        after = self.wait_for_schedule("ticks", lambda seen: seen["plan"]["rules"] == ["0 9 * * *"] and seen["version"] > 1)
+        self.assertEqual(after["incarnation"], seen["incarnation"])
+        self.assertGreaterEqual(after["counts"]["made"]["regular"], seen["counts"]["made"]["regular"])
+
+    def test_a_wrong_plan_is_refused_by_the_node(self):
+        self.start_node("n0")
+        self.assertEqual(self.put_schedule("wrong", {"rules": ["0 25 * * *"]}), "made")
+        seen = self.wait_for_schedule("wrong", lambda seen: seen["state"] == "refused")
+        self.assertIn("25 is not within 0 to 23", seen["refused"])
+        self.assertEqual(self.put_schedule("wrong", {"rules": ["0 23 * * *"]}), "changed")
+        seen = self.wait_for_schedule("wrong", lambda seen: seen["state"] == "active")
+        self.assertEqual(len(seen["next"]), 10)
 
     def test_an_open_transaction_holds_up_only_what_needs_its_jobs(self):
         server = self.start_node("n0")

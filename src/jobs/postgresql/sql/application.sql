@@ -1,6 +1,6 @@
 -- Functions for applications, which put and change jobs in their own transactions.
 --
--- The functions that docs/serve/sql.md describes are stable: put(), cancel(), cancel_by_key(), reschedule(),
+-- The functions that docs/serve/sql.md describes are stable: put(), put_schedule(), cancel(), cancel_by_key(), reschedule(),
 -- reschedule_by_key(), tell() and due() (due.sql) keep their names, parameters and answers in later versions. The others are
 -- their steps.
 --
@@ -169,36 +169,21 @@ BEGIN
   END LOOP;
 END $$;
 
--- Puts a job; returns its id. With a key, if the tube has a job with that key: `existing` = 'keep' keeps that job and
--- returns its id, 'replace' replaces it, unless a worker has it, and 'refuse' puts nothing. NULL: nothing was put.
-CREATE OR REPLACE FUNCTION foliot.put(
-  tube text, body bytea, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
-  ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+-- Puts a job that is due then; `job` is its id. With a key, if the tube has a job with that key: `existing` = 'keep' keeps
+-- that job and returns its id, 'replace' replaces it, 'change' gives it this body and due time, and all else of it stays, and
+-- 'refuse' puts nothing. `job` is NULL if nothing was put: also where a worker has the job that was to be replaced or changed.
+-- `is_new`: whether there was none with this key.
+CREATE OR REPLACE FUNCTION foliot.put_for_application(
+  tube_name bytea, key_bytes bytea, body bytea, due_time bigint[], priority bigint, ttr_ms bigint, existing text,
+  OUT job bigint, OUT is_new boolean) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   times bigint[] := foliot.time_of_call();
-  tube_name bytea := foliot.checked_tube(put.tube);
-  key_bytes bytea := foliot.checked_key(put.key);
-  due_time bigint[] := foliot.checked_due(put.delay, put.at);
-  ttr_ms bigint := foliot.checked_length('ttr', put.ttr, 1);
   in_tube integer;
   old bigint;
-  made bigint;
   taken record;
 BEGIN
-  IF put.body IS NULL OR octet_length(put.body) > 16777216 THEN
-    PERFORM foliot.refuse(format('a body must have at most 16777216 bytes; got %s',
-                                 coalesce(octet_length(put.body)::text, 'NULL')));
-  END IF;
-  IF put.priority IS NULL OR put.priority NOT BETWEEN 0 AND 4294967295 THEN
-    PERFORM foliot.refuse(format('a priority must be from 0 to 4294967295; got %s', coalesce(put.priority::text, 'NULL')));
-  END IF;
-  IF put.existing IS NULL OR put.existing NOT IN ('keep', 'replace', 'refuse') THEN
-    PERFORM foliot.refuse(format('existing must be keep, replace or refuse; got %s',
-                                 coalesce(foliot.shown_start(put.existing), 'NULL')));
-  END IF;
+  is_new := false;
   PERFORM foliot.demand_tube(tube_name);
   PERFORM foliot.demand_new_snapshots();
   PERFORM foliot.demand_new_ids();
@@ -212,27 +197,64 @@ BEGIN
       SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes
         AND j.part = foliot.lasting_partition();
       IF FOUND THEN
-        IF put.existing <> 'replace' THEN
+        IF existing NOT IN ('replace', 'change') THEN
           PERFORM foliot.demand_present(old);
-          RETURN CASE put.existing WHEN 'keep' THEN old END;
+          job := CASE existing WHEN 'keep' THEN old END;
+          RETURN;
         END IF;
         PERFORM foliot.demand_room();
         taken := foliot.take_waiting(old);
-        IF taken.state = foliot.state_reserved() THEN RETURN NULL; END IF;
+        IF taken.state = foliot.state_reserved() THEN RETURN; END IF;
+        IF existing = 'change' AND taken.state <> foliot.state_gone() THEN
+          UPDATE foliot.job j SET body = put_for_application.body WHERE j.id = old;
+          PERFORM foliot.settle(
+            ROW(old, in_tube, (taken.placed).pri, foliot.due_of(due_time[1], due_time[2], times),
+                foliot.delay_of(due_time[1], due_time[2], times), (taken.placed).reserves, (taken.placed).timeouts,
+                (taken.placed).releases, (taken.placed).buries, (taken.placed).kicks)::foliot.place, times[1]);
+          job := old;
+          RETURN;
+        END IF;
         DELETE FROM foliot.job j WHERE j.id = old;
       END IF;
     END IF;
     PERFORM foliot.demand_room();
-    made := nextval('foliot.job_id');
+    job := nextval('foliot.job_id');
     INSERT INTO foliot.job
-    VALUES (made, in_tube, key_bytes, times[1], ttr_ms, put.body,
+    VALUES (put_for_application.job, in_tube, key_bytes, times[1], ttr_ms, put_for_application.body,
             foliot.part_for_job(key_bytes, foliot.due_of(due_time[1], due_time[2], times), times[1]))
     ON CONFLICT (tube, key, part) WHERE key IS NOT NULL DO NOTHING;
-    EXIT WHEN FOUND;  -- else another transaction has just put a job with this key
+    is_new := FOUND;
+    EXIT WHEN is_new;  -- else another transaction has just put a job with this key
   END LOOP;
-  PERFORM foliot.settle(ROW(made, in_tube, put.priority, foliot.due_of(due_time[1], due_time[2], times),
+  PERFORM foliot.settle(ROW(job, in_tube, priority, foliot.due_of(due_time[1], due_time[2], times),
                             foliot.delay_of(due_time[1], due_time[2], times), 0, 0, 0, 0, 0)::foliot.place, times[1]);
-  RETURN made;
+END $$;
+
+-- Puts a job; returns its id. With a key, if the tube has a job with that key: `existing` = 'keep' keeps that job and
+-- returns its id, 'replace' replaces it, unless a worker has it, and 'refuse' puts nothing. NULL: nothing was put.
+CREATE OR REPLACE FUNCTION foliot.put(
+  tube text, body bytea, delay interval DEFAULT '0', at timestamptz DEFAULT NULL, priority bigint DEFAULT 1024,
+  ttr interval DEFAULT '60 s', key text DEFAULT NULL, existing text DEFAULT 'keep') RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+DECLARE
+  tube_name bytea := foliot.checked_tube(put.tube);
+  key_bytes bytea := foliot.checked_key(put.key);
+  due_time bigint[] := foliot.checked_due(put.delay, put.at);
+  ttr_ms bigint := foliot.checked_length('ttr', put.ttr, 1);
+BEGIN
+  IF put.body IS NULL OR octet_length(put.body) > 16777216 THEN
+    PERFORM foliot.refuse(format('a body must have at most 16777216 bytes; got %s',
+                                 coalesce(octet_length(put.body)::text, 'NULL')));
+  END IF;
+  IF put.priority IS NULL OR put.priority NOT BETWEEN 0 AND 4294967295 THEN
+    PERFORM foliot.refuse(format('a priority must be from 0 to 4294967295; got %s', coalesce(put.priority::text, 'NULL')));
+  END IF;
+  IF put.existing IS NULL OR put.existing NOT IN ('keep', 'replace', 'refuse') THEN
+    PERFORM foliot.refuse(format('existing must be keep, replace or refuse; got %s',
+                                 coalesce(foliot.shown_start(put.existing), 'NULL')));
+  END IF;
+  RETURN (foliot.put_for_application(tube_name, key_bytes, put.body, due_time, put.priority, ttr_ms, put.existing)).job;
 END $$;
 
 -- The same with a body of text, in UTF-8. It runs with the rights of its caller, so the role needs the other one, too.
@@ -242,6 +264,43 @@ CREATE OR REPLACE FUNCTION foliot.put(
 LANGUAGE sql AS $$
   SELECT foliot.put(tube, pg_catalog.convert_to(body, 'UTF8'), delay, at, priority, ttr, key, existing)
 $$;
+
+-- Makes a schedule of the tube, or changes the plan of the one that is there, which keeps what it has done. Returns 'made' or
+-- 'changed'; NULL: a node takes a turn of it at this moment, and nothing has changed. A node follows the plan once the
+-- transaction has ended, or marks the schedule as refused, with the reason.
+--
+-- A schedule is a job in the server's own tube `-foliot.schedules`: its key is the tube and the name, its body the plan
+-- (server/schedules/schedule_record.hpp). Only what is no plan at all is refused here: the rules of plans are the server's.
+CREATE OR REPLACE FUNCTION foliot.put_schedule(tube text, name text, plan jsonb) RETURNS text LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+DECLARE
+  tube_name bytea := foliot.checked_tube(put_schedule.tube);
+  body bytea;
+  done record;
+BEGIN
+  IF put_schedule.name IS NULL OR put_schedule.name !~ '^[A-Za-z0-9+/;.$_()][-A-Za-z0-9+/;.$_()]{0,99}$' THEN
+    PERFORM foliot.refuse(format('the name of a schedule must have 1 to 100 letters, digits or -+/;.$_(), and not begin with '
+                                 'a -; got %s', coalesce(foliot.shown_start(quote_literal(put_schedule.name)), 'NULL')));
+  END IF;
+  IF length(put_schedule.tube) + length(put_schedule.name) > 199 THEN
+    PERFORM foliot.refuse(format('the names of the tube and of the schedule must have at most 199 characters together; got %s',
+                                 length(put_schedule.tube) + length(put_schedule.name)));
+  END IF;
+  IF put_schedule.plan IS NULL OR jsonb_typeof(put_schedule.plan) <> 'object' OR NOT put_schedule.plan ? 'rules' THEN
+    PERFORM foliot.refuse(format('a plan must be an object with rules, such as {"rules": ["0 9 * * MON-FRI"]}; got %s',
+                                 coalesce(foliot.shown_start(put_schedule.plan::text), 'NULL')));
+  END IF;
+  body := convert_to(put_schedule.plan::text, 'UTF8');
+  IF octet_length(body) > 1048576 THEN
+    PERFORM foliot.refuse(format('a plan must have at most 1048576 bytes; got %s', octet_length(body)));
+  END IF;
+  PERFORM foliot.demand_tube(tube_name);  -- its jobs and its record are put in one transaction
+  done := foliot.put_for_application(
+    convert_to('-foliot.schedules', 'UTF8'), tube_name || convert_to(':' || put_schedule.name, 'UTF8'), body,
+    ARRAY[foliot.due_by_delay(), 0], 0, 30000, 'change');
+  RETURN CASE WHEN done.job IS NULL THEN NULL WHEN done.is_new THEN 'made' ELSE 'changed' END;
+END $$;
 
 -- Ends a job that no worker has. Returns false if there is no such job, or a worker has it.
 CREATE OR REPLACE FUNCTION foliot.cancel(job bigint) RETURNS boolean LANGUAGE sql SECURITY DEFINER
@@ -283,4 +342,5 @@ END $$;
 REVOKE EXECUTE ON FUNCTION
   foliot.put(text, bytea, interval, timestamptz, bigint, interval, text, text),
   foliot.put(text, text, interval, timestamptz, bigint, interval, text, text),
-  foliot.cancel, foliot.cancel_by_key, foliot.reschedule, foliot.reschedule_by_key, foliot.tell FROM PUBLIC;
+  foliot.put_schedule, foliot.cancel, foliot.cancel_by_key, foliot.reschedule, foliot.reschedule_by_key, foliot.tell
+  FROM PUBLIC;
