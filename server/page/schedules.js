@@ -25,7 +25,8 @@ const clockText = (text) => visible(text).replace("T", " ").replace(/(:00)?(\.0+
 const lines = (first, ...others) => element("div", {class: "lines"}, element("div", {}, first),
   others.filter(Boolean).map((each) => element("div", {class: "quiet"}, each)));
 /** What the clock of the schedule shows, and UTC. */
-const clocks = (one, zone) => [`${clockText(one.local)} ${visible(zone)}`, zone !== "UTC" && `${clockText(one.at)} UTC`];
+const clocks = (one, zone) => [`${clockText(one.local)} ${visible(zone)}`, zone !== "UTC" && `${clockText(one.at)} UTC`]
+  .filter(Boolean).map((each) => element("span", {class: "clock"}, each));
 
 const lastOf = (one, now) => lines(wordOf(OUTCOMES, one.outcome), [wordOf(REASONS, one.reason), ", for ", shortTime(one.at, now)]);
 
@@ -113,7 +114,7 @@ async function runNow(one, after) {
 }
 async function skipNext(one, next, after) {
   // The instant is named: whoever asks twice skips one.
-  const done = await asking({title: "Skip the next one?", text: [about(one), element("p", {}, "Exactly one is left out: ", clocks(next, one.plan.zone ?? "UTC").filter(Boolean).join(", "), ".")], yes: "Skip it",
+  const done = await asking({title: "Skip the next one?", text: [about(one), element("p", {}, "Exactly one is left out: ", clocks(next, one.plan.zone ?? "UTC").map((each, place) => [place > 0 && ", ", each]), ".")], yes: "Skip it",
     act: () => change(one, "skip", {at: next.at})});
   await tellOf(one, done, after);
 }

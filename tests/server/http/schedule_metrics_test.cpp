@@ -55,7 +55,7 @@ TEST(ScheduleMetrics, CountWhatSchedulesDo) {
     EXPECT_EQ(value_of(none, "schedules_overdue_seconds"), "0");
     co_await put_schedule(in, "hourly", R"({"rules":["@hourly"]})");
     co_await put_schedule(in, "paused", R"({"rules":["@daily"]})");
-    co_await put_schedule(in, "once", R"({"rules":["once 2026-03-27 08:30"]})");
+    co_await put_schedule(in, "once", R"({"rules":["once 2026-03-27T08:30"]})");
     const received paused = co_await ask(in, "POST", "/v1/tubes/mail/schedules/paused/pause");
     EXPECT_EQ(paused.status, 200) << paused.body;
     co_await runtime::sleep(10min);

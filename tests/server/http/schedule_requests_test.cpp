@@ -2,9 +2,11 @@
 #include "server/http/schedule_requests.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,6 +166,31 @@ TEST(ScheduleRequests, APreviewIsRefusedAsAPutIs) {
     const received conditional =
         co_await ask(in, "POST", std::string(report) + "/preview", R"({"rules":["@daily"]})", "If-Match: *\r\n");
     EXPECT_EQ(conditional.status, 400) << "it changes nothing";
+  });
+}
+
+TEST(ScheduleRequests, ChangesCountInTheMemoryOfTheServer) {
+  with_schedules([](http_server& in) -> task<> {
+    const std::string past = R"({"from":"2026-03-01T00:00:00Z","to":"2026-03-02T00:00:00Z"})";
+    const std::vector<std::array<std::string, 3>> changes = {
+        {"POST", "/preview", R"({"rules":["@daily"]})"},
+        {"PUT", "", R"({"rules":["@daily"]})"},
+        {"POST", "/pause", "{}"},
+        {"POST", "/resume", "{}"},
+        {"POST", "/skip", "{}"},
+        {"POST", "/run", "{}"},
+        {"POST", "/backfill", past},
+        {"DELETE", "", ""},
+    };
+    for (const auto& [method, rest, body] : changes) {
+      std::size_t held = 0;
+      in.store.before = [&](std::span<jobs::operation>) { held = std::max(held, in.memory_of_clients.bytes()); };
+      const received got = co_await ask(in, method, report + rest, body);
+      in.store.before = nullptr;
+      EXPECT_LT(got.status, 300) << method << rest << got.body;
+      EXPECT_GE(held, 3 * largest_body_of_server) << method << rest;
+      EXPECT_EQ(in.memory_of_clients.bytes(), 0u);
+    }
   });
 }
 
@@ -619,7 +646,7 @@ TEST(ScheduleRequests, AListHasPages) {
     EXPECT_EQ(entry["rules"], nlohmann::json({"0 10 * * *"}));
     EXPECT_EQ(entry["zone"], "Europe/Berlin");
     EXPECT_EQ(entry["note"], "n");
-    EXPECT_EQ(entry["words"], "At 10:00 each day, by the clock of Europe/Berlin.");
+    EXPECT_EQ(entry["words"], "At 10:00 every day, by the clock of Europe/Berlin.");
     EXPECT_EQ(entry["next"], nlohmann::json({{"at", "2026-03-27T09:00:00Z"},
                                              {"local", "2026-03-27T10:00:00"},
                                              {"nominal", "2026-03-27T10:00:00"},
