@@ -109,10 +109,10 @@ class bucket_shard final : public shard<bucket_design> {
     parting_lock held(home, std::adopt_lock);
     home.destroy_here(as_record(*timer), held.entries());
   }
-  void unpin(timer_record& timer) noexcept override FOLIOT_NO_ANALYSIS {
+  bool unpin(timer_record& timer) noexcept override FOLIOT_NO_ANALYSIS {
     bucket_shard& home = lock_home(timer);
     const parting_lock held(home, std::adopt_lock);
-    home.unpin_here(as_pinned(timer));
+    return home.unpin_here(as_pinned(timer));
   }
   void detach(timer_record* timer) noexcept override FOLIOT_NO_ANALYSIS {
     bucket_shard& home = lock_home(*timer);

@@ -1092,9 +1092,13 @@ class shard : public shard_base,
   //   any other thread destroys it                                 unpin() waits until the use is over
 
  public:
-  void unpin(timer_record& timer) noexcept override {
-    const parting_lock held(*this);
-    unpin_here(as_pinned(timer));
+  bool unpin(timer_record& timer) noexcept override {
+    std::shared_ptr<engine> last;
+    const lock held(lock_);
+    const bool has_closure = unpin_here(as_pinned(timer));
+    if (references_ == 0) [[unlikely]]
+      last = take_unreferenced();
+    return has_closure;
   }
 
  protected:
@@ -1110,27 +1114,72 @@ class shard : public shard_base,
 
   /// Arms a pinned timer that no thread but the caller knows. If that fails, there is no timer.
   void pin_armed(pinned& made, instant deadline) {
-    log_entries entries(options_);
     lock held(lock_);
-    armed done{};
+    bool must_wake = false;
     try {
-      done = arm(made, [deadline] { return deadline; }, [] {}, entries);
+      must_wake = arm_new(made, deadline);
     } catch (...) {
       std::destroy_at(&made);
       throw;
     }
     retain();
     held.leave();
-    if (done.to_wake != nullptr) done.to_wake->wake();
+    if (must_wake) [[unlikely]]
+      thread_.wake();
   }
 
-  void unpin_here(pinned& r) noexcept FOLIOT_REQUIRES(lock_) {
+  /// As arm(), for a timer that is idle, with an open word that no other thread can change, in a shard without executor
+  /// and log. Returns whether the caller must wake the thread.
+  [[gnu::always_inline]] bool arm_new(pinned& made, instant deadline) FOLIOT_REQUIRES(lock_) {
+    if (phase_ != phase::running) [[unlikely]]
+      return arm_new_slowly(made, deadline);
+    if constexpr (requires { queue_.forward(deadline); }) queue_.forward(options_.time.now());
+    queue_.reset(made, deadline);  // not start(): then all other starts would call it out of line
+    probes::start(&made, deadline);
+    if constexpr (lockless) {
+      if (!options_.on_virtual_time) made.word().arm(deadline);  // as arm_word()
+    }
+    ++counters_.started;
+    count_peak();
+    if (!thread_.must_wake_for(deadline)) return false;
+    ++counters_.wake_ups;
+    return true;
+  }
+  /// The same in a shard whose thread has not started, that drains or that has ended.
+  [[gnu::noinline]] bool arm_new_slowly(pinned& made, instant deadline) FOLIOT_REQUIRES(lock_) {
+    log_entries none(options_);
+    return arm(made, [deadline] { return deadline; }, [] {}, none).to_wake != nullptr;
+  }
+
+  /// Returns whether the closure is still in the object.
+  //
+  // If no thread uses the closure, no other thread knows the timer: by the contract no other call is under way. So its
+  // word is read, and not taken, and nothing need say that the timer is closed.
+  [[gnu::always_inline]] bool unpin_here(pinned& r) noexcept FOLIOT_REQUIRES(lock_) {
+    if (r.life().in_use() || phase_ != phase::running) [[unlikely]]
+      return unpin_slowly(r);
+    const bool was_stopped = r.word().load().stopped();
+    const bool was_queued = queue_.stop(r);
+    if (was_stopped) [[unlikely]] {
+      count_dequeued();
+    } else if (was_queued) {
+      probes::stop(&r);
+    }
+    return end_pinned(r);
+  }
+  /// The same while a thread uses the closure, or in a shard that drains or has ended.
+  [[gnu::noinline]] bool unpin_slowly(pinned& r) noexcept FOLIOT_REQUIRES(lock_) {
     cancel(r);
     r.life().close();
-    if (!wait_for_closure(r)) return lose_object(r);
-    if (r.slot_.operations_ != nullptr && r.slot_.operations_->destroy != nullptr) retire_pinned(r);
+    if (wait_for_closure(r)) return end_pinned(r);
+    lose_object(r);
+    return false;
+  }
+  bool end_pinned(pinned& r) noexcept FOLIOT_REQUIRES(lock_) {
+    const bool has_closure = r.slot_.operations_ != nullptr;
     --references_;
     std::destroy_at(&r);
+    return has_closure;
   }
 
   /// The user of the closure, which is the caller, destroys the object.

@@ -82,7 +82,7 @@ TEST(PinnedLayout, TheMembersThatAStartTouchesAreInThe48Bytes) {
   static constexpr detail::pinned_operations none{nullptr, nullptr};
   class no_engine final : public detail::engine {
     void pin(detail::pinned_layout, const detail::pinned_operations&, const std::optional<instant>&) override {}
-    void unpin(detail::timer_record&) noexcept override {}
+    bool unpin(detail::timer_record&) noexcept override { return false; }
     detail::timer_record* make(timer_callback, duration) override { return nullptr; }
     void set_location(detail::timer_record&, std::source_location) noexcept override {}
     void set_name(detail::timer_record&, std::string_view) override {}
@@ -166,6 +166,21 @@ std::string refusal_of(service_options options) {
     return error.what();
   }
   return "";
+}
+
+TEST(PinnedTimer, ItsEndLetsADrainEnd) {
+  timer_service timers;
+  std::optional<pinned_timer<std::function<void()>>> pending(std::in_place, timers, 1h, [] {});
+  std::optional<pinned_timer<std::function<void()>>> stopped(std::in_place, timers, 1h, [] {});
+  stopped->stop();
+  std::size_t dropped = 1;
+  std::thread drains([&] { dropped = timers.drain(1h); });
+  pinned_timer asks(timers, [] {});
+  while (asks.reset(1h) != reset_result::closed) asks.stop();  // until the drain has begun
+  stopped.reset();
+  pending.reset();
+  drains.join();
+  EXPECT_EQ(dropped, 0U);
 }
 
 TEST(PinnedEngines, OthersSaySo) {

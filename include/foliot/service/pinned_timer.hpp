@@ -152,7 +152,10 @@ class pinned_timer
   /// As stop_and_wait. Inside the timer's own callback it returns at once, and the callback goes on.
   ~pinned_timer() {
     detail::timer_record& r = this->record();
-    r.owner().unpin(r);
+    [[maybe_unused]] const bool has_closure = r.owner().unpin(r);
+    if constexpr (!std::is_trivially_destructible_v<Function>) {
+      if (has_closure) std::destroy_at(std::launder(reinterpret_cast<Function*>(this->place(fits).closure())));
+    }
   }
 
  private:

@@ -92,9 +92,10 @@ class FOLIOT_EXPORT engine : public timeline {
   /// `where`. The closure has been made there. Throws std::invalid_argument if the service has an executor or a log, or
   /// the record does not fit, and as reset() does; there is no timer then.
   virtual void pin(pinned_layout where, const pinned_operations& closure, const std::optional<instant>& deadline) = 0;
-  /// Ends a pinned timer: as stop_and_wait, and nothing uses its place on return. Inside its own callback it does not
-  /// wait: the callback goes on, and nothing uses the place after this.
-  virtual void unpin(timer_record& timer) noexcept = 0;
+  /// Ends a pinned timer: as stop_and_wait, and nothing uses its place on return. Returns whether the closure is still
+  /// there: the caller must destroy it then. Inside its own callback it does not wait: the callback goes on, and
+  /// nothing uses the place after this.
+  virtual bool unpin(timer_record& timer) noexcept = 0;
 
   /// Stores where in the source the timer is made, or about to be armed. Precondition: has_location().
   virtual void set_location(timer_record& timer, std::source_location location) noexcept = 0;
