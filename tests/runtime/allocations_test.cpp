@@ -14,6 +14,7 @@
 #include <foliot/runtime/callback_timer.hpp>
 #include <foliot/runtime/cancelled.hpp>
 #include <foliot/runtime/context.hpp>
+#include <foliot/runtime/pinned_callback_timer.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
 #include <foliot/runtime/sleep.hpp>
@@ -128,6 +129,14 @@ TEST(Allocations, ATimerMakesNone) {
     co_await sleep(3ms);
     EXPECT_TRUE(called);
     one.reset(1h);
+  });
+  expect_none("a pinned callback", []() -> task<> {
+    int calls = 0;
+    pinned_callback_timer t(1ms, [&calls] { ++calls; });
+    co_await sleep(2ms);
+    EXPECT_EQ(calls, 1);
+    t.reset(1h);
+    t.stop();
   });
 }
 
