@@ -27,8 +27,11 @@ problem bad_part(std::string_view member, double value, int least, int most) {
   if (value >= least && value <= most) return std::nullopt;  // which no NaN is
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
-  return std::string(member) + " must be from " + std::to_string(least) + " to " + std::to_string(most) + ", got " +
-         text;
+  std::string wrong(member);
+  wrong += " must be from " + std::to_string(least) + " to " + std::to_string(most);
+  wrong += ", got ";
+  wrong += text;
+  return wrong;
 }
 
 problem bad_name(std::string_view member, std::string_view name) {
