@@ -444,7 +444,7 @@ job_fields twin::fields_of(unsigned kind) const {
     add(0xffff, std::string("zero \0 and \xff", 12));
     add(static_cast<field_tag>(0x0200 + bodies_ % 1000), "of a later version");
   }
-  if (kind == 3) add(0x100, std::string(most_field_bytes - made.bytes().size() - 4, 'x'));
+  if (kind == 3) add(0x0200, std::string(most_field_bytes - made.bytes().size() - 4, 'x'));
   return made;
 }
 
