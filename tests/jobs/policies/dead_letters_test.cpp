@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "policy_world.hpp"
@@ -124,6 +126,69 @@ TEST(DeadLetters, AJobThatWasKickedMovesAgain) {
   world.run(release{.token = world.claim_one()->token});
   EXPECT_FALSE(world.show(id));
   EXPECT_EQ(jobs_in(world, "dead").size(), 1U);
+}
+
+TEST(DeadLetters, AHalfMoveIsCompletedThoughNobodyClaims) {
+  policy_world world(with_dead_letters(), {}, true);
+  const job_id id = world.put_one();
+  world.only(release{.token = world.claim_one()->token});
+  world.pass_over([](const operation& each) { return std::holds_alternative<finish>(each); });
+  world.settle();
+  EXPECT_EQ(world.run(count_tube{"dead"}).counts.ready, 1U);
+  EXPECT_TRUE(world.show(id));
+  world.pass(11s);
+  world.spied.accept();
+  world.pass(1s);
+  EXPECT_FALSE(world.show(id));
+  EXPECT_EQ(jobs_in(world, "dead").size(), 1U);
+}
+
+TEST(DeadLetters, AreOnlyThereOnceTheJobSaysSo) {
+  policy_world world(with_dead_letters());
+  const job_id id = world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  world.time.advance(11s);
+  for (int turns = 0; world.wants_turn() && turns < 100; ++turns) {
+    world.last = world.store->execute({});
+    operation counts(count_tube{"dead"});
+    const execution counted = world.inner.execute(std::span(&counts, 1));
+    operation looks(peek{id});
+    const execution seen = world.inner.execute(std::span(&looks, 1));
+    const auto& job = std::get<peek_answer>(seen.answers[0]).job;
+    if (std::get<count_answer>(counted.answers[0]).counts.ready == 0 || !job) continue;
+    EXPECT_EQ(job_tries::in(job->history).value().failed, 1U);
+  }
+  EXPECT_EQ(jobs_in(world, "dead").size(), 1U);
+}
+
+TEST(DeadLetters, AHistoryWithoutRoomDoesNotHoldUpTheMove) {
+  policy_world world(with_dead_letters());
+  job_fields full;
+  ASSERT_TRUE(full.set(first_own_tag, std::string(most_field_bytes - 4, 'x')));
+  world.put_one(put{.tube = "mail", .body = "b", .ttr = 10s, .history = full});
+  ASSERT_TRUE(world.claim_one());
+  world.pass(11s);
+  ASSERT_EQ(jobs_in(world, "dead").size(), 1U);
+  EXPECT_EQ(jobs_in(world, "dead")[0].history, full);
+}
+
+TEST(DeadLetters, AJobThatWasKickedBehindAHalfMoveMovesAgain) {
+  policy_world world(with_dead_letters(), {}, true);
+  const job_id id = world.put_one();
+  world.only(release{.token = world.claim_one()->token});
+  world.pass_over([](const operation& each) { return std::holds_alternative<finish>(each); });
+  world.settle();
+  ASSERT_EQ(world.run(count_tube{"dead"}).counts.ready, 1U);
+  world.restart();
+  world.spied.accept();
+  world.time.advance(11s);
+  const claim_answer named = world.run(claim_job{id});
+  ASSERT_EQ(named.jobs.size(), 1U);
+  world.run(bury{.token = named.jobs[0].token});
+  world.run(kick_job{id});
+  world.run(release{.token = world.claim_one()->token});
+  EXPECT_FALSE(world.show(id));
+  EXPECT_EQ(jobs_in(world, "dead").size(), 2U);
 }
 
 TEST(DeadLetters, AMoveWhoseAnswerIsLostHappensOnce) {

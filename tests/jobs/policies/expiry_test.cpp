@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include "policy_world.hpp"
 
@@ -70,6 +72,27 @@ TEST(PolicyExpiry, AJobThatNobodyClaimsEndsToo) {
   EXPECT_FALSE(world.show(ids.back()));
   EXPECT_TRUE(world.show(delayed));
   EXPECT_TRUE(world.show(elsewhere));
+}
+
+TEST(PolicyExpiry, ThePagesOfTheSearchFollowEachOther) {
+  policy_world world(expiring());
+  const job_id old = world.only(put{.tube = "mail", .body = "b", .priority = 9}).id;
+  world.time.advance(59s);
+  for (int i = 0; i < 2500; ++i) world.only(put{.tube = "mail", .body = "b"});
+  world.time.advance(1s);
+  for (int i = 0; i < 5; ++i) world.pass(1s);
+  EXPECT_FALSE(world.show(old));
+  EXPECT_EQ(world.store->counters().expired, 1U);
+}
+
+TEST(PolicyExpiry, ManyTubesAreSearchedInTurn) {
+  policy_table policies;
+  for (int i = 0; i < 20; ++i) policies["tube " + std::to_string(i)] = {.expires = 60s};
+  policy_world world(policies);
+  for (const auto& [name, by] : policies) world.put_one(name);
+  world.time.advance(60s);
+  for (int i = 0; i < 4; ++i) world.pass(1s);
+  EXPECT_EQ(world.store->counters().expired, 20U);
 }
 
 TEST(PolicyExpiry, WithoutOneNothingIsSearched) {

@@ -8,7 +8,9 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "policy_world.hpp"
@@ -184,6 +186,16 @@ TEST(PolicyLimits, OtherNodesReservationsCount) {
   EXPECT_FALSE(world.claim_one());
 }
 
+TEST(PolicyLimits, OtherNodesReservationsCountAlsoBehindACountOfNone) {
+  policy_world world(mail({.most_reserved = 2}), {}, true);
+  for (int i = 0; i < 5; ++i) world.put_one();
+  world.run(finish{world.claim_one()->token});
+  operation there(claim{.tubes = {"mail"}, .count = 2});
+  world.inner.execute(std::span(&there, 1));
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.reserved, 2U);
+}
+
 TEST(PolicyLimits, ARepeatedClaimGetsItsJobsThoughTheTubeIsFull) {
   policy_world world(mail({.most_reserved = 1}));
   world.put_one();
@@ -213,6 +225,20 @@ TEST(PolicyLimits, ARepeatedClaimDoesNotGetAJobThatWasTakenOut) {
   EXPECT_TRUE(world.only(what).jobs.empty());
   world.settle();
   EXPECT_EQ(world.state_of(id), job_state::buried);
+}
+
+TEST(PolicyLimits, ARepeatedClaimDoesNotGetAJobWhoseStepWaits) {
+  policy_world world({{"mail", {.tries = 1}}}, {}, true);
+  job_fields spent;
+  ASSERT_TRUE((job_tries{.failed = 1}.write(spent)));
+  world.put_one(put{.tube = "mail", .body = "b", .history = spent});
+  world.pass_over([](const operation& each) { return std::holds_alternative<bury>(each); });
+  claim what{.tubes = {"mail"}, .count = 1};
+  sha256 key{};
+  key[0] = std::byte{1};
+  what.once = once(key, key, 1h);
+  EXPECT_TRUE(world.only(what).jobs.empty());
+  EXPECT_TRUE(world.only(what).jobs.empty());
 }
 
 // The rate.
@@ -268,6 +294,34 @@ TEST(PolicyRate, IsDividedAmongThoseThatShareTheJobs) {
   ASSERT_TRUE(world.claim_one());
   EXPECT_FALSE(world.claim_one());
   EXPECT_EQ(world.store->next().expiry, later + 250ms);
+}
+
+TEST(PolicyRate, IsNotExceededByRounding) {
+  policy_world world(mail({.most_per_second = 3}));
+  for (int i = 0; i < 9; ++i) world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  world.time.advance(333'333'333ns);
+  EXPECT_FALSE(world.claim_one());
+  world.time.advance(1ns);
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicyRate, BehindABurstTheNextOneComesWithTheRate) {
+  policy_world world(mail({.most_per_second = 2, .burst = 5}));
+  for (int i = 0; i < 9; ++i) world.put_one();
+  const instant begin = world.time.now();
+  EXPECT_EQ(world.only(claim{.tubes = {"mail"}, .count = 50}).jobs.size(), 5U);
+  EXPECT_EQ(world.store->next().expiry, begin + 500ms);
+}
+
+TEST(PolicyRate, ATubeThatIsFullWaitsForASlotAndNotForTheRate) {
+  policy_world world(mail({.most_reserved = 1, .most_per_second = 10}));
+  world.put_one();
+  world.put_one();
+  const instant begin = world.time.now();
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.store->next().expiry, begin + 10s + 1ns);  // behind the TTR
 }
 
 // Groups.
@@ -355,6 +409,19 @@ TEST(PolicyGroups, AParkedJobThatIsGoneMakesRoomForTheNext) {
   const auto next = world.claim_one();
   ASSERT_TRUE(next);
   EXPECT_EQ(next->token.id, 3U);
+}
+
+TEST(PolicyGroups, AJobThatIsParkedBehindTheEndOfTheOtherGoesOn) {
+  policy_world world(mail({.most_reserved_of_group = 1}), {}, true);
+  world.put_one("mail", in_group("a"));
+  const job_id second = world.put_one("mail", in_group("a"));
+  const std::vector<claimed_job> got = world.only(claim{.tubes = {"mail"}, .count = 2}).jobs;
+  ASSERT_EQ(got.size(), 1U);
+  world.pass_over([](const operation& each) { return std::holds_alternative<release>(each); });
+  world.only(finish{got[0].token});
+  world.spied.accept();
+  world.pass(1s);
+  EXPECT_EQ(world.state_of(second), job_state::ready);
 }
 
 TEST(PolicyGroups, TheirSizeIsThatOfThePolicy) {

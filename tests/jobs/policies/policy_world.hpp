@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,6 +104,22 @@ struct policy_world {
   void pass(duration length) {
     time.advance(length);
     settle();
+  }
+
+  /// From now on the store below passes over what `is_meant`, and executes the rest.
+  void pass_over(std::function<bool(const operation&)> is_meant) {
+    auto places = std::make_shared<std::vector<std::size_t>>();
+    spied.before = [places, is_meant = std::move(is_meant)](std::span<operation> batch) {
+      places->clear();
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        if (!is_meant(batch[i])) continue;
+        places->push_back(i);
+        batch[i] = count_all{};
+      }
+    };
+    spied.after = [places](execution& done) {
+      for (const std::size_t each : *places) done.answers[each] = passed_over_answer{};
+    };
   }
 
   job_id put_one(put what) { return run(std::move(what)).id; }

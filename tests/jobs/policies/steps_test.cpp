@@ -33,6 +33,8 @@ TEST(PolicySteps, AreTriedAgainWhenTheStoreIsThereAgain) {
   EXPECT_FALSE(world.wants_turn());
   EXPECT_EQ(world.store->next().expiry, world.time.now() + 250ms);
   world.spied.accept();
+  world.last = world.store->execute({});
+  EXPECT_EQ(world.spied.sizes.back(), 0U) << "not before its time";
   world.pass(250ms);
   EXPECT_EQ(world.state_of(id), job_state::buried);
   EXPECT_EQ(world.store->counters().buried, 1U);
@@ -43,25 +45,14 @@ TEST(PolicySteps, OneThatIsPassedOverIsTriedAgainAndTheOthersGoOn) {
   const job_id first = world.put_one(spent_job());
   const job_id second = world.put_one(spent_job());
   EXPECT_TRUE(world.only(claim{.tubes = {"mail"}, .count = 2}).jobs.empty());
-  bool refuses = true;
-  std::size_t place = 0;
-  world.spied.before = [&](std::span<operation> batch) {
-    place = batch.size();
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const auto* const buries = std::get_if<bury>(&batch[i]);
-      if (refuses && buries != nullptr && buries->token.id == first) {
-        place = i;
-        batch[i] = count_all{};
-      }
-    }
-  };
-  world.spied.after = [&](execution& done) {
-    if (place < done.answers.size()) done.answers[place] = passed_over_answer{};
-  };
+  world.pass_over([first](const operation& each) {
+    const auto* const buries = std::get_if<bury>(&each);
+    return buries != nullptr && buries->token.id == first;
+  });
   world.settle();
   EXPECT_EQ(world.state_of(first), job_state::reserved);
   EXPECT_EQ(world.state_of(second), job_state::buried);
-  refuses = false;
+  world.spied.accept();
   world.pass(250ms);
   EXPECT_EQ(world.state_of(first), job_state::buried);
 }
@@ -101,6 +92,23 @@ TEST(PolicySteps, AReservationThatEndsMeanwhileIsNoFailedTry) {
   world.run(release{.token = got->token});
   EXPECT_EQ(world.tries_of(id).failed, 2U);
   EXPECT_EQ(world.tries_of(id).last.size(), 2U);
+}
+
+TEST(PolicySteps, AReservationThatEndsInItsOwnBatchTakesNoSlot) {
+  policy_world world(mail({.most_reserved = 1}), {}, true);
+  world.put_one();
+  world.put_one();
+  world.spied.after = [](execution& done) {
+    for (const answer& each : done.answers) {
+      const auto* const claimed = std::get_if<claim_answer>(&each);
+      if (claimed != nullptr && !claimed->jobs.empty()) done.expired.push_back(claimed->jobs[0].token);
+    }
+  };
+  ASSERT_TRUE(world.claim_one());
+  world.spied.accept();
+  operation ends(finish{{1, 1, 1}});
+  world.inner.execute(std::span(&ends, 1));
+  EXPECT_TRUE(world.claim_one());
 }
 
 TEST(PolicySteps, AnUncertainReleaseCountsOnce) {

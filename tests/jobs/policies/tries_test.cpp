@@ -229,6 +229,18 @@ TEST(PolicyTries, AReasonIsKeptWithoutAPolicyAndCountsNothing) {
   EXPECT_EQ(world.tries_of(id).seen_timeouts, 0U);
 }
 
+TEST(PolicyTries, WhereATubeHasNoPolicyAnotherHistoryKeepsTheTries) {
+  policy_world world({{"other", {.tries = 1}}});
+  const job_id id = world.put_one();
+  world.run(release{.token = world.claim_one()->token, .history = report("first")});
+  job_fields mine;
+  ASSERT_TRUE(mine.set(first_own_tag, "mine"));
+  world.run(release{.token = world.claim_one()->token, .history = mine});
+  EXPECT_EQ(world.show(id)->history.find(first_own_tag), "mine");
+  ASSERT_EQ(world.tries_of(id).last.size(), 1U);
+  EXPECT_EQ(world.tries_of(id).last[0].why, "first");
+}
+
 TEST(PolicyTries, AReservationOfAnotherNodeEndsByThePolicy) {
   policy_world world(mail({.tries = 1}));
   const job_id id = world.put_one();
