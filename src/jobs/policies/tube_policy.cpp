@@ -34,7 +34,7 @@ problem bad_part(std::string_view member, double value, int least, int most) {
   return wrong;
 }
 
-problem bad_name(std::string_view member, std::string_view name) {
+problem bad_tube_name(std::string_view member, std::string_view name) {
   const bool has_zero = name.find('\0') != std::string_view::npos;
   if (!name.empty() && name.size() <= longest_tube_name && !has_zero) return std::nullopt;
   return std::string(member) + " must have 1 to " + std::to_string(longest_tube_name) +
@@ -74,7 +74,7 @@ problem mistake_in_dead_letters(std::string_view tube, const tube_policy& it) {
   if (it.dead_letters.empty()) return std::nullopt;
   if (it.dead_letters == tube) return "dead_letters must be another tube than the policy's own, got " + it.dead_letters;
   if (it.tries == 0) return "dead_letters needs tries from 1 on, as no try is the last one with 0";
-  return bad_name("dead_letters", it.dead_letters);
+  return bad_tube_name("dead_letters", it.dead_letters);
 }
 
 milliseconds within(milliseconds value) noexcept { return std::clamp(value, milliseconds(0), longest_retry_delay); }
@@ -91,7 +91,7 @@ double part_of(job_id id, std::uint32_t failed) noexcept {
 }  // namespace
 
 std::optional<std::string> mistake_in(std::string_view tube, const tube_policy& it) {
-  if (problem found = bad_name("the tube's name", tube)) return found;
+  if (problem found = bad_tube_name("the tube's name", tube)) return found;
   if (problem found = mistake_in_numbers(it)) return found;
   if (problem found = mistake_in(it.delay)) return found;
   if (problem found = bad_time("expires", it.expires, longest_time)) return found;

@@ -21,8 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 using namespace test;
 
-policy_table mail(tube_policy it) { return {{"mail", std::move(it)}}; }
-
 bool names(const execution& it, const std::string& tube) {
   return std::ranges::find(it.ready_tubes, tube) != it.ready_tubes.end();
 }

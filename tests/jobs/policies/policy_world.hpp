@@ -36,6 +36,9 @@ inline job_fields report(const std::string& why, const std::string& worker = {})
   return made;
 }
 
+/// The policy of the tube `mail`, and no other one.
+inline policy_table mail(tube_policy it) { return {{"mail", std::move(it)}}; }
+
 inline job_fields in_group(const std::string& name) {
   job_fields made;
   EXPECT_TRUE(made.set(tag_of_group, name));

@@ -15,8 +15,6 @@ using namespace std::chrono_literals;
 using namespace test;
 using unavailable = store_unavailable::kind;
 
-policy_table mail(tube_policy it) { return {{"mail", std::move(it)}}; }
-
 put spent_job() {
   job_fields spent;
   EXPECT_TRUE((job_tries{.failed = 1}.write(spent)));

@@ -14,8 +14,6 @@ using namespace std::chrono_literals;
 using namespace test;
 using kind = failed_try::kind;
 
-policy_table mail(tube_policy it) { return {{"mail", std::move(it)}}; }
-
 TEST(PolicyTries, WithoutAPolicyAReleaseIsAsBefore) {
   policy_world world;
   const job_id id = world.put_one();
