@@ -1,5 +1,6 @@
 #include "schedule_json.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -191,6 +192,9 @@ ordered_json entry_of(const known_schedule& what) {
         schedule::text_of(std::chrono::local_seconds(what.state.next->at.time_since_epoch() + what.state.next->offset));
     next["nominal"] = schedule::text_of(what.state.next->nominal);
     next["offset"] = offset_text(what.state.next->offset);
+    if (std::ranges::binary_search(what.state.skips, what.state.next->at, {}, &skip_request::at))
+      next["skipped"] = true;
+    if (what.state.is_paused_at(what.state.next->at)) next["paused"] = true;
   }
   if (!what.state.recent.empty()) all["last"] = shown_recent(what.state.recent.back());
   return all;

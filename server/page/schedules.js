@@ -47,7 +47,8 @@ function scheduleTable(rows, now, nothing) {
     {title: "Schedule", cell: (row) => lines(link(scheduleAddress(row), name(row.name)), ["of ", name(row.tube)])},
     {title: "State", cell: (row) => lines(state(row.state), row.refused !== undefined ? visible(row.refused) : row.pause?.note !== undefined && visible(row.pause.note))},
     {title: "Rules", cell: (row) => row.words !== undefined ? visible(row.words) : row.rules && [visible(row.rules.join("; ")), ", zone ", visible(row.zone)]},
-    {title: "Next", cell: (row) => row.next && lines(shortTime(row.next.at, now), ...clocks(row.next, row.zone))},
+    {title: "Next", cell: (row) => row.next && lines(shortTime(row.next.at, now), ...clocks(row.next, row.zone),
+      row.next.skipped ? "will be skipped" : row.next.paused && "is left out: paused")},
     {title: "Last", cell: (row) => row.last && lastOf(row.last, now)}], rows, nothing);
 }
 

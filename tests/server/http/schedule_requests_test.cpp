@@ -651,6 +651,10 @@ TEST(ScheduleRequests, AListHasPages) {
                                              {"local", "2026-03-27T10:00:00"},
                                              {"nominal", "2026-03-27T10:00:00"},
                                              {"offset", "+01:00"}}));
+    const received skipped = co_await ask(in, "POST", "/v1/tubes/mail.0/schedules/s0/skip");
+    EXPECT_EQ(skipped.status, 200) << skipped.body;
+    const auto left_out = co_await look(in, "/v1/tubes/mail.0/schedules");
+    EXPECT_EQ(left_out["schedules"].at(0)["next"]["skipped"], true) << left_out;
     co_await made(in, "/v1/tubes/apart/schedules/weekday",
                   R"({"rules":["0 9 * * *"],"exclude":{"dates":["2026-04-03"]},"job":{"body":"x"}})");
     const auto apart = co_await look(in, "/v1/tubes/apart/schedules");
