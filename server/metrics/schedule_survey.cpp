@@ -89,14 +89,18 @@ task<bool> schedule_survey::go_on(jobs::client& to_store, std::uint32_t most, ro
 task<surveyed_schedules> schedule_survey::look(authorized_client& by, bool has_other_nodes) {
   by.check_scope(scope::look);
   jobs::client& to_store = by.connection_for_server();
-  jobs::in_flight<jobs::list_jobs> first_ready(to_store, records_in(jobs::job_state::ready, {}, 1));
+  // In the order in which they are claimed, which is that of their ids: the longest wait may be any of them.
+  const std::uint32_t most = has_other_nodes ? with_nodes : alone;
+  jobs::in_flight<jobs::list_jobs> first_ready(to_store, records_in(jobs::job_state::ready, {}, most));
   jobs::in_flight<jobs::list_jobs> first_delayed(to_store, records_in(jobs::job_state::delayed, {}, 1));
   const jobs::jobs_answer ready = co_await first_ready;
   const jobs::jobs_answer delayed = co_await first_delayed;
   surveyed_schedules seen;
   if (!ready.jobs.empty()) {
     seen.next_due = duration::zero();
-    seen.overdue = std::max(duration::zero(), duration(ready.now - ready.jobs.front().job.due));
+    for (const jobs::listed_job& each : ready.jobs) {
+      seen.overdue = std::max(seen.overdue, duration(ready.now - each.job.due));
+    }
   } else if (!delayed.jobs.empty() && delayed.jobs.front().job.due < jobs::latest_due()) {
     seen.next_due = std::max(duration::zero(), duration(delayed.jobs.front().job.due - delayed.now));
   }
@@ -105,7 +109,7 @@ task<surveyed_schedules> schedule_survey::look(authorized_client& by, bool has_o
     const lock held(lock_);
     made = now_;
   }
-  auto going_on = go_on(to_store, has_other_nodes ? with_nodes : alone, made);
+  auto going_on = go_on(to_store, most, made);
   const bool has_ended = co_await going_on;
   const lock held(lock_);
   if (has_ended) last_ = made.counted;

@@ -6,7 +6,7 @@
 //   const surveyed_schedules seen = co_await looking;
 //
 // No look costs in proportion to what is stored: what a schedule does is in its record, of which a look reads a bounded
-// number (schedule_survey::effort), from where the look before has ended. So where there are no more the counts are of
+// number (schedule_survey::alone), from where the look before has ended. So where there are no more the counts are of
 // this moment; else they are those of the last round of looks through all records, and a schedule that had a turn
 // meanwhile may be counted twice, or not. Until the first round has ended they are not known.
 //
@@ -36,7 +36,7 @@ using schedule_standings = std::array<std::uint64_t, names_of_standings.size()>;
 struct surveyed_schedules {
   std::optional<schedule_standings> standings = {};  ///< nothing: no round has ended yet
   std::optional<duration> next_due = {};             ///< until the next one has something to do; nothing: none has
-  duration overdue{};                                ///< for how long the first one waits whose turn has come
+  duration overdue{};  ///< the longest wait of those whose turn has come, of as many as a look reads
 };
 
 class schedule_survey {

@@ -193,6 +193,7 @@ BEGIN
     PERFORM FROM foliot.tube t WHERE t.id = in_tube FOR KEY SHARE;
   END IF;
   LOOP
+    job := NULL;  -- not the number of a turn before, whose job another transaction's has kept out
     IF key_bytes IS NOT NULL THEN
       SELECT j.id INTO old FROM foliot.job j WHERE j.tube = in_tube AND j.key = key_bytes
         AND j.part = foliot.lasting_partition();
