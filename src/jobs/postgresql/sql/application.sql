@@ -1,6 +1,6 @@
 -- Functions for applications, which put and change jobs in their own transactions.
 --
--- The functions that docs/serve/sql.md describes are stable: put(), put_schedule(), cancel(), cancel_by_key(), reschedule(),
+-- The functions that docs/serve/sql.md describes are stable: put(), put_schedule(), put_policy(), cancel(), cancel_by_key(), reschedule(),
 -- reschedule_by_key(), tell() and due() (due.sql) keep their names, parameters and answers in later versions. The others are
 -- their steps.
 --
@@ -303,6 +303,165 @@ BEGIN
   RETURN CASE WHEN done.job IS NULL THEN NULL WHEN done.is_new THEN 'made' ELSE 'changed' END;
 END $$;
 
+-- The milliseconds of a length of time in a policy, rounded up: a text such as '1h30m' (text/duration_text.hpp), or a number of
+-- seconds, as the member `name`. NULL is NULL. Fails for others, and for what is not from 0 to
+-- `most`.
+CREATE OR REPLACE FUNCTION foliot.checked_policy_length(name text, value jsonb, most bigint) RETURNS bigint LANGUAGE plpgsql
+STABLE AS $$
+DECLARE
+  shown text := value #>> '{}';
+  ms numeric;
+BEGIN
+  IF value IS NULL THEN RETURN NULL; END IF;
+  IF jsonb_typeof(value) = 'number' AND shown ~ '^[0-9]{1,10}$' THEN
+    ms := shown::numeric * 1000;
+  ELSIF jsonb_typeof(value) = 'string' AND shown ~ '^([0-9]{1,19}([.][0-9]{1,18})?(d|h|m|s|ms|us|ns))+$'
+        AND length(shown) <= 200 THEN
+    SELECT ceil(sum(part[1]::numeric * CASE part[2] WHEN 'd' THEN 86400000 WHEN 'h' THEN 3600000 WHEN 'm' THEN 60000
+                                       WHEN 's' THEN 1000 WHEN 'ms' THEN 1 WHEN 'us' THEN 0.001 ELSE 0.000001 END))
+      INTO ms FROM regexp_matches(shown, '([0-9]+(?:[.][0-9]+)?)(ms|us|ns|d|h|m|s)', 'g') part;
+    IF ms = 0 AND shown <> '0s' THEN ms := NULL; END IF;
+  END IF;
+  IF ms IS NULL OR ms > most THEN
+    PERFORM foliot.refuse(format('%s must be a length of time such as "1h30m", or a whole number of seconds, and at most %s s; '
+                                 'got %s', name, most / 1000, foliot.shown_start(value::text)));
+  END IF;
+  RETURN ms::bigint;
+END $$;
+
+-- Fails if a member of the policy is no number from `lowest` to `most`, whole ones unless `is_fraction`. Null is none.
+CREATE OR REPLACE FUNCTION foliot.check_policy_number(name text, value jsonb, lowest bigint, most bigint, is_fraction boolean)
+RETURNS void LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF value IS NULL OR jsonb_typeof(value) = 'null' THEN RETURN; END IF;
+  IF jsonb_typeof(value) <> 'number' OR (value #>> '{}')::numeric NOT BETWEEN lowest AND most
+     OR NOT is_fraction AND value #>> '{}' !~ '^[0-9]+$' THEN
+    PERFORM foliot.refuse(format('%s must be a %snumber from %s to %s; got %s', name,
+                                 CASE WHEN is_fraction THEN '' ELSE 'whole ' END, lowest, most,
+                                 foliot.shown_start(value::text)));
+  END IF;
+END $$;
+
+-- Fails if this is no delay of a policy.
+CREATE OR REPLACE FUNCTION foliot.check_policy_delay(value jsonb) RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  longest constant bigint := 31536000000;  -- longest_retry_delay
+  listed jsonb;
+  unknown text;
+  first bigint;
+BEGIN
+  IF jsonb_typeof(value) IN ('string', 'number') THEN
+    PERFORM foliot.checked_policy_length('delay', value, longest);
+    RETURN;
+  END IF;
+  IF jsonb_typeof(value) = 'object' THEN
+    SELECT k INTO unknown FROM jsonb_object_keys(value) k WHERE k <> ALL (ARRAY['listed', 'first', 'factor', 'most', 'jitter'])
+      LIMIT 1;
+    IF FOUND THEN
+      PERFORM foliot.refuse(format('delay has the members listed, first, factor, most, jitter; got %s',
+                                   foliot.shown_start(unknown)));
+    END IF;
+    value := jsonb_strip_nulls(value);
+    listed := value -> 'listed';
+    IF listed IS NOT NULL AND value ?| ARRAY['first', 'factor', 'most'] THEN
+      PERFORM foliot.refuse('listed of delay excludes first, factor and most');
+    END IF;
+    PERFORM foliot.check_policy_number('factor of delay', value -> 'factor', 1, 100, true);
+    PERFORM foliot.check_policy_number('jitter of delay', value -> 'jitter', 0, 1, true);
+    first := coalesce(foliot.checked_policy_length('first of delay', value -> 'first', longest), 0);
+    IF foliot.checked_policy_length('most of delay', value -> 'most', longest) < first THEN
+      PERFORM foliot.refuse('most of delay must not be shorter than first');
+    END IF;
+    IF listed IS NULL THEN RETURN; END IF;
+  ELSE
+    listed := value;
+  END IF;
+  IF jsonb_typeof(listed) <> 'array' OR jsonb_array_length(listed) NOT BETWEEN 1 AND 100 THEN
+    PERFORM foliot.refuse(format('listed delays must be an array of 1 to 100 lengths of time such as "10s"; got %s',
+                                 foliot.shown_start(listed::text)));
+  END IF;
+  PERFORM foliot.checked_policy_length('delay', each, longest) FROM jsonb_array_elements(listed) each;
+END $$;
+
+-- Fails if nodes would refuse this policy of the tube, an object without members that are null.
+CREATE OR REPLACE FUNCTION foliot.check_policy(tube text, policy jsonb) RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  bound constant bigint := 1000000;  -- greatest_policy_bound
+  name text;
+BEGIN
+  FOREACH name IN ARRAY ARRAY['tries', 'most_reserved', 'most_reserved_of_group', 'most_per_second'] LOOP
+    PERFORM foliot.check_policy_number(name, policy -> name, 0, bound, false);
+  END LOOP;
+  PERFORM foliot.check_policy_number('burst', policy -> 'burst', 1, bound, false);
+  FOREACH name IN ARRAY ARRAY['counts_releases', 'counts_timeouts'] LOOP
+    IF policy ? name AND jsonb_typeof(policy -> name) <> 'boolean' THEN
+      PERFORM foliot.refuse(format('%s must be true or false; got %s', name, foliot.shown_start((policy -> name)::text)));
+    END IF;
+  END LOOP;
+  IF policy ? 'burst' AND coalesce((policy ->> 'most_per_second')::bigint, 0) = 0 THEN
+    PERFORM foliot.refuse('burst needs most_per_second');
+  END IF;
+  IF policy ? 'delay' THEN PERFORM foliot.check_policy_delay(policy -> 'delay'); END IF;
+  IF policy ? 'expires' THEN
+    PERFORM foliot.checked_policy_length('expires', policy -> 'expires', 4294967295000);
+  END IF;
+  IF coalesce(policy ->> 'dead_letters', '') = '' THEN
+    IF jsonb_typeof(policy -> 'dead_letters') = 'string' OR NOT policy ? 'dead_letters' THEN RETURN; END IF;
+  END IF;
+  IF jsonb_typeof(policy -> 'dead_letters') <> 'string' THEN
+    PERFORM foliot.refuse(format('dead_letters must be the name of a tube; got %s',
+                                 foliot.shown_start((policy -> 'dead_letters')::text)));
+  END IF;
+  PERFORM foliot.checked_tube(policy ->> 'dead_letters');
+  IF policy ->> 'dead_letters' = tube THEN PERFORM foliot.refuse('dead_letters must be another tube than its own'); END IF;
+  IF coalesce((policy ->> 'tries')::bigint, 0) = 0 THEN PERFORM foliot.refuse('dead_letters needs tries from 1 on'); END IF;
+END $$;
+
+-- Gives a tube a policy, in the place of the one that it has. Returns 'made' or 'changed'; NULL: a program that is none of
+-- foliot's has reserved the record. Nodes act by it within some seconds of the end of the transaction.
+--
+-- A policy is a job in the server's own tube `-foliot.policies`: its key is the tube, its body the policy
+-- (server/policies/policy_record.hpp), and it is due when no job is claimed any more. What a node would refuse is refused here:
+-- a node that starts with a record that it cannot read acts by a part of it only. Of 10,000 policies and more no other one is
+-- made; transactions at the same time may exceed that.
+CREATE OR REPLACE FUNCTION foliot.put_policy(tube text, policy jsonb) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
+DECLARE
+  members text[] := ARRAY['tries', 'counts_releases', 'counts_timeouts', 'delay', 'dead_letters', 'expires', 'most_reserved',
+                          'most_reserved_of_group', 'most_per_second', 'burst'];
+  tube_name bytea := foliot.checked_tube(put_policy.tube);
+  body bytea;
+  unknown text;
+  done record;
+  present bigint;
+BEGIN
+  IF put_policy.policy IS NULL OR jsonb_typeof(put_policy.policy) <> 'object' THEN
+    PERFORM foliot.refuse(format('a policy must be an object, such as {"tries": 5, "delay": "10s"}; got %s',
+                                 coalesce(foliot.shown_start(put_policy.policy::text), 'NULL')));
+  END IF;
+  SELECT k INTO unknown FROM jsonb_object_keys(put_policy.policy) k WHERE k <> ALL (members) LIMIT 1;
+  IF FOUND THEN
+    PERFORM foliot.refuse(format('a policy has the members %s; got %s', array_to_string(members, ', '),
+                                 foliot.shown_start(unknown)));
+  END IF;
+  body := convert_to(put_policy.policy::text, 'UTF8');
+  IF octet_length(body) > 16384 THEN
+    PERFORM foliot.refuse(format('a policy must have at most 16384 bytes; got %s', octet_length(body)));
+  END IF;
+  PERFORM foliot.check_policy(put_policy.tube, jsonb_strip_nulls(put_policy.policy));
+  done := foliot.put_for_application(
+    convert_to('-foliot.policies', 'UTF8'), tube_name, body,
+    ARRAY[foliot.due_by_time(), 9223372036854], 0, 60000, 'change');  -- jobs::latest_due()
+  IF done.is_new THEN
+    SELECT count(*) INTO present FROM foliot.delayed d
+      WHERE d.tube = (SELECT t.id FROM foliot.tube t WHERE t.name = convert_to('-foliot.policies', 'UTF8'));
+    IF present > 10000 THEN
+      PERFORM foliot.refuse('10000 tubes have policies, and no more can: delete one that is not needed');
+    END IF;
+  END IF;
+  RETURN CASE WHEN done.job IS NULL THEN NULL WHEN done.is_new THEN 'made' ELSE 'changed' END;
+END $$;
+
 -- Ends a job that no worker has. Returns false if there is no such job, or a worker has it.
 CREATE OR REPLACE FUNCTION foliot.cancel(job bigint) RETURNS boolean LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
@@ -343,5 +502,5 @@ END $$;
 REVOKE EXECUTE ON FUNCTION
   foliot.put(text, bytea, interval, timestamptz, bigint, interval, text, text),
   foliot.put(text, text, interval, timestamptz, bigint, interval, text, text),
-  foliot.put_schedule, foliot.cancel, foliot.cancel_by_key, foliot.reschedule, foliot.reschedule_by_key, foliot.tell
-  FROM PUBLIC;
+  foliot.put_schedule, foliot.put_policy, foliot.cancel, foliot.cancel_by_key, foliot.reschedule, foliot.reschedule_by_key,
+  foliot.tell FROM PUBLIC;
