@@ -1,5 +1,5 @@
-// The tubes in which the server keeps jobs of its own: the records of actions and of schedules. No client can name one,
-// see it, or reach a job in it, whatever rights it has (authorized_client.hpp).
+// The tubes in which the server keeps jobs of its own: the records of actions, of schedules and of policies.
+// No client can name one, see it, or reach a job in it, whatever rights it has (authorized_client.hpp).
 //
 // Their names begin with a hyphen, as no name does that a client can put a job into, over any protocol: so no tube of
 // anybody becomes one of these.
@@ -27,8 +27,11 @@ inline constexpr std::string_view tube_of_stops = "-foliot.stops";
 inline constexpr std::string_view tube_of_schedules = "-foliot.schedules";
 /// One job, which names the zone data by which all schedules have been planned: server/schedules/zone_review.hpp.
 inline constexpr std::string_view tube_of_zone_data = "-foliot.zones";
+/// Each policy of a tube is a job here: server/policies/policy_record.hpp.
+inline constexpr std::string_view tube_of_policies = "-foliot.policies";
 /// All of them.
-inline constexpr std::array tubes_of_server{tube_of_actions, tube_of_stops, tube_of_schedules, tube_of_zone_data};
+inline constexpr std::array tubes_of_server{tube_of_actions, tube_of_stops, tube_of_schedules, tube_of_zone_data,
+                                            tube_of_policies};
 
 /// The largest body of a job of these tubes, and of those that are put together with one: the occurrences of a schedule.
 /// It does not depend on --max-job-size, which is for clients: a server that is started with a smaller one follows the

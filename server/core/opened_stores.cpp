@@ -15,14 +15,16 @@ namespace foliot::program {
 opened_stores::opened_stores(const serve_options& options, const server_log& log) : opened_(open_stores(options, log)) {
   for (std::size_t i = 0; i < opened_.size(); ++i) {
     const std::string label = opened_.size() == 1 ? "" : fmt::format("session {}: ", i + 1);
+    with_policies_.push_back(std::make_unique<jobs::policy_store>(*opened_[i]));
     watched_.push_back(std::make_unique<watched_store>(
-        *opened_[i], [&log, label](const std::string& sentence) { log.warning(label + sentence); }));
+        *with_policies_[i], [&log, label](const std::string& sentence) { log.warning(label + sentence); }));
   }
 }
 
 opened_stores::~opened_stores() {
   const memory_needed here;
   watched_.clear();
+  with_policies_.clear();
   opened_.clear();
 }
 
@@ -30,6 +32,25 @@ std::vector<jobs::job_store*> opened_stores::all() const {
   std::vector<jobs::job_store*> found;
   for (const auto& each : watched_) found.push_back(each.get());
   return found;
+}
+
+std::vector<jobs::policy_store*> opened_stores::with_policies() const {
+  std::vector<jobs::policy_store*> found;
+  for (const auto& each : with_policies_) found.push_back(each.get());
+  return found;
+}
+
+jobs::policy_counters opened_stores::policies() const noexcept {
+  jobs::policy_counters sum;
+  for (const auto& each : with_policies_) {
+    const jobs::policy_counters one = each->counters();
+    sum.retried += one.retried;
+    sum.buried += one.buried;
+    sum.dead_letters += one.dead_letters;
+    sum.expired += one.expired;
+    sum.parked += one.parked;
+  }
+  return sum;
 }
 
 duration opened_stores::busy_for() const noexcept {

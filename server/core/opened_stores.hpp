@@ -1,6 +1,7 @@
-// The stores of a server, one for each of its sessions, and what watches them.
+// The stores of a server, one for each of its sessions: each as it was opened, the policies of tubes over it, and what
+// watches both.
 //
-// Thread safety: one thread, but for busy_for(), which any thread may call; each store as job_store.
+// Thread safety: one thread, but for busy_for() and policies(), which any thread may call; each store as job_store.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include <foliot/core/duration.hpp>
 #include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/policy_store.hpp>
 
 #include "serve_options.hpp"
 #include "server_log.hpp"
@@ -25,6 +27,10 @@ class opened_stores {
 
   /// All of them, watched.
   [[nodiscard]] std::vector<jobs::job_store*> all() const;
+  /// What acts by the policies of tubes, in the same order. They have none yet.
+  [[nodiscard]] std::vector<jobs::policy_store*> with_policies() const;
+  /// What the policies of tubes have done to jobs.
+  [[nodiscard]] jobs::policy_counters policies() const noexcept;
   /// The first one, watched.
   [[nodiscard]] const watched_store& first_watched() const { return *watched_.front(); }
   /// The first one as it was opened.
@@ -42,7 +48,8 @@ class opened_stores {
 
  private:
   std::vector<std::unique_ptr<jobs::job_store>> opened_;
-  std::vector<std::unique_ptr<watched_store>> watched_;
+  std::vector<std::unique_ptr<jobs::policy_store>> with_policies_;  // each over the one in the same place
+  std::vector<std::unique_ptr<watched_store>> watched_;             // the same
 };
 
 }  // namespace foliot::program

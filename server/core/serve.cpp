@@ -32,6 +32,7 @@
 #include <foliot/runtime/net/watched_descriptor.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/runtime/select.hpp>
+#include <foliot/runtime/sleep.hpp>
 #include <foliot/runtime/spawn.hpp>
 #include <foliot/runtime/this_task.hpp>
 #include <foliot/version.hpp>
@@ -58,6 +59,7 @@
 #include "server/beanstalk/server_state.hpp"
 #include "server/http/api.hpp"
 #include "server/http/protocol.hpp"
+#include "server/policies/policies_in_force.hpp"
 #include "server/schedules/schedule_records.hpp"
 #include "server/schedules/schedule_runner.hpp"
 #include "server/schedules/zone_cache.hpp"
@@ -153,6 +155,8 @@ class server {
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
         http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
         monitoring_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
+        policies_(brokers_.first(), stores.with_policies(),
+                  [this](const std::string& sentence) { log_.warning("policies", sentence); }),
         actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size),
         schedules_(brokers_.first(), zones_),
         zone_data_(brokers_.first(), zones_, schedule_records::most_looks) {
@@ -165,6 +169,7 @@ class server {
     http_api_.name_node(options.node);
     http_api_.do_actions_by(actions_);
     http_api_.plan_by(zones_);
+    http_api_.act_by(policies_);
     monitoring_api_.believe(named_proxies(options.proxies));
     monitoring_api_.show(certificates);
     monitoring_api_.monitor_only();
@@ -177,6 +182,9 @@ class server {
  private:
   /// The tubes of a store that only this server uses.
   task<> learn_tubes();
+  /// Reads the policies of tubes, before a client could get a job against them. Tries again until the store answers, or
+  /// the server ends.
+  task<> learn_policies();
   task<> serve_clients(listener& gate, std::vector<listener>& http_gates, std::vector<listener>& metrics_gates);
   /// What limits the connections, and what the metrics tell of.
   void open_door();
@@ -233,6 +241,8 @@ class server {
   std::optional<connections> clients_;
   std::deque<connections> http_clients_;  // of each listener, also of those for monitoring
   std::vector<runtime::join_handle<>> accepting_;
+  policies_in_force policies_;
+  runtime::join_handle<> keeping_policies_;
   action_runner actions_;
   runtime::join_handle<> doing_actions_;
   zone_cache zones_;
@@ -311,6 +321,25 @@ task<> server::learn_tubes() {
   }
 }
 
+task<> server::learn_policies() {
+  bool is_told = false;
+  while (!ends_) {
+    try {
+      auto reading = policies_.read();
+      co_await reading;
+      co_return;
+    } catch (const jobs::store_unavailable& error) {
+      if (!std::exchange(is_told, true)) {
+        log_.warning(
+            "policies",
+            fmt::format("no client is served yet, because the policies of tubes cannot be read: {}", error.what()));
+      }
+    }
+    co_await runtime::sleep(duration(100ms));
+    obey();
+  }
+}
+
 task<std::vector<listener>> server::listen_for_http() {
   std::vector<listener> made;
   try {
@@ -367,6 +396,7 @@ void server::open_door() {
 
 task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, std::vector<listener>& metrics_gates) {
   co_await learn_tubes();
+  co_await learn_policies();
   open_door();
   connections& clients = clients_.emplace(beanstalk_, *access_, log_);
   way_out ending;
@@ -381,6 +411,7 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, 
       static_cast<void>(runtime::spawn(certificates_->watch(), "watches the certificates"));
     }
     if (tokens_ != nullptr) static_cast<void>(runtime::spawn(tokens_->watch(), "watches the access tokens"));
+    keeping_policies_ = runtime::spawn(policies_.keep_on(), "policies");
     doing_actions_ = runtime::spawn(actions_.keep_on(), "actions");
     doing_schedules_ = runtime::spawn(schedules_.keep_on(), "schedules");
     reviewing_ = runtime::spawn(zone_data_.keep_on(), "looks at the time zones");
@@ -415,9 +446,11 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, 
 }
 
 task<> server::end_turns() {
+  policies_.end();
   actions_.end();
   schedules_.end();
   zone_data_.end();
+  if (keeping_policies_) co_await keeping_policies_.join();
   if (doing_actions_) co_await doing_actions_.join();
   if (doing_schedules_) co_await doing_schedules_.join();
   if (reviewing_) co_await reviewing_.join();

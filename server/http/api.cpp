@@ -19,6 +19,7 @@
 #include "idempotency.hpp"
 #include "job_headers.hpp"
 #include "job_requests.hpp"
+#include "policy_requests.hpp"
 #include "problem.hpp"
 #include "request_access.hpp"
 #include "requests.hpp"
@@ -125,6 +126,15 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"POST", "/v1/schedule/skip", skip_occurrence},
     {"POST", "/v1/schedule/run", run_schedule},
     {"POST", "/v1/schedule/backfill", backfill_schedule},
+
+    // The policy of one tube, by its name in the path, or in the query.
+    {"GET", "/v1/policies", list_policies},
+    {"PUT", "/v1/policies/{tube}", put_policy},
+    {"GET", "/v1/policies/{tube}", show_policy},
+    {"DELETE", "/v1/policies/{tube}", delete_policy},
+    {"PUT", "/v1/policy", put_policy},
+    {"GET", "/v1/policy", show_policy},
+    {"DELETE", "/v1/policy", delete_policy},
 });
 
 constexpr std::size_t routes_of_monitoring = 3;
@@ -145,18 +155,26 @@ bool changes_schedule(handler which) noexcept {
          which == skip_occurrence || which == run_schedule || which == backfill_schedule;
 }
 
-/// Whether a change of this kind can expect a version of its job or schedule.
+/// Whether it changes one policy.
+bool changes_policy(handler which) noexcept { return which == put_policy || which == delete_policy; }
+
+/// Whether a change of this kind can expect a version of its job, schedule or policy.
 bool takes_version(handler which) noexcept {
   return is_put(which) || which == cancel_job || which == reschedule_job || which == fire_job ||
-         which == kick_one_job || changes_schedule(which);
+         which == kick_one_job || changes_schedule(which) || changes_policy(which);
 }
 
 /// Whether a change of this kind can expect that there is nothing yet.
-bool takes_absence(handler which) noexcept { return is_put(which) || which == put_schedule; }
+bool takes_absence(handler which) noexcept { return is_put(which) || which == put_schedule || which == put_policy; }
 
 /// Whether a request of this kind can happen once.
 bool takes_idempotency_key(handler which) noexcept {
   return is_put(which) || which == execute_batch || which == reserve_jobs;
+}
+
+/// Whether a request of this kind may say why a try of a job has failed.
+bool names_worker(handler which) noexcept {
+  return which == release_job || which == bury_job || which == execute_batch;
 }
 
 bool has_json(const request& what) { return is_media_type(what.find("content-type").value_or(""), "application/json"); }
@@ -284,6 +302,11 @@ class talk final : public conversation {
     const std::optional<runtime::address> client = forwarded_client(head, who_.from, state_.proxies);
     return {client.value_or(who_.from), std::nullopt, true, !client};
   }
+  /// The worker that the tries of jobs name: the same as that of its reservations.
+  [[nodiscard]] std::string worker_of(const request& head) const {
+    const std::string& id = client_.allowed().id();
+    return id.empty() ? shown_host(sender_of(head).from) : id;
+  }
   /// From now on the connection acts by these rights, and by no others.
   void act_by(admission come, std::function<void()> rights_ended) {
     holder_.emplace(come.by, std::move(come.given), std::move(rights_ended));
@@ -337,7 +360,8 @@ class talk final : public conversation {
                                 std::string(idempotency_field)});
     }
     if (what.find("if-match") && !takes_version(into.handle)) {
-      throw wrong_input(problem{400, "If-Match is for changes of one job or schedule", where::header, "if-match"});
+      throw wrong_input(
+          problem{400, "If-Match is for changes of one job, schedule or policy", where::header, "if-match"});
     }
     // A look is answered as a whole, which is right whatever the client has; a change must not happen in spite of it.
     if (what.find("if-none-match") && !takes_absence(into.handle) && found.which->method != "GET") {
@@ -347,7 +371,8 @@ class talk final : public conversation {
     into.query = std::move(named->query);
     into.body = json_of(what, is_raw);
     inputs in(std::move(found.names), into.query, into.body.root(), what);
-    into.by.emplace(state_, client_, what, std::move(in), is_raw, side, reserved_, key_place_);
+    std::string worker = names_worker(into.handle) ? worker_of(what) : std::string();
+    into.by.emplace(state_, client_, what, std::move(in), is_raw, side, reserved_, key_place_, std::move(worker));
     return true;
   }
 

@@ -30,6 +30,7 @@
 #include "server/core/rate_limits.hpp"
 #include "server/core/server_log.hpp"
 #include "server/core/tls_certificates.hpp"
+#include "server/policies/policies_in_force.hpp"
 #include "server/schedules/zone_cache.hpp"
 #include "service.hpp"
 
@@ -66,6 +67,8 @@ class api final : public service {
   void do_actions_by(action_runner& runner) noexcept { state_.actions = &runner; }
   /// From now on there are schedules, which plan by the data of these zones.
   void plan_by(zone_cache& zones) noexcept { state_.zones = &zones; }
+  /// From now on there are policies of tubes, which these are.
+  void act_by(policies_in_force& policies) noexcept { state_.policies = &policies; }
   /// From now on new jobs are refused.
   void drain() noexcept { state_.draining = true; }
 

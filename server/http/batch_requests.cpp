@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -19,6 +20,7 @@
 
 #include "idempotency.hpp"
 #include "job_headers.hpp"
+#include "job_policy.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
 #include "request_access.hpp"
@@ -307,6 +309,9 @@ class runner {
   static void begin(entry& /*it*/, std::monostate& /*what*/) {}
   template <class Operation>
   void begin(entry& it, Operation& what) {
+    if constexpr (std::is_same_v<Operation, jobs::release> || std::is_same_v<Operation, jobs::bury>) {
+      note_worker(by_, what.history);
+    }
     if constexpr (detail::names_a_job<Operation>) {
       // Throws if the look has failed: without it the order in which to execute the entry is not known.
       if (orders_) {

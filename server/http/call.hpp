@@ -28,6 +28,7 @@
 #include "server/metrics/server_metrics.hpp"
 #include "server/metrics/schedule_survey.hpp"
 #include "server/metrics/tube_survey.hpp"
+#include "server/policies/policies_in_force.hpp"
 #include "server/schedules/zone_cache.hpp"
 #include "service.hpp"
 
@@ -65,6 +66,7 @@ class api_state {
   const tls_certificates* certificates = nullptr;  ///< null: connections are in plain
   action_runner* actions = nullptr;                ///< does the pieces of actions; null: other nodes do
   zone_cache* zones = nullptr;                     ///< of schedules; null: there are no schedules here
+  policies_in_force* policies = nullptr;           ///< of tubes; null: there are none here
   metrics_sources sources{};                       ///< the parts of the server that the metrics tell of
   std::string node;                                ///< the name of this one, where there are others
   bool only_monitors = false;                      ///< whether there is nothing but /health, /ready and /metrics
@@ -91,6 +93,7 @@ struct call {
   answering_side& side;
   std::vector<jobs::reservation>& reserved;  ///< what the answer hands to the client, once it has been sent
   keyed_places::place& key_place;            ///< of the key of a reserve, until the answer has been sent
+  std::string worker;                        ///< who gives jobs back: the id of its rights, or its address
 };
 
 /// A response with this text, which is JSON on one line.

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <foliot/jobs/job_tries.hpp>
 
 #include "inputs.hpp"
 #include "job_headers.hpp"
@@ -96,7 +97,7 @@ jobs::sha256 idempotency_key::at(std::size_t place) const {
   return digest_of_parts().add(bytes_of(digest_)).add(std::uint64_t{place}).get();
 }
 
-jobs::sha256 request_digest(const jobs::put& what) {
+jobs::sha256 request_digest(const jobs::put& what, std::optional<jobs::milliseconds> expires_in) {
   digest_of_parts parts;
   parts.add("put").add(what.tube).add(what.key);
   parts.add(static_cast<std::uint64_t>(what.existing)).add(what.expected);
@@ -110,6 +111,13 @@ jobs::sha256 request_digest(const jobs::put& what) {
   parts.add_digest_of(what.body).add(content_type_of(what.fields));
   for (const auto& [name, value] : headers_of(what.fields)) {
     if (!is_of_trace_context(name)) parts.add(name).add(value);
+  }
+  // Only where they are there: what has none has the digest that earlier versions made.
+  if (const auto group = what.fields.find(jobs::tag_of_group)) parts.add("group").add(*group);
+  if (expires_in) {
+    parts.add("expires_in").add(static_cast<std::uint64_t>(expires_in->count()));
+  } else if (const auto expires = what.fields.find(jobs::tag_of_expiry)) {
+    parts.add("expires").add(*expires);
   }
   return parts.get();
 }

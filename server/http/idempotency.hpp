@@ -74,8 +74,10 @@ class idempotency_key {
 /// The client's text in a field; nothing if it is malformed.
 [[nodiscard]] std::optional<std::string> parse_idempotency_key(std::string_view value);
 
-/// What a put asks for.
-[[nodiscard]] jobs::sha256 request_digest(const jobs::put& what);
+/// What a put asks for. `expires_in`: the length that it names in the place of a time, which is another one with each
+/// repeat.
+[[nodiscard]] jobs::sha256 request_digest(const jobs::put& what,
+                                          std::optional<jobs::milliseconds> expires_in = std::nullopt);
 /// What a batch asks for, with this array of entries.
 [[nodiscard]] jobs::sha256 request_digest_of_batch(const json& entries, bool is_atomic);
 

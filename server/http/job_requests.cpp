@@ -20,6 +20,7 @@
 #include "front_check.hpp"
 #include "idempotency.hpp"
 #include "job_headers.hpp"
+#include "job_policy.hpp"
 #include "problem.hpp"
 #include "schedule_json.hpp"
 #include "server/core/tube_name.hpp"
@@ -201,7 +202,7 @@ keyed_places::place happen_once(call& by, jobs::put& what) {
                              : idempotency_key::of(by.what, by.client.allowed(), {"jobs", what.tube});
   if (!key) return {};
   by.client.check(what);  // what is out of scope is answered as if it had never been put
-  what.once = jobs::once(key->digest(), request_digest(what), idempotency_lifetime);
+  what.once = jobs::once(key->digest(), request_digest(what, expiry_length_of(by.in)), idempotency_lifetime);
   return enter(by.state.keys_under_way, *key);
 }
 
@@ -355,6 +356,7 @@ jobs::put read_put(const api_state& state, inputs& in, request& from, bool is_ra
   } else {
     read_json_body(in, from, what);
   }
+  read_policy_fields(in, what);
   in.expect_no_others();
   if (what.body.size() > state.max_job_size) {
     std::string detail = fmt::format("the body of a job has at most {} bytes", state.max_job_size);
@@ -420,6 +422,7 @@ ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body, jo
   if (const std::string_view type = content_type_of(what.fields); !type.empty()) all["content_type"] = type;
   for (const auto& [name, value] : headers_of(what.fields)) all["headers"][name] = value;
   if (const auto occurrence = occurrence_note::in(what.fields)) all["schedule"] = shown(*occurrence);
+  show_policy_fields(all, what);
   if (with_body) show_body(all, what);
   return all;
 }
@@ -444,7 +447,9 @@ task<response> show_job(call& by) {
   auto looking = by.client.execute(jobs::peek{std::move(name), with_body});
   const jobs::peek_answer seen = co_await looking;
   if (!seen.job) co_return respond_to_missing();
-  response made = respond_json(200, shown(*seen.job, seen.now, with_body, seen.version));
+  ordered_json all = shown(*seen.job, seen.now, with_body, seen.version);
+  hide_workers(all, by);
+  response made = respond_json(200, all);
   made.fields.push_back({"ETag", etag_of(seen.version)});
   co_return made;
 }

@@ -30,7 +30,9 @@
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/access/rights.hpp"
+#include "server/core/opened_stores.hpp"
 #include "server/core/session_name.hpp"
+#include "server/policies/policies_in_force.hpp"
 #include "text/timestamp.hpp"
 #include "times.hpp"
 
@@ -242,6 +244,19 @@ void add_distribution(ordered_json& to, std::string_view name, const jobs::time_
   }
   ordered_json& counts = shown["counts"] = ordered_json::array();
   for (const std::uint64_t each : values.in) counts.push_back(each);
+}
+
+/// What policies of tubes did to jobs at this server since its start.
+void add_policies(ordered_json& all, const api_state& state) {
+  if (state.policies == nullptr || state.sources.stores == nullptr) return;
+  const jobs::policy_counters counted = state.sources.stores->policies();
+  ordered_json& shown = all["policies"] = ordered_json::object();
+  shown["tubes"] = state.policies->count();
+  shown["retried"] = counted.retried;
+  shown["buried"] = counted.buried;
+  shown["dead_letters"] = counted.dead_letters;
+  shown["expired"] = counted.expired;
+  shown["parked"] = counted.parked;
 }
 
 /// How long jobs took at this server since its start.
@@ -485,6 +500,7 @@ task<response> show_statistics(call& by) {
   server["draining"] = by.state.draining.load(seam::relaxed);
   add_flow(all, flow);
   add_times(all, flow);
+  add_policies(all, by.state);
   if (seen.nodes) add_nodes(all, *seen.nodes);
   add_connections(all, by.state);
   if (by.state.certificates != nullptr) {

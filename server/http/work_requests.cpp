@@ -23,6 +23,7 @@
 #include <foliot/runtime/wall_time.hpp>
 
 #include "idempotency.hpp"
+#include "job_policy.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
@@ -159,7 +160,7 @@ task<> wait_for_claim(authorized_client& by, const wanted_jobs& wanted, jobs::cl
   part_with_replayed(by, into);  // here: the wait may end with an exception, as where the rights have ended
 }
 
-response respond_with(const std::vector<jobs::claimed_job>& got) {
+response respond_with(const call& by, const std::vector<jobs::claimed_job>& got) {
   const jobs::utc_time now = now_utc();
   ordered_json all = ordered_json::object();
   all["jobs"] = ordered_json::array();
@@ -167,6 +168,7 @@ response respond_with(const std::vector<jobs::claimed_job>& got) {
     ordered_json one = ordered_json::object();
     one["reservation"] = text_of(each.token);
     one.update(shown(each.job, now, true));
+    hide_workers(one, by);
     all["jobs"].push_back(std::move(one));
   }
   response made = respond_json(200, all);
@@ -192,7 +194,7 @@ task<response> hand_over(call& by, const std::vector<jobs::claimed_job>& got) {
   if (!has_room) has_room = co_await by.side.take_room(memory_of(got));
   if (!has_room) co_return respond_without_room();
   for (const jobs::claimed_job& each : got) by.reserved.push_back(each.token);
-  co_return respond_with(got);
+  co_return respond_with(by, got);
 }
 
 /// Reserves without a key. It is a task of its own, whose frame is small while it waits.
@@ -208,7 +210,7 @@ task<response> reserve_now(call& by, wanted_jobs wanted) {
   if (!has_room) has_room = co_await by.side.take_room(memory_of(got));
   if (!has_room) co_return respond_without_room();
   for (const jobs::claimed_job& each : got) by.reserved.push_back(each.token);
-  co_return respond_with(got);
+  co_return respond_with(by, got);
 }
 
 /// What a reserve with this key asks for. How long it waits is no part of it: a repeat may wait as long as is left.
@@ -293,6 +295,7 @@ std::optional<jobs::priority> priority_of(inputs& in) {
 /// Executes what the holder of a reservation asks for.
 template <class Operation>
 task<response> execute_for_holder(call& by, Operation what) {
+  if constexpr (requires { what.history; }) note_worker(by, what.history);
   auto executing = by.client.execute(std::move(what));
   const jobs::holder_answer done = co_await executing;
   if (const std::optional<problem> wrong = problem_of(done)) co_return respond(*wrong);
@@ -342,6 +345,7 @@ jobs::release read_release(inputs& in) {
   what.token = reservation_of(in);
   what.priority = priority_of(in);
   what.due = due_of(in).value_or(jobs::milliseconds(0));
+  what.history = read_reason(in);
   in.expect_no_others();
   return what;
 }
@@ -356,6 +360,7 @@ jobs::bury read_bury(inputs& in) {
   jobs::bury what;
   what.token = reservation_of(in);
   what.priority = priority_of(in);
+  what.history = read_reason(in);
   in.expect_no_others();
   return what;
 }

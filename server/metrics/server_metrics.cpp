@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include <foliot/jobs/job_store.hpp>
+#include <foliot/jobs/policy_store.hpp>
 #include <foliot/runtime/run.hpp>
 #include <foliot/version.hpp>
 
@@ -98,6 +99,14 @@ void append_flow(exposition& to, const jobs::job_flow& flow) {
   to.single("jobs_timed_out_total", counter, "Reservations whose TTR has ended.", flow.expired);
   to.distribution("job_lateness_seconds", "From the due time of a job to its reservation.", flow.lateness);
   to.distribution("job_work_seconds", "From the reservation of a job to its finish.", flow.work);
+}
+
+void append_policies(exposition& to, const jobs::policy_counters& now) {
+  to.single("jobs_retried_total", counter, "Failed tries behind which a policy gives another one.", now.retried);
+  to.single("jobs_last_try_buried_total", counter, "Jobs that a policy has buried behind their last try.", now.buried);
+  to.single("jobs_dead_letters_total", counter, "Jobs that a policy has moved to the dead letters.", now.dead_letters);
+  to.single("jobs_expired_total", counter, "Jobs that have ended because they were of no use any more.", now.expired);
+  to.single("jobs_parked_total", counter, "Times that a job was postponed because its group was full.", now.parked);
 }
 
 void append_connections(exposition& to, const jobs::broker_counters& now, const metrics_sources& from) {
@@ -208,6 +217,7 @@ void append_server(exposition& to, const server_status& now, const metrics_sourc
   to.single("draining", gauge, "Whether new jobs are refused until the next start.", number_of(now.is_draining));
   append_flow(to, now.flow);
   append_store(to, now.counters, from.stores);
+  if (from.stores != nullptr) append_policies(to, from.stores->policies());
   append_connections(to, now.counters, from);
   append_locks(to, now, from);
 }

@@ -156,6 +156,15 @@ const buttonsFor = (job, after) => may("change") && job.state !== "reserved" && 
   job.state === "buried" && button("Kick…", () => kick(job, after)),
   button("Cancel…", () => cancel(job, after), {class: "danger"}));
 
+const ENDS = {released: "released", timed_out: "its TTR has ended", buried: "buried", moved: "moved here"};
+
+/** The failed tries, and the last of them with their reasons. */
+const triesOf = (tries, now) => [`${count(tries.failed)} failed`, element("ul", {class: "headers"}, tries.last.map((each) => element("li", {},
+  time(each.when, now), ": ", ENDS[each.how] ?? visible(each.how),
+  each.tube !== undefined && [" from the tube ", name(each.tube), ", job ", visible(each.id)],
+  each.worker !== undefined && [" by ", name(each.worker)],
+  each.why !== undefined && [": ", visible(each.why)])))];
+
 const recordOf = (job, now) => facts(
   ["Id", [job.id, copyButton(job.id, "the id")]],
   ["Key", job.key !== undefined && [name(job.key), copyButton(job.key, "the key")]],
@@ -169,6 +178,9 @@ const recordOf = (job, now) => facts(
   ["Priority", number(job.priority)],
   ["TTR", visible(job.ttr)],
   ["Counted", `${count(job.reserves)} reserved, ${count(job.timeouts)} timed out, ${count(job.releases)} released, ${count(job.buries)} buried, ${count(job.kicks)} kicked`],
+  ["Tries", job.tries && triesOf(job.tries, now)],
+  ["Group", job.group !== undefined && name(job.group)],
+  ["Expires", job.expires && time(job.expires, now)],
   ["Content type", job.content_type !== undefined && visible(job.content_type)],
   ["Headers", job.headers && element("ul", {class: "headers"}, Object.entries(job.headers).map(([header, value]) => element("li", {}, name(header), ": ", name(value))))]);
 

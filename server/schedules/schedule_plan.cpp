@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <concepts>
-#include <exception>
 #include <limits>
-#include <span>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -14,9 +12,8 @@
 #include <foliot/jobs/names.hpp>
 
 #include "server/http/job_headers.hpp"
+#include "server/http/object_reader.hpp"
 #include "server/http/times.hpp"
-#include "text/duration_text.hpp"
-#include "text/nearest.hpp"
 
 namespace foliot::program {
 
@@ -58,133 +55,18 @@ constexpr std::size_t most_template_fields = jobs::most_field_bytes - 1024;
 constexpr std::array<std::string_view, 2> names_of_gaps{"shift", "skip"};
 constexpr std::array<std::string_view, 3> names_of_overlaps{"first", "last", "both"};
 
-/// Ends the reading of a plan.
-class wrong_plan : public std::exception {
- public:
-  wrong_plan(std::string pointer, std::string detail) : why_{std::move(pointer), std::move(detail)} {}
+using plan_reader = http::object_reader;
+using wrong_plan = http::wrong_member;
 
-  [[nodiscard]] plan_error& why() noexcept { return why_; }
-  [[nodiscard]] const char* what() const noexcept override { return why_.detail.c_str(); }
-
- private:
-  plan_error why_;
-};
-
-std::string listed(std::span<const std::string_view> names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
-    text += fmt::format("`{}`", names[i]);
-  }
-  return text;
-}
-
-/// An object of the plan, whose members are asked for one by one. Throws wrong_plan.
-class plan_reader {
- public:
-  /// Precondition: `of` outlives it.
-  plan_reader(const json& of, std::string pointer, std::string_view what) : object_(of), pointer_(std::move(pointer)) {
-    if (!of.is_object()) throw wrong_plan(pointer_, fmt::format("{} must be an object", what));
-  }
-
-  [[nodiscard]] std::string pointer_to(std::string_view name) const {
-    return pointer_ + "/" + http::pointer_name(name);
-  }
-  [[noreturn]] void refuse(std::string_view name, std::string detail) const {
-    throw wrong_plan(pointer_to(name), std::move(detail));
-  }
-
-  /// The member, which need not be there; null is none.
-  [[nodiscard]] const json* find(std::string_view name) {
-    asked_.emplace_back(name);
-    const json* const found = object_.find(name);
-    return found != nullptr && found->what() != json::kind::null ? found : nullptr;
-  }
-  /// The member, where null is a value.
-  [[nodiscard]] const json* find_any(std::string_view name) {
-    asked_.emplace_back(name);
-    return object_.find(name);
-  }
-  [[nodiscard]] std::optional<std::string_view> text(std::string_view name, std::string_view such_as) {
-    const json* const found = find(name);
-    if (found == nullptr) return std::nullopt;
-    if (!found->is_text()) refuse(name, fmt::format("`{}` must be a string such as {}", name, such_as));
-    return found->text();
-  }
-  [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name, std::uint64_t least, std::uint64_t most) {
-    const json* const found = find(name);
-    if (found == nullptr) return std::nullopt;
-    if (!found->is_number() || found->number() < least || found->number() > most)
-      refuse(name, fmt::format("`{}` must be a whole number from {} to {}", name, least, most));
-    return found->number();
-  }
-  template <std::size_t Count>
-  [[nodiscard]] std::optional<std::size_t> choice(std::string_view name,
-                                                  const std::array<std::string_view, Count>& names) {
-    const json* const found = find(name);
-    if (found == nullptr) return std::nullopt;
-    const auto place = found->is_text() ? std::ranges::find(names, found->text()) : names.end();
-    if (place != names.end()) return static_cast<std::size_t>(place - names.begin());
-    std::string detail = fmt::format("`{}` must be {}", name, listed(names));
-    if (found->is_text()) {
-      const auto near = nearest(found->text(), {names.begin(), names.end()});
-      if (near) detail += fmt::format(", not '{}': did you mean `{}`?", found->text(), *near);
-    }
-    refuse(name, std::move(detail));
-  }
-  /// A length of time: a text, or a number of seconds. Rounded up to `Unit`.
-  template <class Unit>
-  [[nodiscard]] std::optional<Unit> length(std::string_view name, Unit least, Unit most);
-  [[nodiscard]] std::optional<sys_seconds> instant(std::string_view name);
-
-  /// Throws if there is a member that nobody has asked for.
-  void expect_no_others() const {
-    for (const json& each : object_) {
-      if (std::ranges::find(asked_, each.name()) != asked_.end()) continue;
-      const auto near = nearest(each.name(), asked_);
-      const std::string all = listed(std::vector<std::string_view>(asked_.begin(), asked_.end()));
-      refuse(each.name(), near ? fmt::format("there is no member `{}` here: did you mean `{}`?", each.name(), *near)
-                               : fmt::format("there is no member `{}` here: members are {}", each.name(), all));
-    }
-  }
-
- private:
-  const json& object_;
-  std::string pointer_;
-  std::vector<std::string> asked_;
-};
-
-template <class Unit>
-std::optional<Unit> plan_reader::length(std::string_view name, Unit least, Unit most) {
-  const json* const found = find(name);
-  if (found == nullptr) return std::nullopt;
-  std::optional<Unit> made;
-  if (found->is_number()) {
-    const auto longest = static_cast<std::uint64_t>(std::chrono::floor<seconds>(most).count());
-    made = found->number() > longest ? most + Unit(1) : Unit(seconds(found->number()));
-  } else if (found->is_text() && found->text() == "0s") {
-    made = Unit(0);
-  } else if (found->is_text()) {
-    const std::expected<duration, std::string> read = parse_duration(found->text());
-    if (!read) refuse(name, fmt::format("`{}` must be a length of time such as 5m or 1h30m: {}", name, read.error()));
-    made = std::chrono::ceil<Unit>(read->to_chrono());
-  } else {
-    refuse(name, fmt::format("`{}` must be a length of time such as \"5m\", or a number of seconds", name));
-  }
-  if (*made < least || *made > most)
-    refuse(name,
-           fmt::format("`{}` must be from {} to {}", name, to_string(duration(least)), to_string(duration(most))));
-  return made;
-}
-
-std::optional<sys_seconds> plan_reader::instant(std::string_view name) {
-  const auto found = text(name, "\"2026-11-29T05:40:00Z\"");
+/// A time in whole seconds, rounded up.
+std::optional<sys_seconds> instant_in(plan_reader& in, std::string_view name) {
+  const auto found = in.text(name, "\"2026-11-29T05:40:00Z\"");
   if (!found) return std::nullopt;
   const auto read = http::parse_time(*found);
-  if (!read) refuse(name, fmt::format("`{}` must be a time of RFC 3339 such as 2026-11-29T05:40:00Z", name));
+  if (!read) in.refuse(name, fmt::format("`{}` must be a time of RFC 3339 such as 2026-11-29T05:40:00Z", name));
   const auto at = std::chrono::ceil<seconds>(*read);
   if (at < schedule::earliest || at >= schedule::latest)
-    refuse(name, fmt::format("`{}` must be within the years 1 to 9999", name));
+    in.refuse(name, fmt::format("`{}` must be within the years 1 to 9999", name));
   return at;
 }
 
@@ -208,7 +90,7 @@ planned_rule read_rule(const json& from, const std::string& pointer) {
       if (!dialect) in.refuse("dialect", "`dialect` must be `vixie`, `seconds`, `quartz` or `eventbridge`");
       made.dialect = *dialect;
     }
-    made.anchor = in.instant("anchor");
+    made.anchor = instant_in(in, "anchor");
     in.expect_no_others();
     pointer_to_text += "/text";
   } else {
@@ -317,8 +199,8 @@ void read_times(plan_reader& in, schedule_plan& into) {
   if (into.zone.empty() || into.zone.size() > 200)
     in.refuse("zone", "`zone` must be a name such as Europe/Berlin or UTC");
   if (const json* const exclude = in.find("exclude")) read_exclusions(*exclude, into);
-  into.starts = in.instant("starts");
-  into.ends = in.instant("ends");
+  into.starts = instant_in(in, "starts");
+  into.ends = instant_in(in, "ends");
   if (into.starts && into.ends && *into.ends <= *into.starts)
     in.refuse("ends", fmt::format("`ends` must be after `starts`, {}", schedule::text_of(*into.starts)));
   into.count = static_cast<std::uint32_t>(in.number("count", 1, most_counted_of_plan).value_or(0));
@@ -340,7 +222,7 @@ void read_policies(plan_reader& in, schedule_plan& into) {
     into.missed_window = *window;
   const json* const busy = in.find("busy");
   if (busy != nullptr && busy->is_text() && busy->text() == "disown")
-    in.refuse("busy", "`disown` is not supported yet: `busy` must be " + listed(names_of_busy_policies));
+    in.refuse("busy", "`disown` is not supported yet: `busy` must be " + http::listed_words(names_of_busy_policies));
   if (const auto policy = in.choice("busy", names_of_busy_policies)) into.busy = static_cast<busy_policy>(*policy);
   if (const auto limit = in.number("busy_limit", 1, most_busy_limit)) {
     if (into.busy != busy_policy::queue) in.refuse("busy_limit", "`busy_limit` needs \"busy\": \"queue\"");
@@ -462,7 +344,7 @@ std::expected<schedule_plan, plan_error> schedule_plan::read(const http::json& f
     check_delay(made);
     return made;
   } catch (wrong_plan& wrong) {
-    return std::unexpected(std::move(wrong.why()));
+    return std::unexpected(plan_error{std::move(wrong.pointer()), std::move(wrong.detail())});
   }
 }
 

@@ -41,13 +41,13 @@ class Cases:
         self.assertLessEqual(set(COMMANDS), set(self.complete("foliot ")))
         self.assertEqual(self.complete("foliot ser"), ["serve"])
         self.assertEqual(set(self.complete("foliot token ")), {"make", "list", "revoke"})
-        self.assertLessEqual({"put", "get", "list", "why", "cancel", "move", "fire", "kick", "reserve", "watch", "next", "schedules", "schedule"},
+        self.assertLessEqual({"put", "get", "list", "why", "cancel", "move", "fire", "kick", "reserve", "watch", "next", "schedules", "schedule", "policies", "policy"},
                              set(self.complete("foliot job ")))
         self.assertEqual(self.complete("foliot job can"), ["cancel"])
 
     def test_each_option_of_the_help(self):
         for path in [("serve",), ("token", "make"), ("top",), ("copy",), ("job", "put"), ("job", "list"), ("job", "cancel"),
-                     ("job", "watch"), ("job", "next"), ("job", "schedules"), ("job", "schedule")]:
+                     ("job", "watch"), ("job", "next"), ("job", "schedules"), ("job", "schedule"), ("job", "policies"), ("job", "policy")]:
             wanted = self.options_of(*path)
             self.assertGreater(len(wanted), 1, path)
             self.assertLessEqual(wanted, set(self.complete(f"foliot {' '.join(path)} --")), path)

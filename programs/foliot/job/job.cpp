@@ -113,6 +113,8 @@ void job_run::run() {
     case job_command::watch: return watch_events(line_, server_);
     case job_command::schedules: return list_schedules(line_, server_);
     case job_command::schedule: return about_schedule(line_, server_);
+    case job_command::policies: return list_policies(line_, server_);
+    case job_command::policy: return about_policy(line_, server_);
     case job_command::next: break;  // asks no server
   }
 }
@@ -255,6 +257,7 @@ void job_run::settle(std::string_view what) {
                    .path = fmt::format("/v1/reservations/{}/{}", percent_encoded(line_.reservation), what)};
   if (line_.what == job_command::release) made.query = due_of(line_, false);
   if (!line_.priority.empty()) made.query.emplace_back("priority", line_.priority);
+  if (!line_.reason.empty()) made.query.emplace_back("reason", line_.reason);
   show_done(value_of(server_.ask(made), server_));
 }
 

@@ -40,6 +40,7 @@ class job_commands {
   void add_watch();
   void add_next();
   void add_schedules();
+  void add_policies();
 
  private:
   /// A command with a line of its own.
@@ -149,6 +150,9 @@ void job_commands::add_put() {
   add_when();
   add_text("--priority", to_->priority, "Lower numbers come first", "NUMBER");
   add_text("--ttr", to_->ttr, "How long a worker may keep it", "LENGTH");
+  add_text("--group", to_->group, "Those of a group are counted together, by the policy of the tube", "TEXT");
+  add_text("--expires", to_->expires, "From then on no worker gets it: a time such as 2027-01-31T08:00:00Z", "TIME");
+  add_text("--expires-in", to_->expires_in, "Or in how long", "LENGTH");
   add_text("--existing", to_->existing, "What happens if the key is taken", "keep|replace|refuse");
   add_text("--type", to_->content_type, "The content type, such as application/json", "TYPE");
   line_->add_option("--header", to_->headers, "A header that travels with the job")
@@ -240,8 +244,10 @@ void job_commands::add_work() {
     begin(name, what, purpose);
     line_->add_option("RESERVATION", to_->reservation, "The token that reserve has shown")->type_name("")->required();
     if (what == job_command::release) add_when();
-    if (what == job_command::release || what == job_command::bury)
+    if (what == job_command::release || what == job_command::bury) {
       add_text("--priority", to_->priority, "Lower numbers come first", "NUMBER");
+      add_text("--reason", to_->reason, "Why: it is kept with the job", "TEXT");
+    }
     add_json();
   }
 }
@@ -312,6 +318,41 @@ void job_commands::add_schedules() {
   add_json();
 }
 
+void job_commands::add_policies() {
+  begin("policies", job_command::policies, "List the policies of tubes");
+  to_->count = 100;
+  line_->add_option("--prefix", to_->filter.prefix, "Those of all tubes whose names begin so")->type_name("TEXT");
+  line_->add_option("--count", to_->count, "The most that are shown")
+      ->type_name("NUMBER")
+      ->transform(whole_number(1, most_shown))
+      ->capture_default_str();
+  add_json();
+  begin("policy", job_command::policy, "Show the policy of a tube; set members of it, or take it away");
+  terminal::policy_line& one = to_->policy;
+  line_->add_option("TUBE", one.tube, "Its tube")->type_name("")->required();
+  add_text("--tries", one.tries, "After so many failed tries a job is tried no more; 0: there is no last try",
+           "NUMBER");
+  line_->add_option("--count-releases", one.counts_releases, "Whether a release is a failed try")
+      ->type_name("true|false");
+  line_->add_option("--count-timeouts", one.counts_timeouts, "Whether the end of a TTR is")->type_name("true|false");
+  line_->add_option("--delay", one.delays, "Before the next try; several are those behind the first, second, … try")
+      ->type_name("LENGTH")
+      ->allow_extra_args(false);
+  add_text("--factor", one.factor, "With --delay: each delay is so many times the one before", "NUMBER");
+  add_text("--most-delay", one.most_delay, "With --delay: the longest one", "LENGTH");
+  add_text("--jitter", one.jitter, "With --delay: by up to this part of itself it is longer, 0 to 1", "NUMBER");
+  line_->add_option("--dead-letters", one.dead_letters, "Where a job goes behind its last try; '': it is buried")
+      ->type_name("TUBE");
+  add_text("--expires", one.expires, "How long a ready job may wait; 0s: for ever", "LENGTH");
+  add_text("--most-reserved", one.most_reserved, "So many are worked on at once; 0: any number", "NUMBER");
+  add_text("--most-of-group", one.most_of_group, "The same of each group", "NUMBER");
+  add_text("--most-per-second", one.most_per_second, "So many are reserved in a second; 0: any number", "NUMBER");
+  add_text("--burst", one.burst, "And so many at once", "NUMBER");
+  line_->add_flag("--clear", one.clears, "Take the policy away");
+  add_exact();
+  add_json();
+}
+
 }  // namespace
 
 void fill_job(CLI::App& line, command& chosen, const std::function<void(const job_line&)>& run) {
@@ -324,6 +365,7 @@ void fill_job(CLI::App& line, command& chosen, const std::function<void(const jo
   all.add_watch();
   all.add_next();
   all.add_schedules();
+  all.add_policies();
   line.footer(
       "  foliot job put mail hello --delay 2h\n"
       "  foliot job list --due\n"

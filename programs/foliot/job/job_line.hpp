@@ -31,6 +31,8 @@ enum class job_command : std::uint8_t {
   next,
   schedules,
   schedule,
+  policies,
+  policy,
 };
 
 /// Which jobs a list shows, or an action changes.
@@ -66,6 +68,16 @@ struct schedule_line {
   std::string note, until, at;  ///< as the user has written them
 };
 
+/// The policy of which tube, and what becomes of it: texts as the user has written them, empty ones are not asked for.
+struct policy_line {
+  std::string tube;
+  bool clears = false;
+  std::string tries, factor, most_delay, jitter, expires, most_reserved, most_of_group, most_per_second, burst;
+  std::vector<std::string> delays;
+  std::optional<std::string> dead_letters;  ///< empty: none
+  std::optional<bool> counts_releases, counts_timeouts;
+};
+
 struct job_line {
   job_command what = job_command::list;
   access_options access;
@@ -82,12 +94,14 @@ struct job_line {
   std::string reservation;   ///< the token
   std::vector<std::string> tubes;
   std::string timeout;
+  std::string reason;  ///< of a release or a bury
 
   rule_line next;
   schedule_line schedule;
+  policy_line policy;
 
   // Of a put.
-  std::string tube, key, priority, ttr, existing, content_type, file;
+  std::string tube, key, priority, ttr, existing, content_type, file, group, expires, expires_in;
   std::optional<std::string> body;
   std::vector<std::string> headers;  ///< NAME=VALUE
 
@@ -114,6 +128,10 @@ void watch_events(const job_line& line, api_client& server);
 void list_schedules(const job_line& line, api_client& server);
 /// Shows one, or pauses, resumes, skips or runs it. Throws failure.
 void about_schedule(const job_line& line, api_client& server);
+/// Lists the policies of tubes (policies.cpp). Throws failure.
+void list_policies(const job_line& line, api_client& server);
+/// Shows one, sets members of it, or takes it away. Throws failure.
+void about_policy(const job_line& line, api_client& server);
 /// Looks into the folder of a stopped server, for get, list, tubes or why (folder_look.cpp). Throws failure: also where
 /// a server runs on the folder.
 void look_into_folder(const job_line& line);

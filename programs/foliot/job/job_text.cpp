@@ -67,6 +67,24 @@ std::string counters_of(const ordered_json& job) {
                      number_in(job, "kicks"));
 }
 
+/// The failed tries: "3 failed", and a line for each of the last ones.
+void add_tries(std::string& to, const ordered_json& job, const time_style& style) {
+  const auto tries = job.find("tries");
+  if (tries == job.end() || !tries->is_object()) return;
+  add_line(to, "tries", fmt::format("{} failed", number_in(*tries, "failed")));
+  const auto last = tries->find("last");
+  if (last == tries->end() || !last->is_array()) return;
+  for (const ordered_json& each : *last) {
+    const std::string why = text_in(each, "why");
+    const std::string worker = text_in(each, "worker");
+    const std::string tube = text_in(each, "tube");
+    const std::string from = tube.empty() ? "" : fmt::format(" from tube {}, job {}", tube, text_in(each, "id"));
+    add_line(to, "",
+             fmt::format("{}: {}{}{}{}", full_time_in(each, "when", style), text_in(each, "how"), from,
+                         worker.empty() ? "" : " by " + worker, why.empty() ? "" : ": " + why));
+  }
+}
+
 std::string left_out(const ordered_json& data) {
   if (data.contains("count")) {
     const std::uint64_t count = number_in(data, "count");
@@ -129,7 +147,10 @@ std::string job_text(const ordered_json& job, const time_style& style) {
   add_line(text, "priority", std::to_string(number_in(job, "priority")));
   add_line(text, "ttr", text_in(job, "ttr"));
   add_line(text, "made", full_time_in(job, "made", style));
+  add_line(text, "group", text_in(job, "group"));
+  add_line(text, "expires", full_time_in(job, "expires", style));
   add_line(text, "times", counters_of(job));
+  if (job.is_object()) add_tries(text, job, style);
   add_line(text, "version", text_in(job, "version"));
   add_line(text, "content type", text_in(job, "content_type"));
   if (job.is_object()) {

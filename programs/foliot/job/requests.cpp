@@ -102,6 +102,9 @@ api_request put_request(const job_line& line) {
   add_unless_empty(made.query, "key", line.key);
   add_unless_empty(made.query, "priority", line.priority);
   add_unless_empty(made.query, "ttr", line.ttr);
+  add_unless_empty(made.query, "group", line.group);
+  add_unless_empty(made.query, "expires", line.expires);
+  add_unless_empty(made.query, "expires_in", line.expires_in);
   add_unless_empty(made.query, "existing", line.existing);
   made.body = body_of_put(line);
   refuse_controls("--type", line.content_type);

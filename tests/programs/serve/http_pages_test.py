@@ -139,6 +139,9 @@ class Pages(PageCase):
     def test_schedules(self):
         self.run_page("schedules.md", 6)
 
+    def test_policies(self):
+        self.run_page("policies.md", 8)
+
     def test_monitoring(self):
         self.run_page("monitoring.md", 1)
 

@@ -267,6 +267,45 @@ body, 5 bytes:
         self.refuse("exclude each other", "schedule", "mail", "report", "--skip", "--run", code=2)
         self.refuse("belong to --pause", "schedule", "mail", "report", "--note", "x", code=2)
 
+    def test_policies(self):
+        self.assertEqual(self.run_foliot(*self.arguments("policies"), env=environment()), (0, "", "foliot: no tube has a policy\n"))
+        self.refuse("the tube has no policy", "policy", "mail")
+        set_some = ["--tries", "5", "--delay", "10s", "--factor", "2", "--most-delay", "1h", "--dead-letters", "mail-dead"]
+        self.assertEqual(self.job("policy", "mail", *set_some), "policy of tube mail: made\n")
+        wanted = {"tries": 5, "delay": {"first": "10s", "factor": 2.0, "most": "1h"}, "dead_letters": "mail-dead"}
+        self.assertEqual(self.ask("GET", "/v1/policies/mail")[1]["policy"], wanted)
+        self.assertEqual(self.job("policy", "mail", "--most-per-second", "7", "--burst", "9", "--count-releases", "false"),
+                         "policy of tube mail: changed\n")
+        wanted |= {"most_per_second": 7, "burst": 9, "counts_releases": False}
+        [seen] = self.lines("policy", "mail")
+        self.assertEqual(seen["policy"], wanted, "what was not named stays")
+        self.assertEqual(self.job("policy", "mail", "--burst", "9"), "policy of tube mail: unchanged\n")
+        self.job("policy", "bill", "--delay", "1s", "--delay", "1m", "--tries", "2")
+        self.assertEqual(self.ask("GET", "/v1/policies/bill")[1]["policy"], {"tries": 2, "delay": {"listed": ["1s", "1m"]}["listed"]})
+        shown = self.job("policy", "mail")
+        self.assertRegex(shown, r"\Apolicy of tube mail\n  tries +5\n  a release counts +false\n")
+        self.assertIn("  delay                   10s, times 2, at most 1h\n", shown)
+        self.assertRegex(self.job("policies"), r"\ATUBE +TRIES +DELAY +DEAD LETTERS +PER SECOND\n"
+                         r"mail +5 +10s, times 2, at most 1h +mail-dead +7\nbill +2 +1s, 1m\n\Z")
+        self.assertEqual({one["tube"] for one in self.lines("policies")}, {"mail", "bill"})
+        self.assertEqual([one["tube"] for one in self.lines("policies", "--prefix", "bi")], ["bill"])
+        self.refuse("tries", "policy", "mail", "--tries", "many", code=2)
+        self.refuse("dead_letters", "policy", "mail", "--dead-letters", "mail", code=2)
+        self.refuse("belong to --delay", "policy", "mail", "--jitter", "0.5", code=2)
+        self.refuse("--clear takes the whole policy away", "policy", "mail", "--clear", "--tries", "1", code=2)
+        self.assertEqual(self.job("policy", "mail", "--clear"), "policy of tube mail: deleted\n")
+        self.refuse("the tube has no policy", "policy", "mail", "--clear")
+
+    def test_a_reason_is_shown_with_the_job(self):
+        self.job("policy", "mail", "--tries", "2")
+        self.job("put", "mail", "x", "--group", "customer 7", "--expires-in", "1h")
+        [job] = self.lines("reserve", "mail")
+        self.job("release", job["reservation"], "--reason", "full \x1b[2J")
+        shown = self.job("get", job["id"])
+        self.assertRegex(shown, r"  group +customer 7\n")
+        self.assertRegex(shown, r"  tries +1 failed\n +\S+ \(.*\): released by .*: full ")
+        self.assertNotIn("\x1b", shown)
+
     def test_a_list_without_jobs(self):
         self.assertEqual(self.run_foliot(*self.arguments("list"), env=environment()), (0, "", "foliot: there are no such jobs\n"))
         self.assertEqual(self.job("list", "--json"), "")

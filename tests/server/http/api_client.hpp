@@ -31,6 +31,7 @@
 #include "server/core/simulated_stream.hpp"
 #include "server/http/api.hpp"
 #include "server/http/protocol.hpp"
+#include "server/policies/policies_in_force.hpp"
 #include "server/schedules/zone_cache.hpp"
 #include "support/virtual_time.hpp"
 
@@ -81,6 +82,7 @@ struct http_server : foliot::test::broker_world {
                        std::vector<std::string> hosts = {}, foliot::test::shared with_nodes = foliot::test::shared::no)
       : broker_world(time, limits(), with_nodes), speaks_to(jobs, largest_job, std::move(hosts), tokens, log) {
     speaks_to.plan_by(zones);
+    speaks_to.act_by(policies);
   }
 
   static jobs::broker_limits limits() {
@@ -93,6 +95,8 @@ struct http_server : foliot::test::broker_world {
 
   held_memory memory_of_clients{std::size_t{1} << 30};
   zone_cache zones;
+  policies_in_force policies{jobs, {}, [this](std::string sentence) { warnings.push_back(std::move(sentence)); }};
+  std::vector<std::string> warnings;  // about records of policies
   api speaks_to;
   protocol speaks{speaks_to, memory_of_clients, api::limits_for(largest_job)};
 };

@@ -382,6 +382,37 @@ TEST_F(RequestAccess, TheTubeOfAScheduleDecidesWhoSeesIt) {
   });
 }
 
+TEST_F(RequestAccess, TheTubeOfAPolicyDecidesWhoSeesAndSetsIt) {
+  const std::string narrow = access_token::make();
+  write(entry_of(token_) + entry_of(narrow, scopes_of({scope::administer, scope::look}), {"mail."}));
+  with_tokens([&](http_server& in, watched_tokens&) -> task<> {
+    http_client client(in);
+    const auto ask = [&](std::string method, std::string target, const std::string& token, std::string body = {}) {
+      return client.ask(std::move(method), std::move(target), shows_with_json(token, std::move(body)));
+    };
+    const received hidden = co_await ask("PUT", "/v1/policies/bill", token_, R"({"tries":3})");
+    EXPECT_EQ(hidden.status, 201) << hidden.body;
+    const received own = co_await ask("PUT", "/v1/policies/mail.in", narrow, R"({"tries":3})");
+    EXPECT_EQ(own.status, 201) << own.body;
+    const received elsewhere = co_await ask("PUT", "/v1/policies/bill", narrow, R"({"tries":3})");
+    EXPECT_EQ(elsewhere.wrong(), "403 no_tube");
+    const received letters =
+        co_await ask("PUT", "/v1/policies/mail.in", narrow, R"({"tries":3,"dead_letters":"bill"})");
+    EXPECT_EQ(letters.wrong(), "403 no_tube") << "dead letters are puts into that tube";
+    for (const std::string method : {"GET", "DELETE"}) {
+      const received none = co_await ask(method, "/v1/policies/none", narrow);
+      const received out = co_await ask(method, "/v1/policies/bill", narrow);
+      EXPECT_EQ(out.wrong(), "404 gone") << method;
+      EXPECT_EQ(out.body, none.body) << "as if it had never been";
+    }
+    const received some = co_await ask("GET", "/v1/policies", narrow);
+    EXPECT_EQ(some.value()["policies"].size(), 1u) << some.body;
+    const received all = co_await ask("GET", "/v1/policies", token_);
+    EXPECT_EQ(all.value()["policies"].size(), 2u) << all.body;
+    co_await client.leave();
+  });
+}
+
 /// A request, and the scope of its operation.
 struct example {
   std::string method;
@@ -414,6 +445,19 @@ std::vector<example> examples_of_schedules() {
       {"POST", "/v1/schedule/backfill", scope::put,
        R"({"tube":"mail","name":"two","from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z","dry_run":true})"},
       {"DELETE", "/v1/schedule?tube=mail&name=two", scope::put},
+  };
+}
+
+/// The same of policies.
+std::vector<example> examples_of_policies() {
+  return {
+      {"GET", "/v1/policies", scope::look},
+      {"PUT", "/v1/policies/mail", scope::administer, R"({"tries":3})"},
+      {"GET", "/v1/policies/mail", scope::look},
+      {"DELETE", "/v1/policies/mail", scope::administer},
+      {"PUT", "/v1/policy?tube=mail", scope::administer, R"({"tries":3})"},
+      {"GET", "/v1/policy?tube=mail", scope::look},
+      {"DELETE", "/v1/policy?tube=mail", scope::administer},
   };
 }
 
@@ -476,6 +520,7 @@ std::vector<example> examples_of_all() {
       {"DELETE", "/v1/actions/9", scope::change},
   };
   std::ranges::move(examples_of_schedules(), std::back_inserter(all));
+  std::ranges::move(examples_of_policies(), std::back_inserter(all));
   return all;
 }
 
