@@ -348,6 +348,33 @@ TEST_F(PostgresqlSql, AScheduleIsAJobOfTheServer) {
   EXPECT_TRUE(right) << right.error();
 }
 
+TEST_F(PostgresqlSql, APolicyIsAJobOfTheServer) {
+  const auto put_policy = [this](const std::string& policy) {
+    return shop_.sql("SELECT foliot.put_policy('mails', '" + policy + "')");
+  };
+  const auto record = [this] {
+    return execute_one(*node_, peek{job_key{"-foliot.policies", "mails"}, true});
+  };
+  shop_.sql("BEGIN");
+  EXPECT_EQ(put_policy(R"({"tries": 5})"), "made");
+  shop_.sql("ROLLBACK");
+  EXPECT_FALSE(record().job);
+  EXPECT_EQ(put_policy(R"({"tries": 5})"), "made");
+  const peek_answer first = record();
+  ASSERT_TRUE(first.job);
+  EXPECT_EQ(first.job->body, R"({"tries": 5})");
+  EXPECT_EQ(first.job->state, job_state::delayed);
+  EXPECT_EQ(first.job->due, latest_due()) << "nobody claims it";
+  EXPECT_EQ(put_policy(R"({"tries": 6, "delay": ["1s", "1m"]})"), "changed");
+  const peek_answer second = record();
+  ASSERT_TRUE(second.job);
+  EXPECT_EQ(second.job->body, R"({"delay": ["1s", "1m"], "tries": 6})");
+  EXPECT_EQ(second.job->due, latest_due());
+  EXPECT_TRUE(second.version != first.version || second.job->id != first.job->id) << "nodes see it by that";
+  const check_result right = node_->check();
+  EXPECT_TRUE(right) << right.error();
+}
+
 TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
   const std::vector<std::pair<const char*, const char*>> wrong{
       {"put('', 'x')", "the name of a tube must have 1 to 200 letters"},
@@ -373,6 +400,11 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
       {"put('a', 'x', existing => repeat('e', 100000))", "existing must be keep, replace or refuse; got eee"},
       {"reschedule(1, '-1 s')", "delay must be from 0 ms"},
       {"tell('')", "the name of a tube must have 1 to 200 letters"},
+      {"put_policy('-foliot.actions', '{}')", "the name of a tube must have 1 to 200 letters"},
+      {"put_policy('a', NULL)", "a policy must be an object, such as {\"tries\": 5, \"delay\": \"10s\"}; got NULL"},
+      {"put_policy('a', '[1]')", "a policy must be an object"},
+      {"put_policy('a', '{\"tires\": 5}')", "most_per_second, burst; got tires"},
+      {"put_policy('a', jsonb_build_object('dead_letters', repeat('x', 16384)))", "at most 16384 bytes; got 16405"},
       {"put_schedule('-a', 'x', '{\"rules\": []}')", "the name of a tube must have 1 to 200 letters"},
       {"put_schedule('a', 'b c', '{\"rules\": []}')", "the name of a schedule must have 1 to 100 letters"},
       {"put_schedule('a', NULL, '{\"rules\": []}')", "and not begin with a -; got NULL"},
@@ -422,6 +454,7 @@ TEST_F(PostgresqlSqlRole, CanDoNothingElse) {
   EXPECT_EQ(least.sql("SELECT foliot.cancel_by_key('mails', 'k')"), "t");
   EXPECT_EQ(least.sql("SELECT foliot.cancel(" + own + ")"), "f");
   least.sql("SELECT foliot.tell('mails')");
+  EXPECT_EQ(least.sql(R"(SELECT foliot.put_policy('mails', '{"tries": 5}'))"), "made");
   EXPECT_EQ(least.sql(R"(SELECT foliot.put_schedule('mails', 's', '{"rules": ["@daily"]}'))"), "made");
   for (const char* table : {"job", "ready", "delayed", "reserved", "buried", "tube", "pause", "node", "batch", "map",
                             "database", "tube_place", "away", "leaving", "arrived", "origin"}) {
@@ -446,6 +479,7 @@ TEST_F(PostgresqlSqlRole, CanCallWhatItWasGranted) {
       "reschedule_by_key('mails', 'k', '1 h')",
       "tell('mails')",
       "put_schedule('mails', 'x', '{}')",
+      "put_policy('mails', '[]')",
   };
   application least(as_role());
   for (const char* body : {"'x'", "'x'::bytea"}) {
