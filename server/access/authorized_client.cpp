@@ -103,10 +103,16 @@ void authorized_client::check_watch(std::string_view tube) const {
 
 std::size_t authorized_client::watch(std::string_view tube) {
   check_watch(tube);
-  return watched_ = client_.watch(tube);
+  if (std::ranges::find(held_back_, tube) != held_back_.end()) return watched_;
+  watched_ = client_.watch(tube) + held_back_.size();
+  delivered_version_ = 0;
+  return watched_;
 }
 
-std::size_t authorized_client::ignore(std::string_view tube) { return watched_ = client_.ignore(tube); }
+std::size_t authorized_client::ignore(std::string_view tube) {
+  std::erase(held_back_, tube);
+  return watched_ = client_.ignore(tube) + held_back_.size();
+}
 
 task<jobs::reserve_answer> authorized_client::reserve(std::optional<duration> timeout) {
   expect_watched();
@@ -118,8 +124,54 @@ task<jobs::claim_answer> authorized_client::reserve(jobs::claim what, std::optio
   return client_.reserve(std::move(what), timeout);
 }
 
-void authorized_client::expect_watched() const {
+void authorized_client::refuse_delivered(std::string_view tube) const {
+  throw access_refused(
+      access_refused::reason::delivered,
+      fmt::format("the tube '{}' has a target, to which the server delivers its jobs: nobody reserves from it",
+                  printable(tube)));
+}
+
+void authorized_client::expect_not_delivered(std::string_view tube) const {
+  if (is_delivered(tube)) refuse_delivered(tube);
+}
+
+void authorized_client::hold_back_delivered(const delivered_tubes& those) {
+  const std::uint64_t version = those.version();
+  if (version != delivered_version_) {
+    while (!held_back_.empty()) {
+      client_.watch(held_back_.back());
+      held_back_.pop_back();
+    }
+    for (std::string& each : client_.watched()) {
+      if (!those.has(each)) continue;
+      held_back_.push_back(each);
+      client_.ignore(each);
+    }
+    delivered_version_ = version;
+  }
+  if (watched_ != 0 && held_back_.size() == watched_) refuse_delivered(held_back_.front());
+}
+
+task<bool> authorized_client::give_back_delivered(std::vector<jobs::claimed_job>& among) {
+  bool has_given = false;
+  for (std::size_t i = 0; i < among.size();) {
+    if (!is_delivered(among[i].job.tube)) {
+      ++i;
+      continue;
+    }
+    auto abandoning = client_.execute(jobs::abandon{among[i].token});
+    static_cast<void>(co_await abandoning);
+    among.erase(among.begin() + static_cast<std::ptrdiff_t>(i));
+    has_given = true;
+  }
+  co_return has_given;
+}
+
+void authorized_client::expect_watched() {
   expect_scope(jobs::scope_of<jobs::claim>());
+  if (server_jobs_ != nullptr && (server_jobs_->delivered().any() || !held_back_.empty())) {
+    hold_back_delivered(server_jobs_->delivered());
+  }
   if (watched_ == 0) {
     throw access_refused(access_refused::reason::no_tube, who() + " does not include the tubes that are watched");
   }

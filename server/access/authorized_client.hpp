@@ -15,6 +15,11 @@
 // The tubes of the server itself (server_tubes.hpp) are out for everybody, with all rights, too: as tubes and jobs that
 // do not exist, but that naming one is refused.
 //
+// Tubes that have a target (delivered_tubes.hpp) give no job to any client, with all rights, too: a claim that names
+// one is refused; a client that watches several tubes gets the jobs of the others, and is refused if there are no
+// others; a claim of one job by its id finds none. A wait that began before the tube had its target may bring a job of
+// it nevertheless: give_back_delivered().
+//
 // What a client holds it may end, for it got the job by its rights. When the rights end, every operation is refused
 // from then on; the owner of the holder closes the connection.
 //
@@ -59,9 +64,10 @@ namespace foliot::program {
 class access_refused : public std::runtime_error {
  public:
   enum class reason : std::uint8_t {
-    ended,     ///< the rights have ended, or were revoked
-    no_scope,  ///< they lack the scope of the operation
-    no_tube,   ///< they lack a tube that it names, or all tubes
+    ended,      ///< the rights have ended, or were revoked
+    no_scope,   ///< they lack the scope of the operation
+    no_tube,    ///< they lack a tube that it names, or all tubes
+    delivered,  ///< not a matter of rights: the tube has a target, to which the server delivers its jobs
   };
 
   access_refused(reason what, const std::string& sentence) : std::runtime_error(sentence), why_(what) {}
@@ -158,6 +164,9 @@ class authorized_client {
       expect_all_tubes();
     } else if constexpr (requires { what.tube; }) {
       if (!what.tube.empty()) expect_tube(what.tube);
+    }
+    if constexpr (std::is_same_v<Operation, jobs::claim>) {
+      for (const std::string& each : what.tubes) expect_not_delivered(each);
     }
   }
 
@@ -316,6 +325,13 @@ class authorized_client {
   [[nodiscard]] task<jobs::claim_answer> reserve(jobs::claim what, std::optional<duration> timeout = std::nullopt);
   [[nodiscard]] task<> reserve_into(std::vector<jobs::claimed_job>& into,
                                     std::optional<duration> timeout = std::nullopt, bool lasting = false);
+  /// Whether the tube has a target, so that no client reserves from it.
+  [[nodiscard]] bool is_delivered(std::string_view tube) const noexcept {
+    return server_jobs_ != nullptr && server_jobs_->delivered().has(tube);
+  }
+  /// Gives back those of these jobs, which the client has just got, whose tubes have got a target meanwhile. Returns
+  /// whether there were any.
+  [[nodiscard]] task<bool> give_back_delivered(std::vector<jobs::claimed_job>& among);
 
   // For jobs that the client holds. Each throws access_refused.
 
@@ -342,8 +358,12 @@ class authorized_client {
   bool part_with(const jobs::reservation& token) noexcept { return client_.part_with(token); }
 
  private:
-  /// Throws access_refused if reserve() is refused.
-  void expect_watched() const;
+  /// Throws access_refused if reserve() is refused. Lets the tubes that have a target be, and watches those that have
+  /// none any more.
+  void expect_watched();
+  void hold_back_delivered(const delivered_tubes& those);
+  void expect_not_delivered(std::string_view tube) const;
+  [[noreturn]] void refuse_delivered(std::string_view tube) const;
   void expect_scope(scope wanted) const;
   void expect_tube(std::string_view tube) const;
   /// A put by the holder of a job ends a reservation, too.
@@ -402,6 +422,14 @@ class authorized_client {
 
   template <class Operation>
   task<jobs::answer_of<Operation>> execute_on_job(Operation what) {
+    if constexpr (std::is_same_v<Operation, jobs::claim_job>) {
+      // Before, and not behind it: a job that was buried would be given back as one that is ready.
+      if (server_jobs_ != nullptr && server_jobs_->delivered().any()) {
+        auto looking = client_.execute(jobs::peek{what.id, false});
+        const jobs::peek_answer seen = co_await looking;
+        if (seen.job && is_delivered(seen.job->tube)) co_return jobs::claim_answer{};
+      }
+    }
     if (const auto id = unknown_tube_of(what)) {
       auto looking = look_within(*id);
       const tube_look look = co_await looking;
@@ -462,7 +490,9 @@ class authorized_client {
   const server_jobs* const server_jobs_;
   jobs::event_buffer& events_;
   jobs::client client_;
-  std::size_t watched_ = 0;  // tubes
+  std::size_t watched_ = 0;              // tubes, with those that are held back
+  std::vector<std::string> held_back_;   // of them: they have a target
+  std::uint64_t delivered_version_ = 0;  // of the targets by which that was found out; 0: it has to be
 };
 
 }  // namespace foliot::program

@@ -1,5 +1,5 @@
-// The tubes in which the server keeps jobs of its own: the records of actions, of schedules and of policies.
-// No client can name one, see it, or reach a job in it, whatever rights it has (authorized_client.hpp).
+// The tubes in which the server keeps jobs of its own: the records of actions, of schedules, of policies and of
+// targets. No client can name one, see it, or reach a job in it, whatever rights it has (authorized_client.hpp).
 //
 // Their names begin with a hyphen, as no name does that a client can put a job into, over any protocol: so no tube of
 // anybody becomes one of these.
@@ -16,6 +16,8 @@
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/jobs/job.hpp>
 
+#include "delivered_tubes.hpp"
+
 namespace foliot::program {
 
 /// Each action is a job here: server/actions/action.hpp.
@@ -29,13 +31,15 @@ inline constexpr std::string_view tube_of_schedules = "-foliot.schedules";
 inline constexpr std::string_view tube_of_zone_data = "-foliot.zones";
 /// Each policy of a tube is a job here: server/policies/policy_record.hpp.
 inline constexpr std::string_view tube_of_policies = "-foliot.policies";
+/// The target of each tube whose jobs are delivered is a job here: server/targets/target_record.hpp.
+inline constexpr std::string_view tube_of_targets = "-foliot.targets";
 /// All of them.
-inline constexpr std::array tubes_of_server{tube_of_actions, tube_of_stops, tube_of_schedules, tube_of_zone_data,
-                                            tube_of_policies};
+inline constexpr std::array tubes_of_server{tube_of_actions,   tube_of_stops,    tube_of_schedules,
+                                            tube_of_zone_data, tube_of_policies, tube_of_targets};
 
-/// The largest body of a job of these tubes, and of those that are put together with one: the occurrences of a schedule.
-/// It does not depend on --max-job-size, which is for clients: a server that is started with a smaller one follows the
-/// schedules that there are.
+/// The largest body of a job of these tubes, and of those that are put together with one: the occurrences of a
+/// schedule. It does not depend on --max-job-size, which is for clients: a server that is started with a smaller one
+/// follows the schedules that there are.
 inline constexpr std::size_t largest_body_of_server = std::size_t{1} << 20;
 
 /// With which their names begin, and no others.
@@ -44,7 +48,8 @@ inline constexpr std::string_view prefix_of_server = "-foliot.";
 /// Whether a tube is one of the server's own.
 [[nodiscard]] constexpr bool is_of_server(std::string_view tube) noexcept { return tube.starts_with(prefix_of_server); }
 
-/// Whether the store may have jobs of the server. Until somebody has looked, it may.
+/// What is known of the jobs of the server: whether the store may have any (until somebody has looked, it may), and
+/// which tubes have a target by them.
 class server_jobs {
  public:
   server_jobs() noexcept = default;
@@ -65,10 +70,13 @@ class server_jobs {
     if (found) return expect();
     static_cast<void>(state_.compare_exchange_strong(begun, begun & ~std::uint64_t{1}, seam::relaxed));
   }
+  [[nodiscard]] delivered_tubes& delivered() noexcept { return delivered_; }
+  [[nodiscard]] const delivered_tubes& delivered() const noexcept { return delivered_; }
 
  private:
   /// The lowest bit: they may exist; the others count expect(). Orders nothing: the store has the order.
   seam::atomic<std::uint64_t> state_{1};
+  delivered_tubes delivered_;
 };
 
 /// Takes the jobs of such a tube out of the counts of a whole store, which may have been cut short.

@@ -108,8 +108,17 @@ std::string_view refusal_of(const jobs::store_unavailable& why) {
 task<jobs::reserve_answer> reserve_and_wake(authorized_client& by, byte_stream& peer, memory_holder& memory,
                                             std::optional<duration> timeout) {
   const wakes_reader at_the_end(peer, memory);
-  jobs::reserve_answer got = co_await by.reserve(timeout);
-  co_return got;
+  const instant until = timeout ? runtime::now() + *timeout : instant::never();
+  for (;;) {
+    jobs::reserve_answer got = co_await by.reserve(timeout);
+    // The wait may have begun before the tube had its target.
+    if (!got.job || !by.is_delivered(got.job->job.tube)) co_return got;
+    std::vector<jobs::claimed_job> given;
+    given.push_back(std::move(*got.job));
+    auto giving = by.give_back_delivered(given);
+    static_cast<void>(co_await giving);
+    if (timeout) timeout = std::max(until - runtime::now(), duration::zero());
+  }
 }
 
 std::chrono::seconds whole_seconds(duration length) {
@@ -458,8 +467,8 @@ task<> session::answer(event& what) {
     refusal = reply::out_of_memory;
   } catch (const jobs::store_unavailable& why) {
     refusal = refusal_of(why);
-  } catch (const access_refused&) {
-    refusal = reply::forbidden;
+  } catch (const access_refused& why) {
+    refusal = why.why() == access_refused::reason::delivered ? reply::has_target : reply::forbidden;
   } catch (const std::invalid_argument&) {
     refusal = reply::bad_format;  // a value that the protocol allows and a store does not
   }

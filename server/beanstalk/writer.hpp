@@ -29,6 +29,8 @@ inline constexpr std::string_view draining = "DRAINING\r\n";
 inline constexpr std::string_view expected_crlf = "EXPECTED_CRLF\r\n";
 inline constexpr std::string_view forbidden =
     "FORBIDDEN\r\n";  // foliot's own: the rights of the client do not allow it
+inline constexpr std::string_view has_target =
+    "HAS_TARGET\r\n";  // foliot's own: to a reserve, if the server delivers the jobs of all watched tubes by itself
 inline constexpr std::string_view internal_error = "INTERNAL_ERROR\r\n";
 inline constexpr std::string_view job_too_big = "JOB_TOO_BIG\r\n";
 inline constexpr std::string_view kicked = "KICKED\r\n";  // to kick-job

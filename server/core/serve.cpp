@@ -64,6 +64,11 @@
 #include "server/schedules/schedule_runner.hpp"
 #include "server/schedules/zone_cache.hpp"
 #include "server/schedules/zone_review.hpp"
+#include "server/targets/target_record.hpp"
+#ifdef FOLIOT_HAS_WEBHOOKS
+#include "server/targets/secret_file.hpp"
+#include "server/targets/target_runner.hpp"
+#endif
 #include "server_log.hpp"
 #include "service_manager.hpp"
 #include "shown_server.hpp"
@@ -86,6 +91,8 @@ constexpr duration longest_commit_delay = 5ms;
 /// How many connections the listeners of --metrics take at once. They have places of their own: they must tell what is
 /// wrong also where all other places are taken.
 constexpr std::size_t connections_for_monitoring = 64;
+/// How often the server asks for the targets before it serves clients without them.
+[[maybe_unused]] constexpr int most_looks_at_targets = 20;
 constexpr std::string_view lacks_memory_to_end = "there is not enough memory to end in order; start the server again";
 
 /// The failures of the steps in which a server ends. Both functions are called in catch blocks.
@@ -126,9 +133,10 @@ std::size_t other_connections(const serve_options& options) {
 /// The limits of each of so many brokers.
 jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   jobs::broker_limits limits;
-  limits.clients = options.max_connections + connections_for_monitoring + schedule_runner::lanes;
-  limits.waiting = options.max_connections + schedule_runner::lanes;
-  limits.tubes = options.max_tubes + 1;  // that of the schedules
+  // For each target that delivers one waits.
+  limits.clients = options.max_connections + connections_for_monitoring + schedule_runner::lanes + most_targets;
+  limits.waiting = options.max_connections + schedule_runner::lanes + most_targets;
+  limits.tubes = options.max_tubes + 1 + most_targets;  // and that of the schedules
   limits.operations /= count;
   limits.queued_bytes /= count;
   limits.job.max_body = options.max_job_size;
@@ -138,12 +146,44 @@ jobs::broker_limits limits_of(const serve_options& options, std::size_t count) {
   return limits;
 }
 
+#ifdef FOLIOT_HAS_WEBHOOKS
+/// What is set up of webhooks before there is a server.
+struct webhooks_setup {
+  webhooks::address_rules rules;
+  std::optional<secret_file> secrets;
+};
+
+/// Reads the rules and the secrets. Throws failure.
+void set_up_webhooks(const serve_options& options, const server_log& log, webhooks_setup& into) {
+  webhooks::address_rules_options rules;
+  rules.allow = options.webhook_allow;
+  rules.nat64 = options.webhook_nat64;
+  rules.allows_http = options.webhook_allows_http;
+  auto made = webhooks::address_rules::make(rules);
+  if (!made) throw failure(fmt::format("--webhook-allow: {}", made.error()));
+  into.rules = *std::move(made);
+  for (const std::string& each : into.rules.warnings()) log.warning(fmt::format("--webhook-allow: {}", each));
+  if (!options.webhook_secrets.empty()) into.secrets.emplace(options.webhook_secrets, log);
+}
+
+webhooks::engine_options engine_options_of(const serve_options& options) {
+  webhooks::engine_options made;
+  made.authorities = options.webhook_authorities;
+  made.user_agent = "foliot/" FOLIOT_VERSION;
+  return made;
+}
+#endif
+
 /// What outlives the runtime, and so every task: the end of a run may destroy tasks where they wait, in any order.
 class server {
  public:
   /// `certificates`: null if connections are in plain. `tokens`: null if clients need none.
   server(const serve_options& options, tls_certificates* certificates, watched_tokens* tokens,
-         const opened_stores& stores, const signals& come, backups& copies, const server_log& log)
+         const opened_stores& stores, const signals& come, backups& copies,
+#ifdef FOLIOT_HAS_WEBHOOKS
+         webhooks_setup& hooks,
+#endif
+         const server_log& log)
       : options_(options),
         certificates_(certificates),
         tokens_(tokens),
@@ -155,11 +195,23 @@ class server {
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
         http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
         monitoring_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
-        policies_(brokers_.first(), stores.with_policies(),
-                  [this](const std::string& sentence) { log_.warning("policies", sentence); }),
+        policies_(
+            brokers_.first(), stores.with_policies(),
+            [this](const std::string& sentence) { log_.warning("policies", sentence); },
+            [this] { return brokers_.all().in_use(); }),
         actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size),
         schedules_(brokers_.first(), zones_),
-        zone_data_(brokers_.first(), zones_, schedule_records::most_looks) {
+        zone_data_(brokers_.first(), zones_, schedule_records::most_looks)
+#ifdef FOLIOT_HAS_WEBHOOKS
+        ,
+        secrets_(hooks.secrets ? &*hooks.secrets : nullptr),
+        deliveries_(brokers_.first(), actions_.records(), hooks.rules, engine_options_of(options), secrets_, log)
+#endif
+  {
+#ifdef FOLIOT_HAS_WEBHOOKS
+    http_api_.deliver_by(deliveries_);
+    monitoring_api_.deliver_by(deliveries_);
+#endif
     beanstalk_state_.certificates = certificates;
     beanstalk_state_.log = &log;
     beanstalk_state_.patience = options.client_timeout;
@@ -185,6 +237,8 @@ class server {
   /// Reads the policies of tubes, before a client could get a job against them. Tries again until the store answers, or
   /// the server ends.
   task<> learn_policies();
+  /// From which tubes nobody reserves: they have targets.
+  task<> learn_targets();
   task<> serve_clients(listener& gate, std::vector<listener>& http_gates, std::vector<listener>& metrics_gates);
   /// What limits the connections, and what the metrics tell of.
   void open_door();
@@ -250,6 +304,11 @@ class server {
   runtime::join_handle<> doing_schedules_;
   zone_review zone_data_;
   runtime::join_handle<> reviewing_;
+#ifdef FOLIOT_HAS_WEBHOOKS
+  secret_file* const secrets_;  // null: there are none
+  target_runner deliveries_;
+  runtime::join_handle<> delivering_;
+#endif
   /// How many rounds the task that obeys signals has begun. Publishes nothing.
   seam::atomic<std::uint64_t> rounds_of_signals_{0};
   bool ends_ = false;  // of the task that obeys signals
@@ -340,6 +399,23 @@ task<> server::learn_policies() {
   }
 }
 
+task<> server::learn_targets() {
+#ifdef FOLIOT_HAS_WEBHOOKS
+  for (int i = 0; i < most_looks_at_targets; ++i) {
+    try {
+      auto looking = deliveries_.look();
+      co_await looking;
+      co_return;
+    } catch (const jobs::store_unavailable&) {
+      // Tried again.
+    }
+    co_await runtime::sleep(250ms);
+  }
+  log_.warning("the store does not tell yet which tubes have targets: until it does, clients may reserve from them");
+#endif
+  co_return;
+}
+
 task<std::vector<listener>> server::listen_for_http() {
   std::vector<listener> made;
   try {
@@ -397,6 +473,11 @@ void server::open_door() {
 task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, std::vector<listener>& metrics_gates) {
   co_await learn_tubes();
   co_await learn_policies();
+  if (ends_) {  // before a client was served: the policies are not known
+    static_cast<void>(manager_.tell("STOPPING=1"));
+    co_return;
+  }
+  co_await learn_targets();
   open_door();
   connections& clients = clients_.emplace(beanstalk_, *access_, log_);
   way_out ending;
@@ -415,6 +496,10 @@ task<> server::serve_clients(listener& gate, std::vector<listener>& http_gates, 
     doing_actions_ = runtime::spawn(actions_.keep_on(), "actions");
     doing_schedules_ = runtime::spawn(schedules_.keep_on(), "schedules");
     reviewing_ = runtime::spawn(zone_data_.keep_on(), "looks at the time zones");
+#ifdef FOLIOT_HAS_WEBHOOKS
+    if (secrets_ != nullptr) static_cast<void>(runtime::spawn(secrets_->watch(), "watches the webhook secrets"));
+    delivering_ = runtime::spawn(deliveries_.keep_on(), "webhooks");
+#endif
     dog_.expect([this] { return rounds_of_signals_.load(seam::relaxed); });
     if (dog_.exists()) static_cast<void>(runtime::spawn(dog_.feed(), "feeds the watchdog"));
     co_await obey_to_the_end();
@@ -451,6 +536,10 @@ task<> server::end_turns() {
   schedules_.end();
   zone_data_.end();
   if (keeping_policies_) co_await keeping_policies_.join();
+#ifdef FOLIOT_HAS_WEBHOOKS
+  deliveries_.end();
+  if (delivering_) co_await delivering_.join();
+#endif
   if (doing_actions_) co_await doing_actions_.join();
   if (doing_schedules_) co_await doing_schedules_.join();
   if (reviewing_) co_await reviewing_.join();
@@ -504,7 +593,15 @@ task<> server::obey_to_the_end() {
 }
 
 void server::read_files_again() {
-  if (certificates_ == nullptr && tokens_ == nullptr) {
+  bool has_none = certificates_ == nullptr && tokens_ == nullptr;
+#ifdef FOLIOT_HAS_WEBHOOKS
+  if (secrets_ != nullptr) {
+    has_none = false;
+    log_.info("SIGHUP: read the webhook secrets again");
+    secrets_->read_again();
+  }
+#endif
+  if (has_none) {
     return log_.info("SIGHUP: there is no file of settings to read again");
   }
   if (certificates_ != nullptr) {
@@ -599,12 +696,21 @@ void serve(const serve_options& asked) {
     log.warning(
         "entries of certificates give nobody access: clients are asked for certificates by --tls-client-ca only");
   }
+#ifdef FOLIOT_HAS_WEBHOOKS
+  webhooks_setup hooks;
+  set_up_webhooks(options, log, hooks);
+#endif
   opened_stores stores(options, log);
   backups copies(stores.first(), options, log);
   runtime::run_options how;
   how.measure = !options.statistics.empty();
   how.on_failure = [&log](std::string_view task, const std::exception_ptr& what) { log_failure(log, task, what); };
+#ifdef FOLIOT_HAS_WEBHOOKS
+  server all(options, certificates ? &*certificates : nullptr, tokens ? &*tokens : nullptr, stores, come, copies, hooks,
+             log);
+#else
   server all(options, certificates ? &*certificates : nullptr, tokens ? &*tokens : nullptr, stores, come, copies, log);
+#endif
   try {
     runtime::run(all.live(), how);
   } catch (const jobs::store_failure& error) {

@@ -51,6 +51,15 @@ struct serve_options {
   std::vector<std::string> hosts;
   /// The proxies between clients of HTTP and the server that are believed where a request comes from.
   std::vector<network> proxies;
+  /// Which targets tubes may have, as rules of server/webhooks/address_rules.hpp; none: no target.
+  std::vector<std::string> webhook_allow;
+  /// Prefixes of NAT64, behind which the IPv4 address of a target is vetted.
+  std::vector<std::string> webhook_nat64;
+  bool webhook_allows_http = false;
+  /// The file of the secrets by which deliveries are signed; empty: there are none.
+  std::string webhook_secrets;
+  /// Certificates of the authorities that targets are verified by; empty: the system's.
+  std::string webhook_authorities;
   std::size_t max_job_size = 65'535;
   std::size_t max_connections = 10'000;
   /// From one address, and by one access token, for which a request over HTTP counts while it runs; 0: as many as there

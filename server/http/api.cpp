@@ -31,6 +31,7 @@
 #include "server/access/rights.hpp"
 #include "server/core/byte_stream.hpp"
 #include "server/core/client_source.hpp"
+#include "webhook_requests.hpp"
 #include "work_requests.hpp"
 
 namespace foliot::program::http {
@@ -135,6 +136,23 @@ constexpr auto routes = std::to_array<route<handler>>({
     {"PUT", "/v1/policy", put_policy},
     {"GET", "/v1/policy", show_policy},
     {"DELETE", "/v1/policy", delete_policy},
+
+    // One target, by its tube in the path, or in the query.
+    {"GET", "/v1/webhooks", list_webhooks},
+    {"PUT", "/v1/tubes/{tube}/webhook", put_webhook},
+    {"GET", "/v1/tubes/{tube}/webhook", show_webhook},
+    {"DELETE", "/v1/tubes/{tube}/webhook", delete_webhook},
+    {"POST", "/v1/tubes/{tube}/webhook/enable", enable_webhook},
+    {"POST", "/v1/tubes/{tube}/webhook/disable", disable_webhook},
+    {"POST", "/v1/tubes/{tube}/webhook/test", test_webhook},
+    {"GET", "/v1/tubes/{tube}/webhook/deliveries", show_deliveries},
+    {"PUT", "/v1/webhook", put_webhook},
+    {"GET", "/v1/webhook", show_webhook},
+    {"DELETE", "/v1/webhook", delete_webhook},
+    {"POST", "/v1/webhook/enable", enable_webhook},
+    {"POST", "/v1/webhook/disable", disable_webhook},
+    {"POST", "/v1/webhook/test", test_webhook},
+    {"GET", "/v1/webhook/deliveries", show_deliveries},
 });
 
 constexpr std::size_t routes_of_monitoring = 3;
@@ -158,14 +176,21 @@ bool changes_schedule(handler which) noexcept {
 /// Whether it changes one policy.
 bool changes_policy(handler which) noexcept { return which == put_policy || which == delete_policy; }
 
-/// Whether a change of this kind can expect a version of its job, schedule or policy.
+/// Whether it changes one target.
+bool changes_target(handler which) noexcept {
+  return which == put_webhook || which == delete_webhook || which == enable_webhook || which == disable_webhook;
+}
+
+/// Whether a change of this kind can expect a version of its job, schedule, policy or target.
 bool takes_version(handler which) noexcept {
   return is_put(which) || which == cancel_job || which == reschedule_job || which == fire_job ||
-         which == kick_one_job || changes_schedule(which) || changes_policy(which);
+         which == kick_one_job || changes_schedule(which) || changes_policy(which) || changes_target(which);
 }
 
 /// Whether a change of this kind can expect that there is nothing yet.
-bool takes_absence(handler which) noexcept { return is_put(which) || which == put_schedule || which == put_policy; }
+bool takes_absence(handler which) noexcept {
+  return is_put(which) || which == put_schedule || which == put_policy || which == put_webhook;
+}
 
 /// Whether a request of this kind can happen once.
 bool takes_idempotency_key(handler which) noexcept {
@@ -361,7 +386,7 @@ class talk final : public conversation {
     }
     if (what.find("if-match") && !takes_version(into.handle)) {
       throw wrong_input(
-          problem{400, "If-Match is for changes of one job, schedule or policy", where::header, "if-match"});
+          problem{400, "If-Match is for changes of one job, schedule, policy or target", where::header, "if-match"});
     }
     // A look is answered as a whole, which is right whatever the client has; a change must not happen in spite of it.
     if (what.find("if-none-match") && !takes_absence(into.handle) && found.which->method != "GET") {

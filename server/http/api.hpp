@@ -69,6 +69,8 @@ class api final : public service {
   void plan_by(zone_cache& zones) noexcept { state_.zones = &zones; }
   /// From now on there are policies of tubes, which these are.
   void act_by(policies_in_force& policies) noexcept { state_.policies = &policies; }
+  /// From now on tubes may have targets, to which their jobs are delivered.
+  void deliver_by(target_deliveries& deliveries) noexcept { state_.deliveries = &deliveries; }
   /// From now on new jobs are refused.
   void drain() noexcept { state_.draining = true; }
 

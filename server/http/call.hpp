@@ -25,11 +25,12 @@
 #include "server/core/named_proxies.hpp"
 #include "server/core/server_log.hpp"
 #include "server/core/tls_certificates.hpp"
-#include "server/metrics/server_metrics.hpp"
 #include "server/metrics/schedule_survey.hpp"
+#include "server/metrics/server_metrics.hpp"
 #include "server/metrics/tube_survey.hpp"
 #include "server/policies/policies_in_force.hpp"
 #include "server/schedules/zone_cache.hpp"
+#include "server/targets/target_deliveries.hpp"
 #include "service.hpp"
 
 namespace foliot::program::http {
@@ -67,6 +68,7 @@ class api_state {
   action_runner* actions = nullptr;                ///< does the pieces of actions; null: other nodes do
   zone_cache* zones = nullptr;                     ///< of schedules; null: there are no schedules here
   policies_in_force* policies = nullptr;           ///< of tubes; null: there are none here
+  target_deliveries* deliveries = nullptr;         ///< of webhooks; null: there are none here
   metrics_sources sources{};                       ///< the parts of the server that the metrics tell of
   std::string node;                                ///< the name of this one, where there are others
   bool only_monitors = false;                      ///< whether there is nothing but /health, /ready and /metrics

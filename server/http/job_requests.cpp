@@ -25,6 +25,7 @@
 #include "schedule_json.hpp"
 #include "server/core/tube_name.hpp"
 #include "server/schedules/occurrence_note.hpp"
+#include "server/targets/attempt_notes.hpp"
 #include "times.hpp"
 
 namespace foliot::program::http {
@@ -423,6 +424,7 @@ ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body, jo
   for (const auto& [name, value] : headers_of(what.fields)) all["headers"][name] = value;
   if (const auto occurrence = occurrence_note::in(what.fields)) all["schedule"] = shown(*occurrence);
   show_policy_fields(all, what);
+  if (const attempt_notes notes = attempt_notes::in(what.history); notes.failed != 0) all["attempts"] = notes.json();
   if (with_body) show_body(all, what);
   return all;
 }
@@ -448,7 +450,7 @@ task<response> show_job(call& by) {
   const jobs::peek_answer seen = co_await looking;
   if (!seen.job) co_return respond_to_missing();
   ordered_json all = shown(*seen.job, seen.now, with_body, seen.version);
-  hide_workers(all, by);
+  hide_what_is_others(all, by);
   response made = respond_json(200, all);
   made.fields.push_back({"ETag", etag_of(seen.version)});
   co_return made;

@@ -68,6 +68,7 @@ task<response> show_metrics(call& by) {
     now.is_draining = by.state.draining.load(seam::relaxed);
     if (by.state.access.has_tokens()) now.tokens_are_good = by.state.access.is_good();
     append_server(page, now, by.state.sources);
+    if (by.state.deliveries != nullptr) append_webhooks(page, by.state.deliveries->figures());
     append_process(page);
   }
   response made{200, std::string(exposition::media_type)};

@@ -73,6 +73,8 @@ std::string_view word_of(problem_outcome what) noexcept {
     case wrong_state: return "wrong_state";
     case other_count: return "other_count";
     case busy: return "busy";
+    case has_target: return "has_target";
+    case not_allowed: return "not_allowed";
   }
   return {};
 }

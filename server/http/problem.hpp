@@ -55,6 +55,8 @@ enum class problem_outcome : std::uint8_t {
   wrong_state,
   other_count,
   busy,
+  has_target,   ///< the tube's jobs are delivered by the server: nobody reserves from it
+  not_allowed,  ///< the operator of the server has to allow it by an option
 };
 /// The word that clients get for this outcome; empty for `none` and for a value that is not an outcome.
 [[nodiscard]] std::string_view word_of(problem_outcome what) noexcept;

@@ -152,6 +152,7 @@ problem problem_of(const access_refused& why) {
     return {401, "the access of this request has ended, or was revoked", where::header, "authorization",
             problem_outcome::ended};
   }
+  if (why.why() == delivered) return {409, why.what(), where::nothing, "", problem_outcome::has_target};
   return {403, why.what(), where::nothing, "",
           why.why() == no_scope ? problem_outcome::no_scope : problem_outcome::no_tube};
 }

@@ -141,8 +141,15 @@ class watching {
 /// Waits for the first job.
 task<> wait_for_job(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
   const watching while_it_waits(by, wanted.tubes);
-  auto reserving = by.reserve_into(into, duration(wanted.wait), true);
-  co_await reserving;
+  const instant until = runtime::now() + duration(wanted.wait);
+  for (;;) {
+    auto reserving = by.reserve_into(into, std::max(until - runtime::now(), duration::zero()), true);
+    co_await reserving;
+    if (into.empty() || !by.is_delivered(into.front().job.tube)) co_return;
+    // The wait has begun before the tube had its target.
+    auto giving = by.give_back_delivered(into);
+    static_cast<void>(co_await giving);
+  }
 }
 
 /// The client holds nothing of a replay: another one may have the reservations already, so they are not given back when
@@ -155,8 +162,16 @@ void part_with_replayed(authorized_client& by, const jobs::claim_answer& got) no
 /// Waits until the claim, which happens once, has brought jobs.
 task<> wait_for_claim(authorized_client& by, const wanted_jobs& wanted, jobs::claim what, jobs::claim_answer& into) {
   const watching while_it_waits(by, wanted.tubes);
-  auto reserving = by.reserve(std::move(what), duration(wanted.wait));
-  into = co_await reserving;
+  const instant until = runtime::now() + duration(wanted.wait);
+  for (;;) {
+    auto reserving = by.reserve(what, std::max(until - runtime::now(), duration::zero()));
+    into = co_await reserving;
+    if (into.jobs.empty() || into.is_replayed || !by.is_delivered(into.jobs.front().job.tube)) break;
+    // The wait has begun before a tube had its target. A claim that happens once has happened: it has no other jobs.
+    auto giving = by.give_back_delivered(into.jobs);
+    static_cast<void>(co_await giving);
+    if (!into.jobs.empty()) break;
+  }
   part_with_replayed(by, into);  // here: the wait may end with an exception, as where the rights have ended
 }
 

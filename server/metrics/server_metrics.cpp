@@ -211,6 +211,22 @@ void append_schedules(exposition& to, const std::optional<surveyed_schedules>& s
                   counted.lateness);
 }
 
+void append_webhooks(exposition& to, const delivery_figures& now) {
+  to.family("webhook_deliveries_total", counter, "Deliveries of this node that have ended.");
+  to.sample({{"outcome", "delivered"}}, now.delivered);
+  to.sample({{"outcome", "rejected"}}, now.rejected);
+  to.sample({{"outcome", "gone"}}, now.gone);
+  to.sample({{"outcome", "not_sent"}}, now.not_sent);
+  to.sample({{"outcome", "unknown"}}, now.unknown);
+  to.sample({{"outcome", "forbidden"}}, now.forbidden);
+  to.single("webhook_deliveries", gauge, "Deliveries under way.", std::uint64_t{now.under_way});
+  to.single("webhook_targets", gauge, "Tubes that have a target.", std::uint64_t{now.targets});
+  to.single("webhook_targets_disabled", gauge, "Those that get nothing until somebody enables them.",
+            std::uint64_t{now.disabled});
+  to.single("webhook_targets_hindered", gauge, "Those whose rule or secret is missing.", std::uint64_t{now.hindered});
+  to.single("webhook_circuits_open", gauge, "Those that seem to be down.", std::uint64_t{now.open_circuits});
+}
+
 void append_server(exposition& to, const server_status& now, const metrics_sources& from) {
   to.family("build_info", gauge, "The version of the server.");
   to.sample({{"version", FOLIOT_VERSION}}, std::uint64_t{1});

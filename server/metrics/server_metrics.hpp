@@ -14,6 +14,7 @@
 
 #include "exposition.hpp"
 #include "schedule_survey.hpp"
+#include "server/targets/target_deliveries.hpp"
 #include "tube_survey.hpp"
 
 namespace foliot::program {
@@ -49,6 +50,8 @@ void append_jobs(exposition& to, const std::optional<surveyed>& seen);
 /// The schedules, for those who may look at all tubes. `seen` none: the store does not answer. `figures` null: no turns
 /// are taken here.
 void append_schedules(exposition& to, const std::optional<surveyed_schedules>& seen, const schedule_figures* figures);
+/// The deliveries to targets, for those who may look at all tubes.
+void append_webhooks(exposition& to, const delivery_figures& now);
 /// The server, for those who may look at all tubes.
 void append_server(exposition& to, const server_status& now, const metrics_sources& from);
 /// The process: what it takes of the machine.

@@ -41,6 +41,12 @@ void delivery_turn::hold_until(instant when) const noexcept { turns_->gate_.hold
 
 void delivery_turn::disable() const noexcept { turns_->disable(); }
 
+bool delivery_turn::is_good(instant now) const noexcept {
+  const gate_state seen = turns_->gate_.state();
+  const bool is_open = seen.state != circuit::closed && !is_probe_;
+  return !seen.disabled && now >= seen.held_until && !is_open;
+}
+
 void target_turns::disable() noexcept {
   gate_.disable();
   tell();

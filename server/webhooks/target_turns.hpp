@@ -55,6 +55,9 @@ class delivery_turn {
   void hold_until(instant when) const noexcept;
   /// No delivery to this target begins before it is enabled again.
   void disable() const noexcept;
+  /// Whether a delivery may begin by a turn that was granted a while ago: the target may have become disabled, held or
+  /// closed by its circuit since, for which this turn is no probe. Precondition: it is not settled.
+  [[nodiscard]] bool is_good(instant now) const noexcept;
 
  private:
   friend class target_turns;

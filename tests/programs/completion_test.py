@@ -31,7 +31,7 @@ class CompletionCase(ProgramCase):
 
     def options_of(self, *path):
         """Those that the help of a command has."""
-        return set(re.findall(r"(?:^  |, )(--[a-z][a-z-]*)", self.expect_done(*path, "--help"), re.M))
+        return set(re.findall(r"(?:^  |, )(--[a-z][a-z0-9-]*)", self.expect_done(*path, "--help"), re.M))
 
 
 class Cases:
@@ -41,13 +41,15 @@ class Cases:
         self.assertLessEqual(set(COMMANDS), set(self.complete("foliot ")))
         self.assertEqual(self.complete("foliot ser"), ["serve"])
         self.assertEqual(set(self.complete("foliot token ")), {"make", "list", "revoke"})
-        self.assertLessEqual({"put", "get", "list", "why", "cancel", "move", "fire", "kick", "reserve", "watch", "next", "schedules", "schedule", "policies", "policy"},
+        self.assertLessEqual({"put", "get", "list", "why", "cancel", "move", "fire", "kick", "reserve", "watch", "next", "schedules", "schedule",
+                              "policies", "policy", "webhooks", "webhook"},
                              set(self.complete("foliot job ")))
         self.assertEqual(self.complete("foliot job can"), ["cancel"])
 
     def test_each_option_of_the_help(self):
         for path in [("serve",), ("token", "make"), ("top",), ("copy",), ("job", "put"), ("job", "list"), ("job", "cancel"),
-                     ("job", "watch"), ("job", "next"), ("job", "schedules"), ("job", "schedule"), ("job", "policies"), ("job", "policy")]:
+                     ("job", "watch"), ("job", "next"), ("job", "schedules"), ("job", "schedule"), ("job", "policies"), ("job", "policy"),
+                     ("job", "webhooks"), ("job", "webhook")]:
             wanted = self.options_of(*path)
             self.assertGreater(len(wanted), 1, path)
             self.assertLessEqual(wanted, set(self.complete(f"foliot {' '.join(path)} --")), path)

@@ -15,9 +15,9 @@
 //   0                no tag
 //   1 to 0x00ff      what foliot puts with a job. Planned, in this order from 1 on: the version of the job, headers,
 //                    content type, trace context, expiry, group, policy, occurrence of a schedule
-//   0x0100 to 0x01ff what foliot notes in a history: from 0x0100 on the failed tries (job_tries.hpp); from 0x01e0 on the
-//                    deliveries of webhooks; from 0x01f0 on, of the server's own jobs, how far an action has come, and
-//                    a schedule
+//   0x0100 to 0x01ff what foliot notes in a history: from 0x0100 on the failed tries (job_tries.hpp); from 0x01e0
+//                    on the deliveries of webhooks that have failed; from 0x01f0 on, of the server's own jobs, how far
+//                    an action has come, and a schedule
 //   0x0200 to 0x7fff foliot's later versions
 //   0x8000 to 0xffff programs that use foliot: see first_own_tag
 //

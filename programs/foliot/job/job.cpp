@@ -115,6 +115,8 @@ void job_run::run() {
     case job_command::schedule: return about_schedule(line_, server_);
     case job_command::policies: return list_policies(line_, server_);
     case job_command::policy: return about_policy(line_, server_);
+    case job_command::webhooks: return list_webhooks(line_, server_);
+    case job_command::webhook: return about_webhook(line_, server_);
     case job_command::next: break;  // asks no server
   }
 }

@@ -41,6 +41,7 @@ class job_commands {
   void add_next();
   void add_schedules();
   void add_policies();
+  void add_webhooks();
 
  private:
   /// A command with a line of its own.
@@ -353,6 +354,25 @@ void job_commands::add_policies() {
   add_json();
 }
 
+void job_commands::add_webhooks() {
+  begin("webhooks", job_command::webhooks, "List the targets of tubes, to which their jobs are delivered");
+  line_->add_option("--prefix", to_->filter.prefix, "Those of all tubes whose names begin so")->type_name("TEXT");
+  add_json();
+  begin("webhook", job_command::webhook, "Show the target of a tube; make, enable, disable, test or delete it");
+  terminal::webhook_line& one = to_->webhook;
+  line_->add_option("TUBE", one.tube, "Its tube")->type_name("")->required();
+  add_text("--url", one.url, "Make it: where the jobs are delivered to", "URL");
+  add_text("--secret", one.secret, "With --url: the name of the secret that signs", "NAME");
+  line_->add_flag("--deliveries", one.shows_deliveries, "Show its last deliveries");
+  line_->add_flag("--test", one.tests, "Deliver a message of the server's own now");
+  line_->add_flag("--enable", one.enables, "Deliver again");
+  line_->add_flag("--disable", one.disables, "Deliver no more: the jobs wait");
+  add_text("--note", one.note, "With --disable: why, for people", "TEXT");
+  line_->add_flag("--delete", one.deletes, "Take it from the tube, whose jobs stay");
+  add_exact();
+  add_json();
+}
+
 }  // namespace
 
 void fill_job(CLI::App& line, command& chosen, const std::function<void(const job_line&)>& run) {
@@ -366,6 +386,7 @@ void fill_job(CLI::App& line, command& chosen, const std::function<void(const jo
   all.add_next();
   all.add_schedules();
   all.add_policies();
+  all.add_webhooks();
   line.footer(
       "  foliot job put mail hello --delay 2h\n"
       "  foliot job list --due\n"

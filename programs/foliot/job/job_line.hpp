@@ -33,6 +33,8 @@ enum class job_command : std::uint8_t {
   schedule,
   policies,
   policy,
+  webhooks,
+  webhook,
 };
 
 /// Which jobs a list shows, or an action changes.
@@ -78,6 +80,14 @@ struct policy_line {
   std::optional<bool> counts_releases, counts_timeouts;
 };
 
+/// The target of which tube, and what becomes of it.
+struct webhook_line {
+  std::string tube;
+  std::string url, secret;
+  bool enables = false, disables = false, tests = false, deletes = false, shows_deliveries = false;
+  std::string note;
+};
+
 struct job_line {
   job_command what = job_command::list;
   access_options access;
@@ -99,6 +109,7 @@ struct job_line {
   rule_line next;
   schedule_line schedule;
   policy_line policy;
+  webhook_line webhook;
 
   // Of a put.
   std::string tube, key, priority, ttr, existing, content_type, file, group, expires, expires_in;
@@ -132,6 +143,10 @@ void about_schedule(const job_line& line, api_client& server);
 void list_policies(const job_line& line, api_client& server);
 /// Shows one, sets members of it, or takes it away. Throws failure.
 void about_policy(const job_line& line, api_client& server);
+/// Lists the targets of tubes (webhooks.cpp). Throws failure.
+void list_webhooks(const job_line& line, api_client& server);
+/// Shows one, or its last deliveries, or changes it. Throws failure.
+void about_webhook(const job_line& line, api_client& server);
 /// Looks into the folder of a stopped server, for get, list, tubes or why (folder_look.cpp). Throws failure: also where
 /// a server runs on the folder.
 void look_into_folder(const job_line& line);

@@ -212,6 +212,45 @@ void add_listeners(CLI::App& line, serve_arguments& all) {
   line.get_option("--proxy")->needs("--tokens");
 }
 
+#ifdef FOLIOT_HAS_WEBHOOKS
+void add_webhooks(CLI::App& line, serve_arguments& all) {
+  constexpr const char* group = "Webhooks";
+  const auto several = [&line](const char* name, std::vector<std::string>& into, const char* text, const char* type) {
+    line.add_option(name, into, text)
+        ->type_name(type)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(group);
+  };
+  several("--webhook-allow", all.options.webhook_allow,
+          "Allow targets at this host, such as hooks.example.com or\n"
+          "'*.example.com', at a network, such as 10.9.0.0/24, or at a host\n"
+          "within a network, such as billing.internal=10.1.0.0/16; with a\n"
+          ":PORT or without. May come several times; default: no target",
+          "RULE");
+  line.add_option("--webhook-secrets", all.options.webhook_secrets,
+                  "The file of the secrets by which deliveries are signed; it is\n"
+                  "read again when it changes, and on SIGHUP")
+      ->type_name("FILE")
+      ->check([](const std::string& given) {
+        return given.empty() ? std::string("the path of a file is empty") : std::string();
+      })
+      ->group(group);
+  line.add_flag("--webhook-allow-http", all.options.webhook_allows_http,
+                "Allow targets without TLS: others on the way can read the jobs")
+      ->group(group);
+  line.add_option("--webhook-ca", all.options.webhook_authorities,
+                  "The authorities by which targets are verified, in PEM; default:\n"
+                  "the system's")
+      ->type_name("FILE")
+      ->group(group);
+  several("--webhook-nat64", all.options.webhook_nat64,
+          "A prefix of NAT64, such as 64:ff9b::/96: the IPv4 address within\n"
+          "is vetted. May come several times",
+          "NETWORK");
+}
+#endif
+
 void add_limits(CLI::App& line, serve_arguments& all) {
   serve_options& options = all.options;
   const auto limit = [&line](const char* name, auto& value, const char* text, auto least, auto most) {
@@ -312,6 +351,9 @@ void add_serve(CLI::App& program, command& chosen) {
   CLI::App* line = program.add_subcommand("serve", "Keep jobs until they are due, for clients of beanstalkd and HTTP");
   add_store(*line, *all);
   add_listeners(*line, *all);
+#ifdef FOLIOT_HAS_WEBHOOKS
+  add_webhooks(*line, *all);
+#endif
   add_limits(*line, *all);
   add_monitoring(*line, *all);
   add_database(*line, *all);

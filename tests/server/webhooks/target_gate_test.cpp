@@ -284,6 +284,40 @@ TEST(TargetTurns, PassOnWhenAWaitIsGivenUp) {
   });
 }
 
+/// A task that waits for a job has its turn for long: what has become of the target meanwhile counts.
+TEST(TargetTurns, GrowBad) {
+  on_virtual_time([]() -> task<> {
+    shared_room room(100);
+    const auto turns = std::make_shared<target_turns>(
+        target_limits{.most_at_once = 3, .failures_to_open = 1, .first_pause = 10s}, room);
+    const auto enter = [&turns]() -> task<delivery_turn> {
+      auto entering = target_turns::enter(turns);
+      std::optional<delivery_turn> turn = co_await entering;
+      co_return std::move(*turn);
+    };
+    auto first = enter();
+    delivery_turn old = co_await first;
+    EXPECT_TRUE(old.is_good(runtime::now()));
+    auto second = enter();
+    delivery_turn failing = co_await second;
+    failing.settle(went::badly, runtime::now());
+    EXPECT_FALSE(old.is_good(runtime::now())) << "the circuit is open";
+    auto third = enter();
+    delivery_turn probe = co_await third;
+    EXPECT_TRUE(probe.is_good(runtime::now())) << "it is there to find out";
+    EXPECT_FALSE(old.is_good(runtime::now()));
+    probe.settle(went::well, runtime::now());
+    EXPECT_TRUE(old.is_good(runtime::now()));
+    old.hold_until(runtime::now() + 5s);
+    EXPECT_FALSE(old.is_good(runtime::now()));
+    EXPECT_TRUE(old.is_good(runtime::now() + 5s));
+    turns->disable();
+    EXPECT_FALSE(old.is_good(runtime::now() + 5s));
+    turns->enable();
+    EXPECT_TRUE(old.is_good(runtime::now()));
+  });
+}
+
 TEST(TargetTurns, EndWithTheRuntime) {
   shared_room room(100);
   const auto turns = std::make_shared<target_turns>(target_limits{.most_at_once = 1}, room);

@@ -1,0 +1,675 @@
+#include "target_runner.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <list>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <foliot/core/seam/random.hpp>
+#include <foliot/jobs/limits.hpp>
+#include <foliot/runtime/after.hpp>
+#include <foliot/runtime/cancelled.hpp>
+#include <foliot/runtime/run.hpp>
+#include <foliot/runtime/select.hpp>
+#include <foliot/runtime/sleep.hpp>
+#include <foliot/runtime/wait_group.hpp>
+#include <foliot/runtime/wall_time.hpp>
+
+#include "attempt_notes.hpp"
+#include "server/http/job_headers.hpp"
+#include "server/http/json.hpp"
+#include "text/printable.hpp"
+
+namespace foliot::program {
+
+namespace {
+
+using webhooks::delivery_answer;
+using webhooks::delivery_request;
+using webhooks::delivery_turn;
+using webhooks::outcome;
+using webhooks::target_turns;
+using webhooks::target_url;
+
+/// So many bytes of an answer are shown.
+constexpr std::size_t most_shown_of_answer = 256;
+/// A record of a target that is gone is written again after another change so often.
+constexpr int most_writes_of_gone = 20;
+/// How often a target that is hindered looks whether it still is.
+constexpr duration between_looks_at_hindrance = std::chrono::milliseconds(500);
+
+jobs::utc_time wall_time_now() { return std::chrono::floor<jobs::milliseconds>(runtime::wall_now()); }
+
+jobs::milliseconds in_milliseconds(duration length) {
+  return std::chrono::ceil<jobs::milliseconds>(length.to_chrono());
+}
+
+std::optional<jobs::utc_time> wall_time_of(instant when, instant now) {
+  if (when <= now) return std::nullopt;
+  return wall_time_now() + in_milliseconds(when - now);
+}
+
+webhooks::target_limits target_limits_of(const target_plan& plan) {
+  webhooks::target_limits limits;
+  limits.most_at_once = plan.at_once;
+  limits.each_second = plan.each_second;
+  limits.burst = plan.burst;
+  limits.failures_to_open = plan.failures_to_open;
+  limits.first_pause = duration(plan.first_pause);
+  limits.longest_pause = duration(plan.longest_pause);
+  return limits;
+}
+
+/// A name as the value of a header: other bytes than visible ones of ASCII, and `%`, are written as %XX.
+std::string header_value(std::string_view name) {
+  std::string text;
+  for (const char each : name) {
+    if (each > ' ' && each < 0x7f && each != '%') {
+      text += each;
+    } else {
+      text += fmt::format("%{:02X}", static_cast<unsigned char>(each));
+    }
+  }
+  return text;
+}
+
+/// Adds a header if it can be one of a delivery: a job may have others.
+void add_header(delivery_request& to, std::string_view name, std::string_view value) {
+  to.headers.emplace_back(name, value);
+  if (webhooks::fault_of(to)) to.headers.pop_back();
+}
+
+std::string message_id_of(const jobs::job& job) {
+  return fmt::format("msg_{}_{}", job.id, job.made.time_since_epoch().count());
+}
+
+delivery_request delivery_request_of(const target_plan& plan, target_url url, const jobs::job& job,
+                                     std::uint32_t attempt) {
+  delivery_request made{.url = std::move(url), .id = message_id_of(job), .body = job.body};
+  const std::string_view type = http::content_type_of(job.fields);
+  if (!type.empty()) made.content_type = type;
+  if (type.empty() || webhooks::fault_of(made)) made.content_type = plan.content_type;
+  made.time_out = duration(plan.time_out_within(job.ttr));
+  made.headers.emplace_back("foliot-tube", header_value(job.tube));
+  made.headers.emplace_back("foliot-job", fmt::format("{}", job.id));
+  if (!job.key.empty()) made.headers.emplace_back("foliot-key", header_value(job.key));
+  made.headers.emplace_back("foliot-attempt", fmt::format("{}", attempt));
+  for (const auto& [name, value] : plan.headers) add_header(made, name, value);
+  for (const auto& [name, value] : http::headers_of(job.fields)) {
+    if (!plan.headers.contains(name) && !name.starts_with("foliot-")) add_header(made, name, value);
+  }
+  return made;
+}
+
+void tell_answer(known_delivery& told, const delivery_answer& came) {
+  told.outcome = webhooks::name_of(came.what);
+  told.status = came.status;
+  told.took = in_milliseconds(came.took);
+  told.reason = came.reason;
+  told.answer = printable(std::string_view(came.body).substr(0, most_shown_of_answer));
+  told.address = came.address;
+}
+
+}  // namespace
+
+/// A target that this node has. Its plan may change; the rest is of one tube.
+class target_runner::target {
+ public:
+  target(std::string of, webhooks::shared_room& room, target_plan now)
+      : tube(std::move(of)),
+        turns(std::make_shared<target_turns>(target_limits_of(now), room)),
+        plan_(std::make_shared<const target_plan>(std::move(now))) {}
+
+  [[nodiscard]] std::shared_ptr<const target_plan> plan() const {
+    const lock held(lock_);
+    return plan_;
+  }
+  void set_plan(target_plan next) {
+    auto made = std::make_shared<const target_plan>(std::move(next));
+    turns->set_limits(target_limits_of(*made));
+    const lock held(lock_);
+    if (plan_->url != made->url) turns->enable();  // what is known of the other one does not count
+    plan_ = std::move(made);
+  }
+  [[nodiscard]] std::shared_ptr<const checked_plan> checked() const {
+    const lock held(lock_);
+    return checked_;
+  }
+  /// Returns whether there is another hindrance than before.
+  bool set_checked(std::shared_ptr<const checked_plan> now) {
+    const lock held(lock_);
+    const bool is_other = now->hindrance != (checked_ == nullptr ? std::string_view() : checked_->hindrance);
+    checked_ = std::move(now);
+    return is_other;
+  }
+  void note(known_delivery one) {
+    const lock held(lock_);
+    if (one.outcome == webhooks::name_of(outcome::delivered)) {
+      ++delivered_;
+    } else {
+      ++failed_;
+    }
+    if (one.job_outcome == "buried") ++buried_;
+    last_.push_front(std::move(one));
+    if (last_.size() > most_known) last_.pop_back();
+  }
+  [[nodiscard]] std::vector<known_delivery> last() const {
+    const lock held(lock_);
+    return {last_.begin(), last_.end()};
+  }
+  [[nodiscard]] delivery_state state() const {
+    const webhooks::gate_state gate = turns->state();
+    const instant now = runtime::now();
+    delivery_state shown;
+    if (gate.state == webhooks::circuit::open) shown.circuit = "open";
+    if (gate.state == webhooks::circuit::half_open) shown.circuit = "half_open";
+    shown.under_way = under_way.count();
+    shown.failures = gate.failures;
+    if (gate.state == webhooks::circuit::open) shown.closed_until = wall_time_of(gate.closed_until, now);
+    shown.held_until = wall_time_of(gate.held_until, now);
+    const lock held(lock_);
+    if (checked_ != nullptr) shown.hindrance = checked_->hindrance;
+    shown.delivered = delivered_;
+    shown.failed = failed_;
+    shown.buried = buried_;
+    return shown;
+  }
+
+  const std::string tube;
+  const std::shared_ptr<target_turns> turns;
+  runtime::wait_group under_way;  // deliveries
+  std::stop_source gives_up;      // of those, at the end
+  // Of the task of keep_on():
+  bool is_enabled = false;
+  runtime::join_handle<> taking;
+
+ private:
+  mutable mutex lock_{lock_rank::object};
+  std::shared_ptr<const target_plan> plan_ FOLIOT_GUARDED_BY(lock_);
+  std::shared_ptr<const checked_plan> checked_ FOLIOT_GUARDED_BY(lock_);
+  std::deque<known_delivery> last_ FOLIOT_GUARDED_BY(lock_);
+  std::uint64_t delivered_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::uint64_t failed_ FOLIOT_GUARDED_BY(lock_) = 0;
+  std::uint64_t buried_ FOLIOT_GUARDED_BY(lock_) = 0;
+};
+
+target_runner::target_runner(jobs::broker& by, server_jobs& known, webhooks::address_rules rules,
+                             webhooks::engine_options how, const secret_file* secrets, const server_log& log)
+    : by_(by), known_(known), secrets_(secrets), log_(log), engine_(std::move(how), std::move(rules)) {}
+
+target_runner::~target_runner() = default;
+
+// ---------------------------------------------------------------- what requests ask
+
+std::optional<target_fault> target_runner::fault_of(const target_plan& plan) const {
+  const webhooks::address_rules rules = engine_.rules();
+  const auto url = target_url::parse(plan.url, rules.urls());
+  if (!url) return target_fault{"/url", url.error()};
+  if (const auto allowed = rules.vet_target(*url); !allowed)
+    return target_fault{"/url", fmt::format("{}; the operator allows targets by --webhook-allow", allowed.error()),
+                        true};
+  if (secrets_ == nullptr)
+    return target_fault{"/secret", "this server has no secrets: the operator names their file by --webhook-secrets",
+                        true};
+  if (!secrets_->find(plan.secret))
+    return target_fault{"/secret",
+                        fmt::format("there is no secret '{}' in the file of --webhook-secrets", printable(plan.secret)),
+                        true};
+  delivery_request sample{.url = *url, .id = "msg", .body = {}, .content_type = plan.content_type};
+  if (auto fault = webhooks::fault_of(sample)) return target_fault{"/content_type", std::move(*fault)};
+  for (const auto& [name, value] : plan.headers) sample.headers.emplace_back(name, value);
+  if (auto fault = webhooks::fault_of(sample)) return target_fault{"/headers", std::move(*fault)};
+  return std::nullopt;
+}
+
+std::shared_ptr<const target_runner::checked_plan> target_runner::check(target& of) const {
+  const std::uint64_t version = secrets_ == nullptr ? 0 : secrets_->version();
+  std::shared_ptr<const target_plan> plan = of.plan();
+  std::shared_ptr<const checked_plan> before = of.checked();
+  if (before != nullptr && before->plan == plan && before->version_of_secrets == version) return before;
+  auto made = std::make_shared<checked_plan>();
+  made->version_of_secrets = version;
+  if (const std::optional<target_fault> fault = fault_of(*plan)) {
+    made->hindrance = fault->detail;
+  } else {
+    made->url = *target_url::parse(plan->url, engine_.rules().urls());
+    made->secrets = secrets_->find(plan->secret);
+    if (made->secrets == nullptr) made->hindrance = "its secret has just been removed";
+  }
+  made->plan = std::move(plan);
+  if (of.set_checked(made) && !made->hindrance.empty())
+    log_.warning(fmt::format("the target of tube {} delivers nothing: {}", printable(of.tube), made->hindrance));
+  return made;
+}
+
+void target_runner::expect(const std::string& tube) {
+  known_.expect();
+  known_.delivered().add(tube);
+}
+
+void target_runner::wake() noexcept {
+  try {
+    static_cast<void>(wakes_.try_send(woken{}));
+  } catch (const std::bad_alloc&) {
+    // keep_on() looks now and then.
+  }
+}
+
+target_runner::target_ptr target_runner::find(const std::string& tube) const {
+  const lock held(lock_);
+  const auto found = targets_.find(tube);
+  return found == targets_.end() ? nullptr : found->second;
+}
+
+std::optional<delivery_state> target_runner::state_of(const std::string& tube) const {
+  const target_ptr one = find(tube);
+  if (one == nullptr) return std::nullopt;
+  return one->state();
+}
+
+std::vector<known_delivery> target_runner::last_of(const std::string& tube) const {
+  const target_ptr one = find(tube);
+  return one == nullptr ? std::vector<known_delivery>() : one->last();
+}
+
+delivery_figures target_runner::figures() const {
+  const webhooks::engine_metrics seen = engine_.metrics();
+  delivery_figures all;
+  all.delivered = seen.delivered;
+  all.rejected = seen.rejected;
+  all.gone = seen.gone;
+  all.not_sent = seen.not_sent;
+  all.unknown = seen.unknown;
+  all.forbidden = seen.forbidden;
+  all.under_way = seen.under_way;
+  std::vector<target_ptr> each_target;
+  {
+    const lock held(lock_);
+    for (const auto& [tube, one] : targets_) each_target.push_back(one);
+  }
+  for (const target_ptr& one : each_target) {
+    const delivery_state state = one->state();
+    ++all.targets;
+    if (one->turns->state().disabled) ++all.disabled;
+    if (!state.hindrance.empty()) ++all.hindered;
+    if (state.circuit != "closed") ++all.open_circuits;
+  }
+  return all;
+}
+
+task<known_delivery> target_runner::try_out(std::string tube, target_plan plan) {
+  known_delivery told;
+  told.at = wall_time_now();
+  told.attempt = 1;
+  told.message = fmt::format("test_{:016x}", random_stream::entropy());
+  told.job_outcome = "none";
+  if (const std::optional<target_fault> fault = fault_of(plan)) {
+    told.outcome = webhooks::name_of(outcome::forbidden);
+    told.reason = fault->detail;
+    co_return told;
+  }
+  http::ordered_json body = http::ordered_json::object();
+  body["type"] = "foliot.test";
+  body["tube"] = tube;
+  body["timestamp"] = told.at.time_since_epoch().count() / 1000;
+  delivery_request request{.url = *target_url::parse(plan.url, engine_.rules().urls()),
+                           .id = told.message,
+                           .body = http::json_text(body),
+                           .content_type = "application/json"};
+  request.headers.emplace_back("foliot-tube", header_value(tube));
+  for (const auto& [name, value] : plan.headers) add_header(request, name, value);
+  request.secrets = secrets_->find(plan.secret);
+  request.time_out = duration(plan.time_out);
+  // A gate of its own: the try says nothing about the target's, and does not wait for it.
+  const auto turns = std::make_shared<target_turns>(webhooks::target_limits{}, engine_.room());
+  auto entering = target_turns::enter(turns);
+  std::optional<delivery_turn> turn = co_await entering;
+  auto delivering = engine_.deliver(std::move(request), std::move(*turn));
+  const delivery_answer came = co_await delivering;
+  tell_answer(told, came);
+  if (const target_ptr one = find(tube)) one->note(told);
+  co_return told;
+}
+
+// ---------------------------------------------------------------- the records
+
+task<> target_runner::look() {
+  for (;;) {
+    const std::uint64_t version = known_.delivered().version();
+    auto looking = look_at_targets(by_, seen_);
+    std::vector<seen_target> seen = co_await looking;
+    delivered_tubes::names tubes;
+    for (const seen_target& each : seen) tubes.insert(each.tube);
+    if (!tubes.empty()) known_.expect();
+    if (!known_.delivered().replace(std::move(tubes), version)) continue;
+    std::vector<target_ptr> ended;
+    {
+      const lock held(lock_);
+      for (auto at = targets_.begin(); at != targets_.end();) {
+        const bool is_there = std::ranges::find(seen, at->first, &seen_target::tube) != seen.end();
+        if (!is_there) ended.push_back(at->second);
+        at = is_there ? std::next(at) : targets_.erase(at);
+      }
+    }
+    for (target_ptr& one : ended) {
+      auto ending = end_target(std::move(one));
+      co_await ending;
+    }
+    follow(std::move(seen));
+    co_return;
+  }
+}
+
+void target_runner::follow(std::vector<seen_target> seen) {
+  for (seen_target& each : seen) {
+    if (!each.record) continue;
+    const target_record record = *std::exchange(each.record, std::nullopt);
+    target_ptr one = find(each.tube);
+    if (!record.plan) {
+      log_.warning(fmt::format("the target of tube {}: {}", printable(each.tube), record.fault));
+      if (one != nullptr) one->turns->disable();
+      continue;
+    }
+    if (one == nullptr) {
+      one = std::make_shared<target>(each.tube, engine_.room(), *record.plan);
+      const lock held(lock_);
+      targets_.emplace(each.tube, one);
+    } else {
+      one->set_plan(*record.plan);
+    }
+    if (record.state.is_enabled && one->turns->state().disabled) one->turns->enable();
+    if (!record.state.is_enabled) one->turns->disable();
+    one->is_enabled = record.state.is_enabled;
+  }
+  seen_ = std::move(seen);
+}
+
+void target_runner::begin(const target_ptr& one) {
+  if (one->taking && one->taking.done()) one->taking = {};
+  if (!one->taking) one->taking = runtime::spawn(take_jobs(one), "takes jobs of a webhook");
+}
+
+task<> target_runner::end_target(target_ptr one) {
+  one->turns->disable();
+  one->is_enabled = false;
+  if (!one->taking) co_return;
+  one->taking.request_stop();
+  try {
+    co_await one->taking.join_without_cancellation();
+  } catch (const std::exception&) {
+    // It was asked to stop.
+  }
+  one->taking = {};
+}
+
+task<> target_runner::keep_on() {
+  running_engine_ = runtime::spawn(engine_.run(), "webhooks' engine");
+  while (!ends_.load(seam::relaxed)) {
+    try {
+      auto looking = look();
+      co_await looking;
+      std::vector<target_ptr> all;
+      {
+        const lock held(lock_);
+        for (const auto& [tube, one] : targets_) all.push_back(one);
+      }
+      for (const target_ptr& one : all) begin(one);
+    } catch (const jobs::broker_closed&) {
+      break;
+    } catch (const jobs::store_failure&) {
+      break;  // the server ends with it
+    } catch (const std::exception&) {
+      // The store does not answer, or memory or room in the broker is missing: with the next look.
+    }
+    if (ends_.load(seam::relaxed)) break;
+    const duration pause = by_.has_other_nodes() ? between_looks_with_others : between_looks;
+    auto what = co_await runtime::select(wakes_.receive(), runtime::after(pause));
+    static_cast<void>(what);
+  }
+  auto ending = end_all();
+  co_await ending;
+}
+
+task<> target_runner::end_all() {
+  std::vector<target_ptr> all;
+  {
+    const lock held(lock_);
+    for (const auto& [tube, one] : targets_) all.push_back(one);
+  }
+  for (const target_ptr& one : all) {
+    if (one->taking) one->taking.request_stop();
+  }
+  for (const target_ptr& one : all) {
+    auto ending = end_target(one);
+    co_await ending;
+  }
+  const instant until = runtime::now() + end_of_deliveries;
+  for (const target_ptr& one : all) {
+    auto ended = one->under_way.wait();
+    auto late = runtime::after(std::max(until - runtime::now(), duration::zero()));
+    const auto which = co_await runtime::select(ended, late);
+    if (which.index() == 1) static_cast<void>(one->gives_up.request_stop());
+    co_await one->under_way.wait();
+  }
+  running_engine_.request_stop();
+  try {
+    co_await running_engine_.join_without_cancellation();
+  } catch (const std::exception&) {
+    // It was asked to stop.
+  }
+}
+
+void target_runner::end() noexcept {
+  ends_.store(true, seam::relaxed);
+  wake();
+}
+
+// ---------------------------------------------------------------- deliveries
+
+task<> target_runner::take_jobs(target_ptr of) {
+  while (!ends_.load(seam::relaxed)) {
+    bool has_failed = false;
+    try {
+      if (of->turns->state().disabled || !check(*of)->hindrance.empty()) {
+        co_await runtime::sleep(between_looks_at_hindrance);
+        continue;
+      }
+      jobs::client by(by_);
+      by.set_name("webhook");
+      by.watch(of->tube);
+      bool goes_on = true;
+      while (goes_on && !ends_.load(seam::relaxed)) {
+        auto taking = take_one(of, by);
+        goes_on = co_await taking;
+      }
+    } catch (const jobs::broker_closed&) {
+      co_return;
+    } catch (const jobs::store_failure&) {
+      co_return;  // the server ends with it
+    } catch (const std::exception&) {
+      // The store does not answer, or memory or room in the broker is missing.
+      has_failed = true;
+    }
+    if (has_failed) co_await runtime::sleep(after_failure);
+  }
+}
+
+task<bool> target_runner::take_one(target_ptr of, jobs::client& by) {
+  auto entering = target_turns::enter(of->turns);
+  std::optional<delivery_turn> turn = co_await entering;
+  if (!turn || !check(*of)->hindrance.empty()) co_return false;
+  auto reserving = by.reserve();
+  jobs::reserve_answer got = co_await reserving;
+  if (!got.job) co_return true;
+  const jobs::reservation token = got.job->token;
+  by.part_with(token);
+  if (turn->is_good(runtime::now()) && check(*of)->hindrance.empty()) {
+    auto delivering = deliver_one(of, std::move(*got.job), std::move(*turn), of->under_way.enter());
+    static_cast<void>(runtime::spawn(std::move(delivering), of->gives_up.get_token(), "a webhook"));
+    co_return true;
+  }
+  auto giving = give_back(token);
+  co_await giving;
+  co_return true;
+}
+
+task<> target_runner::give_back(jobs::reservation token) {
+  try {
+    auto abandoning = by_.execute(jobs::abandon{token});
+    static_cast<void>(co_await abandoning);
+  } catch (const std::exception&) {
+    // It is given back when its TTR ends.
+  }
+}
+
+task<> target_runner::deliver_one(target_ptr of, jobs::claimed_job got, delivery_turn turn,
+                                  runtime::wait_group::member counted) {
+  const std::shared_ptr<const checked_plan> by = check(*of);
+  const instant until = runtime::now() + duration(got.job.ttr);
+  known_delivery told;
+  told.at = wall_time_now();
+  told.job = got.job.id;
+  told.key = got.job.key;
+  told.attempt = attempt_notes::in(got.job.history).failed + 1;
+  delivery_answer came;
+  came.what = outcome::not_sent;
+  bool is_given_up = !by->hindrance.empty();
+  if (!is_given_up) {
+    try {
+      delivery_request request = delivery_request_of(*by->plan, *by->url, got.job, told.attempt);
+      request.secrets = by->secrets;
+      told.message = request.id;
+      auto delivering = engine_.deliver(std::move(request), std::move(turn));
+      came = co_await delivering;
+    } catch (const runtime::cancelled&) {
+      is_given_up = true;  // the server ends
+    } catch (const std::exception& failure) {
+      came.reason = failure.what();  // it counts as a try: the next one may end in the same way
+    }
+  }
+  static_cast<void>(counted);
+  if (is_given_up) {
+    auto giving = give_back(got.token);  // the wait for it is not ended by a stop
+    co_await giving;
+    co_return;
+  }
+  try {
+    tell_answer(told, came);
+    auto settling = settle(of, got, came, until, told);
+    co_await settling;
+    of->note(std::move(told));
+  } catch (const std::exception& failure) {
+    // The job is delivered again when its reservation has ended.
+    log_.warning("webhooks", fmt::format("a delivery of tube {}: {}", printable(of->tube), failure.what()));
+  }
+}
+
+template <class Operation>
+task<jobs::holder_answer::kind> target_runner::end_job(Operation what, instant until) {
+  for (;;) {
+    try {
+      auto ending = by_.execute(what);
+      const jobs::holder_answer done = co_await ending;
+      co_return done.what;
+    } catch (const jobs::store_unavailable&) {
+      // Perhaps it has happened: then the token is not held any more.
+    } catch (const jobs::broker_full&) {
+      // There will be room.
+    }
+    if (runtime::now() >= until) co_return jobs::holder_answer::kind::not_held;
+    co_await runtime::sleep(after_failure);
+  }
+}
+
+task<> target_runner::settle(target_ptr of, const jobs::claimed_job& got, const delivery_answer& came, instant until,
+                             known_delivery& told) {
+  using kind = jobs::holder_answer::kind;
+  if (came.what == outcome::delivered) {
+    auto finishing = end_job(jobs::finish{got.token}, until);
+    const kind done = co_await finishing;
+    told.job_outcome = done == kind::done ? "done" : "lost";
+    co_return;
+  }
+  if (came.what != outcome::gone) {
+    auto noting = note_failure(*of->plan(), got, came, until, told);
+    co_await noting;
+    co_return;
+  }
+  // The target wants no more of them: none is lost by that.
+  auto releasing = end_job(jobs::release{got.token}, until);
+  const kind done = co_await releasing;
+  told.job_outcome = done == kind::done ? "kept" : "lost";
+  auto disabling = disable_gone(of->tube, came);
+  co_await disabling;
+}
+
+task<> target_runner::note_failure(const target_plan& plan, const jobs::claimed_job& got, const delivery_answer& came,
+                                   instant until, known_delivery& told) {
+  using kind = jobs::holder_answer::kind;
+  attempt_notes notes = attempt_notes::in(got.job.history);
+  notes.note({told.at, told.outcome, told.status, told.took, told.reason});
+  const jobs::job_fields history = notes.noted_in(got.job.history);
+  if (!plan.retries.goes_on_after(notes.failed)) {
+    auto burying = end_job(jobs::bury{got.token, std::nullopt, history}, until);
+    const kind done = co_await burying;
+    told.job_outcome = done == kind::done ? "buried" : "lost";
+    co_return;
+  }
+  jobs::milliseconds delay = plan.retries.delay_after(notes.failed);
+  if (came.retry_after) delay = std::max<jobs::milliseconds>(delay, *came.retry_after);
+  auto releasing = end_job(jobs::release{got.token, std::nullopt, delay, history}, until);
+  kind done = co_await releasing;
+  if (done == kind::no_space) {  // the notes may be what has no room
+    auto again = end_job(jobs::release{got.token, std::nullopt, delay, std::nullopt}, until);
+    done = co_await again;
+  }
+  told.job_outcome = done == kind::done ? "again" : "lost";
+  if (done == kind::done) told.next = wall_time_now() + delay;
+}
+
+task<> target_runner::disable_gone(std::string tube, delivery_answer came) {
+  log_.warning(fmt::format(
+      "the target of tube {} has answered 410, Gone: it is disabled, the tube is paused, and its jobs stay. Enable it "
+      "when the receiver is back: foliot job webhook TUBE --enable, or POST /v1/tubes/TUBE/webhook/enable",
+      printable(tube)));
+  for (int i = 0; i < most_writes_of_gone; ++i) {
+    try {
+      auto looking = by_.execute(jobs::peek{jobs::job_key{std::string(tube_of_targets), tube}, true});
+      const jobs::peek_answer found = co_await looking;
+      if (!found.job) co_return;
+      target_record record = target_record::in(*found.job, found.version);
+      if (!record.plan || !record.state.is_enabled) co_return;
+      record.state.is_enabled = false;
+      record.state.has_paused = true;
+      record.state.since = wall_time_now();
+      record.state.by = "receiver";
+      record.state.why = came.reason.empty() ? "the answer 410, Gone" : came.reason;
+      auto putting = by_.execute(put_of_target(tube, *record.plan, record.state, found.version));
+      const jobs::put_answer stored = co_await putting;
+      if (stored.what == jobs::put_answer::kind::replaced) {
+        jobs::pause pausing;
+        pausing.tube = tube;
+        pausing.length = pause_of_gone_target();
+        auto paused = by_.execute(std::move(pausing));
+        static_cast<void>(co_await paused);
+        wake();
+        co_return;
+      }
+      if (stored.what == jobs::put_answer::kind::no_space) break;
+    } catch (const jobs::store_unavailable&) {
+      // Tried again.
+    } catch (const jobs::broker_full&) {
+      // The same.
+    }
+    co_await runtime::sleep(after_failure);
+  }
+  log_.warning(fmt::format("that could not be written down: after a start the target of tube {} is tried again",
+                           printable(tube)));
+}
+
+}  // namespace foliot::program
