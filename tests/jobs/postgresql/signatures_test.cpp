@@ -16,7 +16,8 @@ TEST_F(PostgresqlSignatures, AreStable) {
       "SELECT string_agg(format('%s(%s): %s', p.proname, pg_get_function_arguments(p.oid), "
       "pg_get_function_result(p.oid)),"
       " E'\\n' ORDER BY p.proname, p.oid) FROM pg_proc p WHERE p.pronamespace = 'foliot'::regnamespace AND p.proname IN"
-      " ('put', 'put_schedule', 'put_policy', 'cancel', 'cancel_by_key', 'reschedule', 'reschedule_by_key', 'tell', 'metrics', "
+      " ('put', 'put_schedule', 'put_policy', 'cancel', 'cancel_by_key', 'reschedule', 'reschedule_by_key', 'tell', "
+      "'metrics', "
       "'restored', 'due')");
   const std::string rest_of_put =
       "delay interval DEFAULT '00:00:00'::interval, at timestamp with time zone DEFAULT NULL::timestamp with time "

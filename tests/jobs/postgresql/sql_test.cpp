@@ -352,9 +352,7 @@ TEST_F(PostgresqlSql, APolicyIsAJobOfTheServer) {
   const auto put_policy = [this](const std::string& policy) {
     return shop_.sql("SELECT foliot.put_policy('mails', '" + policy + "')");
   };
-  const auto record = [this] {
-    return execute_one(*node_, peek{job_key{"-foliot.policies", "mails"}, true});
-  };
+  const auto record = [this] { return execute_one(*node_, peek{job_key{"-foliot.policies", "mails"}, true}); };
   shop_.sql("BEGIN");
   EXPECT_EQ(put_policy(R"({"tries": 5})"), "made");
   shop_.sql("ROLLBACK");
@@ -370,9 +368,25 @@ TEST_F(PostgresqlSql, APolicyIsAJobOfTheServer) {
   ASSERT_TRUE(second.job);
   EXPECT_EQ(second.job->body, R"({"delay": ["1s", "1m"], "tries": 6})");
   EXPECT_EQ(second.job->due, latest_due());
+  for (const char* const right :
+       {R"({"tries": null, "delay": null})", "{}", R"({"expires": "1.5h30m", "delay": "0s"})",
+        R"({"delay": {"listed": [1, "2m"], "jitter": 0.25}})",
+        R"({"delay": {"first": "1d", "factor": 1.5, "most": null}})",
+        R"({"tries": 1, "dead_letters": "b", "expires": 300, "most_per_second": 5, "burst": 2})",
+        R"({"dead_letters": "", "counts_timeouts": false, "delay": 31536000})"})
+    EXPECT_EQ(put_policy(right), "changed") << right;
   EXPECT_TRUE(second.version != first.version || second.job->id != first.job->id) << "nodes see it by that";
   const check_result right = node_->check();
   EXPECT_TRUE(right) << right.error();
+}
+
+TEST_F(PostgresqlSql, SoManyPoliciesAndNoMore) {
+  EXPECT_EQ(shop_.sql("SELECT count(foliot.put_policy('t' || n, '{\"tries\": 1}')) FROM generate_series(1, 10000) n"),
+            "10000");
+  EXPECT_THROW(shop_.sql("SELECT foliot.put_policy('more', '{}')"), std::runtime_error);
+  EXPECT_EQ(shop_.sql("SELECT foliot.put_policy('t7', '{}')"), "changed");
+  EXPECT_EQ(execute_one(*node_, cancel{job_key{"-foliot.policies", "t8"}}).what, change_answer::kind::done);
+  EXPECT_EQ(shop_.sql("SELECT foliot.put_policy('more', '{}')"), "made");
 }
 
 TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
@@ -404,7 +418,30 @@ TEST_F(PostgresqlSql, WhatIsWrongIsNamed) {
       {"put_policy('a', NULL)", "a policy must be an object, such as {\"tries\": 5, \"delay\": \"10s\"}; got NULL"},
       {"put_policy('a', '[1]')", "a policy must be an object"},
       {"put_policy('a', '{\"tires\": 5}')", "most_per_second, burst; got tires"},
-      {"put_policy('a', jsonb_build_object('dead_letters', repeat('x', 16384)))", "at most 16384 bytes; got 16405"},
+      {"put_policy('a', jsonb_build_object('dead_letters', repeat('x', 16384)))", "at most 16384 bytes; got 16404"},
+      {"put_policy('a', '{\"tries\": \"many\"}')", "tries must be a whole number from 0 to 1000000; got \"many\""},
+      {"put_policy('a', '{\"tries\": 1.5}')", "tries must be a whole number from 0 to 1000000; got 1.5"},
+      {"put_policy('a', '{\"tries\": 1000001}')", "tries must be a whole number"},
+      {"put_policy('a', '{\"most_reserved\": -1}')", "most_reserved must be a whole number"},
+      {"put_policy('a', '{\"burst\": 5}')", "burst needs most_per_second"},
+      {"put_policy('a', '{\"burst\": 0, \"most_per_second\": 1}')", "burst must be a whole number from 1 to"},
+      {"put_policy('a', '{\"counts_releases\": 1}')", "counts_releases must be true or false; got 1"},
+      {"put_policy('a', '{\"expires\": \"5 m\"}')", "expires must be a length of time such as \"1h30m\""},
+      {"put_policy('a', '{\"expires\": 4294967296}')", "at most 4294967295 s; got 4294967296"},
+      {"put_policy('a', '{\"expires\": \"0m\"}')", "expires must be a length of time"},
+      {"put_policy('a', '{\"delay\": []}')", "listed delays must be an array of 1 to 100 lengths of time"},
+      {"put_policy('a', '{\"delay\": true}')", "listed delays must be an array"},
+      {"put_policy('a', '{\"delay\": [\"1s\", null]}')", "delay must be a length of time"},
+      {"put_policy('a', '{\"delay\": {\"factor\": 0.5}}')", "factor of delay must be a number from 1 to 100; got 0.5"},
+      {"put_policy('a', '{\"delay\": {\"first\": \"1h\", \"most\": \"1s\"}}')",
+       "most of delay must not be shorter than first"},
+      {"put_policy('a', '{\"delay\": {\"listed\": [1], \"first\": 1}}')", "listed of delay excludes first"},
+      {"put_policy('a', '{\"delay\": {\"frist\": 1}}')", "first, factor, most, jitter; got frist"},
+      {"put_policy('a', '{\"delay\": \"366d\"}')", "and at most 31536000 s; got \"366d\""},
+      {"put_policy('a', '{\"dead_letters\": \"b\"}')", "dead_letters needs tries from 1 on"},
+      {"put_policy('a', '{\"tries\": 1, \"dead_letters\": \"a\"}')", "dead_letters must be another tube than its own"},
+      {"put_policy('a', '{\"tries\": 1, \"dead_letters\": \"a b\"}')", "the name of a tube must have 1 to 200 letters"},
+      {"put_policy('a', '{\"tries\": 1, \"dead_letters\": 7}')", "dead_letters must be the name of a tube; got 7"},
       {"put_schedule('-a', 'x', '{\"rules\": []}')", "the name of a tube must have 1 to 200 letters"},
       {"put_schedule('a', 'b c', '{\"rules\": []}')", "the name of a schedule must have 1 to 100 letters"},
       {"put_schedule('a', NULL, '{\"rules\": []}')", "and not begin with a -; got NULL"},
