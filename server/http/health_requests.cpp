@@ -24,6 +24,8 @@ std::string_view what_is_missing(const api_state& state) {
   const jobs::broker_counters counters = state.counters();
   if (counters.is_unavailable) return "the database does not answer";
   if (counters.lacks_room) return "there is no room for new jobs";
+  if (state.policies != nullptr && state.policies->lacks_some())
+    return "the policy of a tube cannot be read, so a part of it is not in force: the log names it";
   return {};
 }
 

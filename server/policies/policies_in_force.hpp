@@ -1,6 +1,6 @@
 // The policies by which a server acts: it reads their records, and hands the table of them to the stores.
 //
-//   policies_in_force policies(broker, stores, warn);
+//   policies_in_force policies(broker, stores, warn, sessions_in_use);
 //   co_await policies.read();                                // before a client can reserve
 //   auto running = runtime::spawn(policies.keep_on(), "policies");
 //   … a record was changed by this server:
@@ -8,11 +8,17 @@
 //   … policies.end();
 //   co_await running.join();
 //
-// Where others write into the store, as other nodes do, the records are looked at each second: a list of their
-// versions, and then those that have another one. Else they are read at the start and after each change.
+// Where others write into the store, as other nodes do, the records are looked at each second, and with more than a
+// thousand of them each second for each thousand: a list of their versions, and then those that have another one. Else
+// they are read at the start and after each change.
 //
-// A record that cannot be read (a later version of the program has written it, or somebody by SQL) changes nothing: the
-// policy that was in force for its tube stays, and `warn` gets a sentence on it, once.
+// A record that cannot be read (a later version of the program has written it) changes nothing where the one before is
+// known: that policy stays in force. Where it is not, as after a start, the members that are understood are in force,
+// and lacks_some() is true. `warn` gets a sentence on it, once.
+//
+// What a tube may have in a second is divided: evenly among the nodes, and at this one evenly among the sessions that
+// have clients. They are counted by keep_on(), each second where there are several stores: reading a table never waits
+// for a count, which needs all databases. Until one succeeds, the numbers before hold.
 //
 // Where no tube has a policy, the stores get no table.
 //
@@ -22,6 +28,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +38,7 @@
 #include <vector>
 
 #include <foliot/core/duration.hpp>
+#include <foliot/core/instant.hpp>
 #include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/jobs/broker.hpp>
@@ -49,11 +57,17 @@ class policies_in_force {
   static constexpr duration looks_every = duration::nanoseconds(1'000'000'000);
   /// So many tubes have policies at the most: who makes one looks.
   static constexpr std::size_t most = 10'000;
+  /// So many records are read at the most, those first that were made first: several that were made at once may exceed
+  /// `most`.
+  static constexpr std::size_t most_read = 2 * most;
+  /// How long the store must have failed to show the records before that is told.
+  static constexpr duration patience = duration::nanoseconds(5'000'000'000);
 
   /// All must outlive it. `stores`: those that act by the policies, one for each session of the server. `warn` must not
-  /// throw.
-  policies_in_force(jobs::broker& by, std::vector<jobs::policy_store*> stores, std::function<void(std::string)> warn)
-      : by_(by), stores_(std::move(stores)), warn_(std::move(warn)) {}
+  /// throw. `sessions_in_use`: how many of these sessions have clients; empty: all.
+  policies_in_force(jobs::broker& by, std::vector<jobs::policy_store*> stores, std::function<void(std::string)> warn,
+                    std::function<std::size_t()> sessions_in_use = {})
+      : by_(by), stores_(std::move(stores)), warn_(std::move(warn)), sessions_in_use_(std::move(sessions_in_use)) {}
   policies_in_force(const policies_in_force&) = delete;
   policies_in_force& operator=(const policies_in_force&) = delete;
 
@@ -76,6 +90,18 @@ class policies_in_force {
     const lock held(lock_);
     return known_ == nullptr ? 0 : known_->size();
   }
+  /// How many records there are, with those that cannot be read.
+  [[nodiscard]] std::size_t records_seen() const {
+    const lock held(lock_);
+    return records_seen_;
+  }
+  /// Whether a tube has a policy of which a part, or all, is not known here, and so is not in force.
+  [[nodiscard]] bool lacks_some() const {
+    const lock held(lock_);
+    return lacks_some_;
+  }
+  /// Among how many stores like each of these the rate of a tube is divided.
+  [[nodiscard]] std::uint32_t sharers() const noexcept { return sharers_.load(seam::relaxed); }
 
  private:
   struct woken {};
@@ -84,6 +110,7 @@ class policies_in_force {
     jobs::job_id id = 0;
     jobs::job_version version = 0;
     bool has_policy = false;  ///< else no version of it could be read
+    bool is_whole = true;     ///< whether all of some version is in force
     jobs::tube_policy policy = {};
   };
   using records = std::map<std::string, seen_record, std::less<>>;
@@ -93,9 +120,11 @@ class policies_in_force {
   /// The records as they are now, by what was seen of them.
   task<records> look(std::vector<jobs::listed_job> listed);
   [[nodiscard]] seen_record understand(const std::string& tube, const jobs::peek_answer& seen);
-  /// Counts those that share the store.
-  task<std::uint32_t> count_sharers();
-  void hand_over();
+  /// Makes these the records that were seen. Throws std::bad_alloc; then all is as before.
+  void hand_over(records now);
+  /// Counts those that share the store, if there is something to share. Tells a failure once.
+  task<> count_sharers();
+  void note_unread(const std::exception& why);
   void wake() noexcept;
   /// Waits until there is something to do. False: the server ends.
   task<bool> wait();
@@ -103,11 +132,19 @@ class policies_in_force {
   jobs::broker& by_;
   const std::vector<jobs::policy_store*> stores_;
   const std::function<void(std::string)> warn_;
+  const std::function<std::size_t()> sessions_in_use_;
   runtime::task_mutex reading_;
-  records seen_;               // of the task that holds reading_
-  std::uint32_t sharers_ = 0;  // the same
+  records seen_;                             // of the task that holds reading_
+  bool is_told_of_too_many_ = false;         // the same
+  std::size_t nodes_ = 1;                    // of keep_on()
+  bool is_told_of_nodes_ = false;            // the same
+  instant unread_since_ = instant::never();  // the same; never(): the last look has succeeded
+  bool is_told_of_unread_ = false;           // the same
+  seam::atomic<std::uint32_t> sharers_{0};   // written by keep_on(); orders nothing
   mutable mutex lock_{lock_rank::object};
   std::shared_ptr<const jobs::policy_table> known_ FOLIOT_GUARDED_BY(lock_);
+  std::size_t records_seen_ FOLIOT_GUARDED_BY(lock_) = 0;
+  bool lacks_some_ FOLIOT_GUARDED_BY(lock_) = false;
   runtime::channel<woken> wakes_{1};
   seam::atomic<bool> is_behind_{false};  // orders nothing
   seam::atomic<bool> ends_{false};       // the same

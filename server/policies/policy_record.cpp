@@ -93,22 +93,29 @@ std::uint32_t read_bound(object_reader& in, std::string_view name) {
   return static_cast<std::uint32_t>(in.number(name, 0, jobs::greatest_policy_bound).value_or(0));
 }
 
-jobs::tube_policy read_members(object_reader& in, std::string_view tube) {
+/// Reads each member by one call of `each`, which calls what reads it.
+template <class Each>
+jobs::tube_policy read_members(object_reader& in, std::string_view tube, Each each) {
   jobs::tube_policy made;
-  made.tries = read_bound(in, "tries");
-  made.counts_releases = in.flag("counts_releases").value_or(made.counts_releases);
-  made.counts_timeouts = in.flag("counts_timeouts").value_or(made.counts_timeouts);
-  if (const json* const delay = in.find("delay")) made.delay = read_delay(*delay);
-  made.dead_letters = read_dead_letters(in, tube, made.tries);
-  made.expires = in.length<milliseconds>("expires", milliseconds(0), jobs::longest_time).value_or(made.expires);
-  made.most_reserved = read_bound(in, "most_reserved");
-  made.most_reserved_of_group = read_bound(in, "most_reserved_of_group");
-  made.most_per_second = read_bound(in, "most_per_second");
-  const auto burst = in.number("burst", 1, jobs::greatest_policy_bound);
-  in.expect_no_others();
-  if (burst && made.most_per_second == 0)
-    in.refuse("burst", "`burst` needs `most_per_second`: without it, any number is reserved at once");
-  made.burst = static_cast<std::uint32_t>(burst.value_or(made.burst));
+  each([&] { made.tries = read_bound(in, "tries"); });
+  each([&] { made.counts_releases = in.flag("counts_releases").value_or(made.counts_releases); });
+  each([&] { made.counts_timeouts = in.flag("counts_timeouts").value_or(made.counts_timeouts); });
+  each([&] {
+    if (const json* const delay = in.find("delay")) made.delay = read_delay(*delay);
+  });
+  each([&] { made.dead_letters = read_dead_letters(in, tube, made.tries); });
+  each([&] {
+    made.expires = in.length<milliseconds>("expires", milliseconds(0), jobs::longest_time).value_or(made.expires);
+  });
+  each([&] { made.most_reserved = read_bound(in, "most_reserved"); });
+  each([&] { made.most_reserved_of_group = read_bound(in, "most_reserved_of_group"); });
+  each([&] { made.most_per_second = read_bound(in, "most_per_second"); });
+  each([&] {
+    const auto burst = in.number("burst", 1, jobs::greatest_policy_bound);
+    if (burst && made.most_per_second == 0)
+      in.refuse("burst", "`burst` needs `most_per_second`: without it, any number is reserved at once");
+    made.burst = static_cast<std::uint32_t>(burst.value_or(made.burst));
+  });
   return made;
 }
 
@@ -146,7 +153,8 @@ std::string sentence_of(const policy_error& wrong) {
 std::expected<jobs::tube_policy, policy_error> read_policy(const http::json& from, std::string_view tube) {
   try {
     object_reader in(from, "", "a policy");
-    jobs::tube_policy made = read_members(in, tube);
+    jobs::tube_policy made = read_members(in, tube, [](const auto& read) { read(); });
+    in.expect_no_others();
     if (auto wrong = jobs::mistake_in(tube, made)) return std::unexpected(policy_error{"", *std::move(wrong)});
     return made;
   } catch (wrong_member& wrong) {
@@ -158,6 +166,21 @@ std::expected<jobs::tube_policy, policy_error> read_policy(std::string_view text
   const auto read = http::parse_json(text);
   if (read) return read_policy(read->root(), tube);
   return std::unexpected(policy_error{read.error().name, read.error().detail});
+}
+
+jobs::tube_policy read_right_members(std::string_view text, std::string_view tube) {
+  const auto read = http::parse_json(text);
+  if (!read || !read->root().is_object()) return {};
+  object_reader in(read->root(), "", "a policy");
+  jobs::tube_policy made = read_members(in, tube, [](const auto& one) {
+    try {
+      one();
+    } catch (const wrong_member&) {
+      return;  // as if it were left out
+    }
+  });
+  if (jobs::mistake_in(tube, made)) return {};
+  return made;
 }
 
 http::ordered_json json_of(const jobs::tube_policy& it) {

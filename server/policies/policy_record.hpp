@@ -41,6 +41,11 @@ struct policy_error {
 /// The same of a text of JSON.
 [[nodiscard]] std::expected<jobs::tube_policy, policy_error> read_policy(std::string_view text, std::string_view tube);
 
+/// The members that are right, of a text that read_policy() refuses: each stands by itself, but for `dead_letters` and
+/// `burst`, which need another one that is right. The others, and those that there are not, are as if they were left
+/// out.
+[[nodiscard]] jobs::tube_policy read_right_members(std::string_view text, std::string_view tube);
+
 /// The policy as JSON, in one form for all that mean the same: without the members that have what is usual.
 /// Precondition: it is right.
 [[nodiscard]] http::ordered_json json_of(const jobs::tube_policy& it);

@@ -24,7 +24,7 @@ constexpr int most_tries = 200;
 known_policy known_of(std::string tube, const jobs::peek_answer& seen) {
   known_policy made;
   made.version = seen.version;
-  made.changed = seen.job->made;
+  made.changed = seen.job->due - seen.job->delay;  // a change by SQL keeps the time of the first put
   if (auto policy = read_policy(seen.job->body, tube)) {
     made.policy = *std::move(policy);
   } else {
@@ -71,7 +71,7 @@ task<std::optional<policy_answer>> policy_records::try_to_put(const jobs::put& r
   if (came.what != result::done) co_return came;
   came.is_same = seen.job && seen.job->body == record.body;
   if (came.is_same) co_return came;
-  if (!seen.job && in_force_.count() >= policies_in_force::most) {
+  if (!seen.job && in_force_.records_seen() >= policies_in_force::most) {
     came.what = result::too_many;
     co_return came;
   }
@@ -88,9 +88,14 @@ task<std::optional<policy_answer>> policy_records::try_to_put(const jobs::put& r
   if (jobs::is_refused(done)) co_return std::nullopt;
   auto reading = in_force_.read_after_change();
   co_await reading;
-  auto looking_again = look(record.key, false);
-  const jobs::peek_answer now = co_await looking_again;
-  came.version = now.job && now.job->id == done.id ? now.version : 0;
+  came.version = 0;
+  try {
+    auto looking_again = look(record.key, false);
+    const jobs::peek_answer now = co_await looking_again;
+    if (now.job && now.job->id == done.id) came.version = now.version;
+  } catch (const jobs::store_unavailable&) {  // it has been put: only its version is not known
+  } catch (const jobs::broker_full&) {
+  }
   co_return came;
 }
 

@@ -72,7 +72,8 @@ class policy_records {
   };
   struct answer {
     result what = result::done;
-    jobs::job_version version = 0;          ///< of the policy now; 0: there is none, or another change came right after
+    jobs::job_version version = 0;  ///< of the policy now; 0: there is none, another change came right after, or
+                                    ///< it was put and the store does not answer since then
     std::optional<known_policy> seen = {};  ///< find(): the policy
     bool is_new = false;                    ///< put(): it was made
     bool is_same = false;                   ///< put(): it was like that before

@@ -10,6 +10,7 @@ import unittest.mock
 import documented_sql
 from kit import postgresql_server
 from kit.beanstalk_client import PATIENCE
+from kit.http_client import SingleConnection
 from kit.program_case import FOLIOT, main
 from kit.serve_case import SANITIZED, put
 from nodes_test import NodesCase
@@ -135,6 +136,31 @@ class TwoDatabases(NodesCase):
         out, err = moving.communicate()
         self.assertEqual((moving.returncode, out), (-signal.SIGINT, ""), err)
         self.assertRegex(err, r"\Afoliot: interrupted( in a step that took longer than 2 seconds)?; to move the rest, repeat the command\n\Z")
+
+    def test_policies_of_tubes_need_database_0_alone(self):
+        def ask(method, target, value=None):
+            client = SingleConnection(self.here / "n0.http")
+            try:
+                return client.ask(method, target, value)
+            finally:
+                client.close()
+
+        def expect_one_try(node, tube):
+            node.ask(b"use %s\r\n" % tube)
+            node.ask(b"watch %s\r\n" % tube)
+            self.assertRegex(node.ask(put(b"a")), rb"\AINSERTED \d+\r\n\Z")
+            job = self.expect_reserved(node, b"a")
+            self.assertEqual(node.ask(b"release %d 0 0\r\n" % job), b"RELEASED\r\n")
+            self.assertEqual(node.ask(b"peek-buried\r\n"), b"FOUND %d 1\r\na\r\n" % job)
+
+        node = self.connect(self.start_node("n0"))
+        self.map("--add", self.other.database)
+        self.assertEqual(ask("PUT", "/v1/policies/mails", {"tries": 1})[0], 201)
+        self.other.stop_at_once()
+        self.assertEqual(ask("PUT", "/v1/policies/bills", {"tries": 1})[0], 201)
+        expect_one_try(node, b"bills")  # in force with the answer
+        self.kill_node("n0")
+        expect_one_try(self.connect(self.start_node("n0")), b"mails")
 
     def test_a_check_reads_all_databases(self):
         self.map("--add", self.other.database)

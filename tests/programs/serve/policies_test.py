@@ -136,11 +136,11 @@ class Policies(PoliciesCase):
         self.wait_for(lambda: self.look(late), lambda one: one is None)
         self.assertEqual(self.reserve("mail", timeout="0s"), [])
         self.assertEqual(self.ask("GET", "/v1/statistics")[1]["policies"]["expired"], 1)
-        # A job has an expiry of its own.
-        own = self.put_job("mail", text="b", delay="50ms", expires_in="100ms")
+        # A job has an expiry of its own. In a tube without a policy a reserve alone finds it.
+        own = self.put_job("paper", text="b", delay="50ms", expires_in="100ms")
         expires = self.look(own)["expires"]
         self.wait_for(lambda: self.ask("GET", "/v1/due/counts")[1]["from"], lambda now: now > expires)
-        self.assertEqual(self.reserve("mail", timeout="0s"), [])
+        self.assertEqual(self.reserve("paper", timeout="0s"), [])
         self.wait_for(lambda: self.look(own), lambda one: one is None)
         self.assertEqual(self.ask("GET", "/v1/statistics")[1]["policies"]["expired"], 2)
 
@@ -233,14 +233,41 @@ class NodesPolicies(NodesCase, PoliciesCase):
     def test_sql_sets_them(self):
         ask = self.database.ask
         self.assertEqual(ask(self.database.database, """SELECT foliot.put_policy('mail', '{"tries": 1}')"""), "made")
+        made = self.ask("GET", "/v1/policies/mail")[1]["changed"]
         for client in self.clients:
             self.wait_for(lambda: self.releases_until_buried(client), lambda count: count == 1)  # noqa: B023
-        # One that is wrong leaves the one before in force.
-        self.assertEqual(ask(self.database.database, """SELECT foliot.put_policy('mail', '{"tries": "many"}')"""), "changed")
+        self.assertEqual(ask(self.database.database, """SELECT foliot.put_policy('mail', '{"tries": 2}')"""), "changed")
         for client in self.clients:
-            seen = self.wait_for(lambda: self.ask("GET", "/v1/policies/mail", client=client)[1], lambda seen: "fault" in seen)  # noqa: B023
-            self.assertIn("/tries: ", seen["fault"])
+            self.wait_for(lambda: self.releases_until_buried(client), lambda count: count == 2)  # noqa: B023
+        seen = self.ask("GET", "/v1/policies/mail")[1]
+        self.assertGreater(seen["changed"], made, "the time of the change")
+
+    def test_a_record_of_a_later_version(self):
+        self.set_policy("mail", {"tries": 1})
+        self.wait_for(lambda: self.releases_until_buried(self.clients[1]), lambda count: count == 1)
+        policy = '{"tries": 1, "expires": "5m", "of_a_later_version": 1}'
+        self.database.ask(self.database.database, f"""
+            SELECT foliot.put_for_application('-foliot.policies', 'mail', convert_to('{policy}', 'UTF8'),
+                                              ARRAY[foliot.due_by_time(), 9223372036854], 0, 60000, 'change');
+            SELECT foliot.put_policy('next', '{{"tries": 1}}')""")
+        for client in self.clients:  # they have looked at both
+            self.wait_for(lambda: self.ask("GET", "/v1/statistics", client=client)[1]["policies"]["tubes"],  # noqa: B023
+                          lambda tubes: tubes == 2)
+            seen = self.ask("GET", "/v1/policies/mail", client=client)[1]
+            self.assertIn("/of_a_later_version: ", seen["fault"])
+            self.assertEqual(seen["policy"], {"tries": 1}, "the one before is in force")
             self.assertEqual(self.releases_until_buried(client), 1)
+            self.assertEqual(self.ask("GET", "/ready", client=client)[0], 200)
+        # A node that starts does not know that one. It acts by what it understands, and says that it is not all.
+        self.start_node("n2")
+        late = self.connect_http(self.here / "n2.http")
+        self.assertEqual(self.ask("GET", "/v1/policies/mail", client=late)[1]["policy"], {"tries": 1, "expires": "5m"})
+        self.assertEqual(self.releases_until_buried(late), 1)
+        status, problem = self.ask("GET", "/ready", client=late)
+        self.assertEqual(status, 503)
+        self.assertIn("the policy of a tube cannot be read", problem["detail"])
+        self.set_policy("mail", {"tries": 1}, client=late)
+        self.assertEqual(self.ask("GET", "/ready", client=late)[0], 200)
 
     def test_a_node_that_begins_knows_them(self):
         self.set_policy("mail", {"tries": 1})

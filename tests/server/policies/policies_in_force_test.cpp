@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -112,6 +113,73 @@ TEST(PoliciesInForce, AreReadBehindAChangeWhereNobodyElseWrites) {
     in.write("mail", R"({"tries":3})");
     co_await in.policies.read_after_change();
     EXPECT_EQ(in.known(), "mail 3");
+  });
+}
+
+/// Of several databases, one that is away keeps the nodes from being counted, and nothing else.
+TEST(PoliciesInForce, NeedNoCountOfNodes) {
+  with_policies(foliot::test::shared::yes, [](policies_world& in) -> runtime::task<> {
+    in.store.refuse(foliot::test::spy_store::unavailable::not_executed, [](const foliot::jobs::operation& one) {
+      return std::holds_alternative<foliot::jobs::list_nodes>(one);
+    });
+    in.write("mail", R"({"tries":3})");
+    co_await in.policies.read();
+    EXPECT_EQ(in.known(), "mail 3") << "a node starts";
+    in.write("mail", R"({"tries":4})");
+    co_await in.policies.read_after_change();
+    EXPECT_EQ(in.known(), "mail 4");
+    in.write("paper", R"({"tries":5})");
+    co_await runtime::sleep(10s);
+    EXPECT_EQ(in.known(), "mail 4, paper 5") << "what others change is seen";
+    EXPECT_EQ(in.warnings.size(), 1u) << "told once";
+    if (!in.warnings.empty()) {
+      EXPECT_TRUE(in.warnings.front().contains("the nodes cannot be counted")) << in.warnings.front();
+    }
+    in.store.accept();
+    co_await runtime::sleep(3s);
+    EXPECT_EQ(in.policies.sharers(), 1u);
+    EXPECT_EQ(in.warnings.size(), 1u);
+  });
+}
+
+TEST(PoliciesInForce, TellThatTheStoreDoesNotAnswerForLong) {
+  with_policies(foliot::test::shared::yes, [](policies_world& in) -> runtime::task<> {
+    in.write("mail", R"({"tries":3})");
+    co_await in.policies.read();
+    in.store.refuse(foliot::test::spy_store::unavailable::not_executed, [](const foliot::jobs::operation& one) {
+      return std::holds_alternative<foliot::jobs::list_jobs>(one);
+    });
+    in.write("mail", R"({"tries":4})");
+    co_await runtime::sleep(60s);
+    EXPECT_EQ(in.known(), "mail 3");
+    EXPECT_EQ(in.warnings.size(), 1u) << "once";
+    in.store.accept();
+    co_await runtime::sleep(3s);
+    EXPECT_EQ(in.known(), "mail 4");
+  });
+}
+
+TEST(PoliciesInForce, AreWhatIsUnderstoodWhereTheOneBeforeIsNotKnown) {
+  with_policies(foliot::test::shared::yes, [](policies_world& in) -> runtime::task<> {
+    in.write("mail", R"({"tries":3,"expires":"5m","most_reserved":"some","of_a_later_version":1})");
+    in.write("paper", R"({"tries":"many","dead_letters":"paper-dead"})");
+    co_await in.policies.read();
+    const auto table = in.policies.known();
+    EXPECT_EQ(in.known(), "mail 3") << "dead letters need tries";
+    if (table == nullptr || !table->contains("mail")) co_return;
+    EXPECT_EQ(table->at("mail").expires, 5min);
+    EXPECT_EQ(table->at("mail").most_reserved, 0u);
+    EXPECT_TRUE(in.policies.lacks_some());
+    EXPECT_EQ(in.policies.records_seen(), 2u);
+    EXPECT_EQ(in.warnings.size(), 2u);
+    in.write("mail", R"({"tries":3,"expires":"5m"})");
+    in.remove("paper");
+    co_await runtime::sleep(3s);
+    EXPECT_FALSE(in.policies.lacks_some());
+    in.write("mail", "{");
+    co_await runtime::sleep(3s);
+    EXPECT_EQ(in.known(), "mail 3");
+    EXPECT_FALSE(in.policies.lacks_some()) << "the one before is known";
   });
 }
 
