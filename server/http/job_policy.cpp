@@ -130,12 +130,20 @@ void show_policy_fields(ordered_json& to, const jobs::job& what) {
   if (const auto tries = jobs::job_tries::in(what.history)) to["tries"] = tries_json(*tries);
 }
 
-void hide_workers(ordered_json& from, const call& by) {
+void hide_what_is_others(ordered_json& from, const call& by) {
   const auto tries = from.find("tries");
   if (tries == from.end()) return;
-  for (ordered_json& each : (*tries)["last"]) {
-    const auto worker = each.find("worker");
-    if (worker != each.end() && !by.client.may_see_holder(worker->get_ref<const std::string&>())) each.erase("worker");
+  ordered_json& last = (*tries)["last"];
+  bool is_within = true;  // the tube in which the try was; the last ones were in that of the job
+  for (auto each = last.rbegin(); each != last.rend(); ++each) {
+    const auto moved_from = each->find("tube");
+    if (moved_from != each->end()) is_within = by.client.includes(moved_from->get_ref<const std::string&>());
+    if (!is_within) {
+      for (const char* const name : {"tube", "id", "key", "why", "worker"}) each->erase(name);
+    }
+    const auto worker = each->find("worker");
+    if (worker != each->end() && !by.client.may_see_holder(worker->get_ref<const std::string&>()))
+      each->erase("worker");
   }
 }
 

@@ -24,12 +24,14 @@ void read_policy_fields(inputs& in, jobs::put& into);
 
 /// Why a job is given back or buried, as the history of that operation has it; nothing if the request does not say it.
 [[nodiscard]] std::optional<jobs::job_fields> read_reason(inputs& in);
-/// Adds the worker of the request, if there is a reason, or if any tube has a policy.
+/// Adds the worker of the request, if there is a reason, or if any tube has a policy: that of the job is not known here,
+/// and the store keeps it where there is a policy or a reason.
 void note_worker(const call& by, std::optional<jobs::job_fields>& history);
 
 /// Adds what a job has: `group`, `expires` and `tries`, with all workers. O(bytes of its history).
 void show_policy_fields(ordered_json& to, const jobs::job& what);
-/// Leaves out the workers that the client of the call may not see: those of others, unless it may administer.
-void hide_workers(ordered_json& from, const call& by);
+/// Leaves out what the client of the call may not see of the tries: the workers of others, unless it may administer;
+/// and of those in tubes that are out of its rights, from which the job was moved, all but when and how they ended.
+void hide_what_is_others(ordered_json& from, const call& by);
 
 }  // namespace foliot::program::http

@@ -111,21 +111,42 @@ policy_records policy_records_of(const call& by) {
   return {by.client, policies_of(by), expect};
 }
 
-ordered_json shown_policy(const known_policy& what, const policies_in_force& in_force) {
+ordered_json shown_policy(const known_policy& what, const call& by) {
   ordered_json all = ordered_json::object();
   all["tube"] = what.tube;
   all["version"] = std::to_string(what.version);
   all["changed"] = time_text(what.changed);
+  const auto show = [&](const jobs::tube_policy& it) {
+    ordered_json& shown = all["policy"] = json_of(it);
+    if (it.dead_letters.empty() || by.client.includes(it.dead_letters)) return;
+    shown.erase("dead_letters");
+    all["hidden"] = ordered_json::array({"dead_letters"});
+  };
   if (what.fault.empty()) {
-    all["policy"] = json_of(what.policy);
+    show(what.policy);
     return all;
   }
   all["fault"] = what.fault;
-  const std::shared_ptr<const jobs::policy_table> table = in_force.known();
+  const std::shared_ptr<const jobs::policy_table> table = policies_of(by).known();
   if (table == nullptr) return all;
-  const auto before = table->find(what.tube);
-  if (before != table->end()) all["policy"] = json_of(before->second);
+  const auto in_force = table->find(what.tube);
+  if (in_force != table->end()) show(in_force->second);
   return all;
+}
+
+/// Whether jobs that this policy moves to its dead letters can be moved from there, tube by tube, back to their own.
+/// O(policies).
+bool leads_back(std::string_view tube, const jobs::tube_policy& it, const policies_in_force& in_force) {
+  const std::shared_ptr<const jobs::policy_table> table = in_force.known();
+  if (table == nullptr) return false;
+  std::string_view at = it.dead_letters;
+  for (std::size_t moves = 0; moves <= table->size() && !at.empty(); ++moves) {
+    if (at == tube) return true;
+    const auto next = table->find(at);
+    if (next == table->end()) return false;
+    at = next->second.dead_letters;
+  }
+  return false;
 }
 
 }  // namespace
@@ -141,6 +162,13 @@ task<response> put_policy(call& by) {
   }
   auto policy = read_policy(body, tube);
   if (!policy) throw wrong_input(problem{400, policy.error().detail, where::body, policy.error().pointer});
+  if (leads_back(tube, *policy, policies_of(by))) {
+    throw wrong_input(
+        problem{400,
+                "`dead_letters` must be a tube whose own dead letters do not come back to this one: a job "
+                "would be tried without end",
+                where::body, "/dead_letters"});
+  }
   policy_records all = policy_records_of(by);
   auto putting = all.put(tube, *std::move(policy), when);
   const policy_records::answer done = co_await putting;
@@ -160,7 +188,7 @@ task<response> show_policy(call& by) {
   auto finding = all.find(tube);
   const policy_records::answer found = co_await finding;
   if (!found.seen) co_return respond_to_policy_refusal(found);
-  co_return respond_with_policy_version(200, shown_policy(*found.seen, policies_of(by)), found.version);
+  co_return respond_with_policy_version(200, shown_policy(*found.seen, by), found.version);
 }
 
 task<response> list_policies(call& by) {
@@ -176,7 +204,7 @@ task<response> list_policies(call& by) {
   if (!page) by.in.refuse("cursor", "`cursor` must be the `next` of an earlier page");
   ordered_json shown_page = ordered_json::object();
   ordered_json& list = shown_page["policies"] = ordered_json::array();
-  for (const known_policy& each : page->policies) list.push_back(shown_policy(each, policies_of(by)));
+  for (const known_policy& each : page->policies) list.push_back(shown_policy(each, by));
   if (!page->next.empty()) shown_page["next"] = page->next;
   co_return respond_json(200, shown_page);
 }

@@ -183,7 +183,7 @@ response respond_with(const call& by, const std::vector<jobs::claimed_job>& got)
     ordered_json one = ordered_json::object();
     one["reservation"] = text_of(each.token);
     one.update(shown(each.job, now, true));
-    hide_workers(one, by);
+    hide_what_is_others(one, by);
     all["jobs"].push_back(std::move(one));
   }
   response made = respond_json(200, all);

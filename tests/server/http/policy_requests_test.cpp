@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -121,6 +123,37 @@ TEST(PolicyRequests, NameWhatIsWrong) {
     const received empty = co_await ask(in, "PUT", of_mail);
     EXPECT_EQ(empty.status, 400);
   });
+}
+
+/// Jobs would be tried without end.
+TEST(PolicyRequests, RefuseDeadLettersThatComeBack) {
+  with_server([](http_server& in) -> task<> {
+    const received first = co_await ask(in, "PUT", "/v1/policies/a", R"({"tries":1,"dead_letters":"b"})");
+    EXPECT_EQ(first.status, 201) << first.body;
+    const received second = co_await ask(in, "PUT", "/v1/policies/b", R"({"tries":1,"dead_letters":"c"})");
+    EXPECT_EQ(second.status, 201) << second.body;
+    const received circle = co_await ask(in, "PUT", "/v1/policies/c", R"({"tries":1,"dead_letters":"a"})");
+    EXPECT_EQ(circle.wrong(), "400 pointer #/dead_letters") << circle.body;
+    const received other = co_await ask(in, "PUT", "/v1/policies/c", R"({"tries":1,"dead_letters":"d"})");
+    EXPECT_EQ(other.status, 201) << other.body;
+  });
+}
+
+/// It was put: only its version is not known.
+TEST(PolicyRequests, TellThatAPolicyWasPutThoughTheStoreDoesNotAnswerBehindIt) {
+  const auto body = [](http_server& in) -> task<> {
+    bool was_put = false;
+    in.store.before = [&](std::span<jobs::operation> batch) {
+      if (was_put) throw jobs::store_unavailable(jobs::store_unavailable::kind::not_executed, "the line is dead");
+      for (const jobs::operation& each : batch) was_put = was_put || std::holds_alternative<jobs::put>(each);
+    };
+    const received made = co_await ask(in, "PUT", of_mail, R"({"tries":5})");
+    in.store.accept();
+    EXPECT_EQ(made.status, 201) << made.body;
+    const auto shown = co_await look(in, of_mail);
+    EXPECT_EQ(shown["policy"]["tries"], 5) << shown;
+  };
+  with_server(body, nullptr, nullptr, {}, foliot::test::shared::yes);
 }
 
 TEST(PolicyRequests, ListsPages) {
