@@ -115,45 +115,55 @@ ordered_json value_of_text(const std::string& text) {
   return text;
 }
 
-/// The delay that the line asks for; null if it asks for none.
-ordered_json delay_of(const policy_line& asked) {
-  const bool has_more = !(asked.factor.empty() && asked.most_delay.empty() && asked.jitter.empty());
-  if (asked.delays.empty() && has_more) throw failure("--factor, --most-delay and --jitter belong to --delay");
-  if (asked.delays.empty()) return nullptr;
-  const bool is_list = asked.delays.size() > 1;
-  if (!has_more && !is_list) return asked.delays.front();
+bool asks_for_delay(const policy_line& asked) {
+  return !(asked.delays.empty() && asked.factor.empty() && asked.most_delay.empty() && asked.jitter.empty());
+}
+
+/// Whether the line asks for a change of any member.
+bool asks_for_change(const policy_line& asked) {
+  const bool has_text = !(asked.tries.empty() && asked.most_reserved.empty() && asked.most_of_group.empty() &&
+                          asked.most_per_second.empty() && asked.burst.empty() && asked.expires.empty());
+  return has_text || asks_for_delay(asked) || asked.dead_letters || asked.counts_releases || asked.counts_timeouts;
+}
+
+/// The delay as the line asks for it: what it does not name stays as it was in this one, which may be null.
+ordered_json delay_of(const policy_line& asked, const ordered_json& before) {
   ordered_json made = ordered_json::object();
-  if (is_list)
+  if (before.is_object()) made = before;
+  if (before.is_array()) made["listed"] = before;
+  if (before.is_string() || before.is_number()) made["first"] = before;
+  if (asked.delays.empty() && made.empty()) throw failure("--factor, --most-delay and --jitter belong to --delay");
+  if (asked.delays.size() > 1) {
+    for (const char* const of_rule : {"first", "factor", "most"}) made.erase(of_rule);
     made["listed"] = asked.delays;
-  else
+  }
+  if (asked.delays.size() == 1) {
+    made.erase("listed");
     made["first"] = asked.delays.front();
+  }
   if (!asked.factor.empty()) made["factor"] = value_of_text(asked.factor);
   if (!asked.most_delay.empty()) made["most"] = asked.most_delay;
   if (!asked.jitter.empty()) made["jitter"] = value_of_text(asked.jitter);
   return made;
 }
 
-/// Changes the members for which the line asks. Returns whether there are any.
-bool change_members(ordered_json& policy, const policy_line& asked) {
-  bool has_any = false;
-  const auto set = [&](const char* name, ordered_json value) {
-    policy[name] = std::move(value);
-    has_any = true;
-  };
-  if (ordered_json delay = delay_of(asked); !delay.is_null()) set("delay", std::move(delay));
+/// Changes the members for which the line asks. A member that needs one which is taken away goes with it.
+void change_members(ordered_json& policy, const policy_line& asked) {
+  if (asks_for_delay(asked)) policy["delay"] = delay_of(asked, part_of(policy, "delay"));
   for (const auto& [name, value] :
        {std::pair<const char*, const std::string&>("tries", asked.tries),
         std::pair<const char*, const std::string&>("most_reserved", asked.most_reserved),
         std::pair<const char*, const std::string&>("most_reserved_of_group", asked.most_of_group),
-        std::pair<const char*, const std::string&>("most_per_second", asked.most_per_second),
-        std::pair<const char*, const std::string&>("burst", asked.burst)}) {
-    if (!value.empty()) set(name, value_of_text(value));
+        std::pair<const char*, const std::string&>("most_per_second", asked.most_per_second)}) {
+    if (!value.empty()) policy[name] = value_of_text(value);
   }
-  if (!asked.expires.empty()) set("expires", asked.expires);
-  if (asked.dead_letters) set("dead_letters", *asked.dead_letters);
-  if (asked.counts_releases) set("counts_releases", *asked.counts_releases);
-  if (asked.counts_timeouts) set("counts_timeouts", *asked.counts_timeouts);
-  return has_any;
+  if (asked.most_per_second == "0") policy.erase("burst");
+  if (!asked.burst.empty()) policy["burst"] = value_of_text(asked.burst);
+  if (!asked.expires.empty()) policy["expires"] = asked.expires;
+  if (asked.tries == "0") policy.erase("dead_letters");
+  if (asked.dead_letters) policy["dead_letters"] = *asked.dead_letters;
+  if (asked.counts_releases) policy["counts_releases"] = *asked.counts_releases;
+  if (asked.counts_timeouts) policy["counts_timeouts"] = *asked.counts_timeouts;
 }
 
 api_request about_policy_of(const std::string& tube, std::string method) {
@@ -179,12 +189,17 @@ void set_policy(const job_line& line, api_client& server) {
     if (!text_in(seen, "fault").empty())
       throw failure(fmt::format("the policy of tube {} cannot be read, so none of it can be kept: --clear it first",
                                 printable(tube)));
+    if (!part_of(seen, "hidden").is_null() && !line.policy.dead_letters)
+      throw failure(
+          fmt::format("the dead letters of tube {} are out of your rights, and a change would lose them: name "
+                      "others with --dead-letters, or have it changed by who may use both tubes",
+                      printable(tube)));
     if (part_of(seen, "policy").is_object()) policy = part_of(seen, "policy");
     put.fields.emplace_back("If-Match", fmt::format("\"{}\"", text_in(seen, "version")));
   } else {
     put.fields.emplace_back("If-None-Match", "*");
   }
-  static_cast<void>(change_members(policy, line.policy));
+  change_members(policy, line.policy);
   put.body = policy.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
   put.content_type = "application/json";
   show_policy_change(line, server, put);
@@ -228,8 +243,7 @@ void list_policies(const job_line& line, api_client& server) {
 
 void about_policy(const job_line& line, api_client& server) {
   const policy_line& asked = line.policy;
-  ordered_json none = ordered_json::object();
-  const bool changes = change_members(none, asked);
+  const bool changes = asks_for_change(asked);
   if (changes && asked.clears) throw failure("--clear takes the whole policy away: name no members beside it");
   if (asked.clears) return show_policy_change(line, server, about_policy_of(asked.tube, "DELETE"));
   if (changes) return set_policy(line, server);
