@@ -32,7 +32,7 @@ delivery_turn::~delivery_turn() {
 void delivery_turn::settle(went how, instant now) noexcept {
   const std::shared_ptr<target_turns> turns = std::exchange(turns_, nullptr);
   if (turns == nullptr) return;
-  if (shared_room* const room = std::exchange(room_, nullptr)) room->free_.release();
+  if (std::exchange(has_entered_, false)) turns->leave_room();
   turns->gate_.settle(how, is_probe_, now);
   turns->tell();
 }
@@ -62,6 +62,26 @@ void target_turns::set_limits(const target_limits& limits) {
   tell();
 }
 
+bool target_turns::enter_room(bool has_place) noexcept {
+  bool is_first = false;
+  {
+    const lock held(lock_);
+    is_first = entered_ == 0;
+    if (!is_first && !has_place) return false;
+    ++entered_;
+  }
+  if (is_first && has_place) room_.free_.release();
+  return true;
+}
+
+void target_turns::leave_room() noexcept {
+  {
+    const lock held(lock_);
+    if (--entered_ == 0) return;
+  }
+  room_.free_.release();
+}
+
 runtime::task<std::optional<delivery_turn>> target_turns::enter(std::shared_ptr<target_turns> turns) {
   const counted_wait counted(turns->waiting_);
   const runtime::task_lock first = co_await turns->order_.lock();
@@ -71,11 +91,12 @@ runtime::task<std::optional<delivery_turn>> target_turns::enter(std::shared_ptr<
       case permission::kind::granted: {
         delivery_turn turn(turns, may.is_probe);
         // A delivery of this target that ends meanwhile may leave it as the only one, which needs no room.
-        while (turn.room_ == nullptr && turns->gate_.state().under_way > 1) {
+        turn.has_entered_ = turns->enter_room(false);
+        while (!turn.has_entered_) {
           auto free = turns->room_.free_.acquire();
           auto changed = turns->changed_.receive();
           const auto chosen = co_await runtime::select(free, changed);
-          if (chosen.index() == 0) turn.room_ = &turns->room_;
+          turn.has_entered_ = turns->enter_room(chosen.index() == 0);
         }
         co_return std::optional<delivery_turn>(std::move(turn));
       }

@@ -18,6 +18,9 @@
 #include <optional>
 #include <utility>
 
+#include <foliot/core/annotations.hpp>
+#include <foliot/core/seam/sync.hpp>
+#include <foliot/core/sync/mutex.hpp>
 #include <foliot/runtime/channel.hpp>
 #include <foliot/runtime/task.hpp>
 #include <foliot/runtime/task_mutex.hpp>
@@ -28,14 +31,14 @@
 namespace foliot::program::webhooks {
 
 /// How many deliveries of all targets may be under way, but for the first one of each: a target that has none under way
-/// never waits for others.
+/// never waits for others. A target has a place less than it has turns, so one that has a single turn and waits for a
+/// job holds none, whatever was under way when that turn came.
 class shared_room {
  public:
   explicit shared_room(std::size_t most) noexcept : free_(most) {}
 
  private:
   friend class target_turns;
-  friend class delivery_turn;
   runtime::task_semaphore free_;
 };
 
@@ -45,7 +48,7 @@ class target_turns;
 class delivery_turn {
  public:
   delivery_turn(delivery_turn&& other) noexcept
-      : turns_(std::move(other.turns_)), room_(std::exchange(other.room_, nullptr)), is_probe_(other.is_probe_) {}
+      : turns_(std::move(other.turns_)), has_entered_(other.has_entered_), is_probe_(other.is_probe_) {}
   delivery_turn& operator=(delivery_turn&&) = delete;
   ~delivery_turn();
 
@@ -65,7 +68,7 @@ class delivery_turn {
       : turns_(std::move(turns)), is_probe_(is_probe) {}
 
   std::shared_ptr<target_turns> turns_;
-  shared_room* room_ = nullptr;  // of which it has a part
+  bool has_entered_ = false;  // it counts for the places of its target
   bool is_probe_ = false;
 };
 
@@ -90,12 +93,19 @@ class target_turns {
   friend class delivery_turn;
   /// The first waiting task asks the gate again.
   void tell() noexcept { static_cast<void>(changed_.try_send(true)); }
+  /// Counts a turn. False: it needs a place, which `has_place` says that it has; it is given back if it is not needed.
+  bool enter_room(bool has_place) noexcept;
+  /// A turn that was counted has ended.
+  void leave_room() noexcept;
 
   target_gate gate_;
   shared_room& room_;
   runtime::task_mutex order_;
   runtime::channel<bool> changed_{1};
   seam::atomic<std::size_t> waiting_{0};  // orders nothing
+  mutable mutex lock_{lock_rank::object};
+  // The places of the room that are held: one less than these, or none.
+  std::size_t entered_ FOLIOT_GUARDED_BY(lock_) = 0;
 };
 
 }  // namespace foliot::program::webhooks

@@ -262,6 +262,34 @@ TEST(TargetTurns, ShareARoomInWhichEachTargetHasAPlace) {
   });
 }
 
+// A target whose last delivery has ended, and which waits for a job with the turn that it took meanwhile, holds no
+// place.
+TEST(TargetTurns, OfAnIdleTargetHoldNoPlace) {
+  on_virtual_time([]() -> task<> {
+    shared_room room(2);
+    std::vector<turns_ptr> idle;
+    std::vector<delivery_turn> waiting;
+    for (int i = 0; i < 5; ++i) {
+      idle.push_back(std::make_shared<target_turns>(target_limits{.most_at_once = 10}, room));
+      auto first = target_turns::enter(idle.back());
+      std::optional<delivery_turn> delivering = co_await first;
+      auto second = target_turns::enter(idle.back());
+      std::optional<delivery_turn> next = co_await second;
+      delivering->settle(went::well, runtime::now());
+      waiting.push_back(std::move(*next));
+    }
+    const auto busy = std::make_shared<target_turns>(target_limits{.most_at_once = 10}, room);
+    std::vector<entry> log;
+    for (int who = 1; who <= 5; ++who) spawn(enter_and_settle(busy, who, went::well, 1h, log, runtime::now()));
+    co_await runtime::sleep(1s);
+    EXPECT_EQ(log.size(), 3U) << "its first one, and all places of the room";
+    co_await runtime::sleep(10h);
+    EXPECT_EQ(log.size(), 5U);
+    waiting.clear();
+    for (const turns_ptr& each : idle) EXPECT_EQ(each->state().under_way, 0U);
+  });
+}
+
 TEST(TargetTurns, PassOnWhenAWaitIsGivenUp) {
   on_virtual_time([]() -> task<> {
     shared_room room(100);
