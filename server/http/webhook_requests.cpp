@@ -26,8 +26,16 @@ namespace {
 
 using targets = target_records;
 
-/// The most bytes of a plan that is shown.
-constexpr std::size_t memory_of_target = std::size_t{16} << 10;
+/// The bytes of a target that is shown, as a record, a document and a text, without its texts.
+constexpr std::size_t memory_of_target = std::size_t{4} << 10;
+
+std::size_t memory_of_texts(const target_record& of) noexcept {
+  std::size_t bytes = of.tube.size() + of.fault.size() + of.state.by.size() + of.state.why.size();
+  if (!of.plan) return 3 * bytes;
+  bytes += of.plan->url.size() + of.plan->content_type.size();
+  for (const auto& [name, value] : of.plan->headers) bytes += name.size() + value.size();
+  return 3 * bytes;
+}
 
 std::string target_etag(jobs::job_version version) { return fmt::format("\"{}\"", version); }
 
@@ -101,7 +109,7 @@ response respond_to_target(const targets::answer& done) {
 /// `active`, `disabled`, `hindered` (nothing can be delivered), or `unreadable`.
 std::string_view word_of_target(const target_record& what, const std::optional<delivery_state>& how) noexcept {
   if (!what.plan) return "unreadable";
-  if (!what.state.is_enabled) return "disabled";
+  if (!what.state.is_enabled || (how && how->is_gone)) return "disabled";
   return how && !how->hindrance.empty() ? "hindered" : "active";
 }
 
@@ -124,6 +132,8 @@ ordered_json shown_target(const target_record& what, const std::optional<deliver
   all["state"] = word_of_target(what, how);
   if (!what.fault.empty()) all["reason"] = what.fault;
   if (how && !how->hindrance.empty() && what.state.is_enabled) all["reason"] = how->hindrance;
+  if (how && how->is_gone && what.state.is_enabled)
+    all["reason"] = "the target answered 410, which could not be written down yet: it is tried again";
   if (what.plan) {
     if (!what.state.is_enabled && !what.state.why.empty()) all["reason"] = what.state.why;
     all["since"] = time_text(what.state.since);
@@ -160,9 +170,9 @@ response respond_to_target_change(const std::string& tube, const targets::answer
   ordered_json all = ordered_json::object();
   all["tube"] = tube;
   all["outcome"] = done.is_same ? "unchanged" : outcome;
-  all["version"] = fmt::format("{}", done.version);
+  if (done.version != 0) all["version"] = fmt::format("{}", done.version);
   response made = respond_json(status, all);
-  made.fields.push_back({"ETag", target_etag(done.version)});
+  if (done.version != 0) made.fields.push_back({"ETag", target_etag(done.version)});
   return made;
 }
 
@@ -199,11 +209,15 @@ task<response> list_webhooks(call& by) {
   std::string prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
   by.in.expect_no_others();
   target_deliveries& deliveries = deliveries_of(by);
-  const bool has_room = co_await by.side.take_room(most_targets * memory_of_target / 4);
+  const bool has_room = co_await by.side.take_room(most_targets * memory_of_target);
   if (!has_room) co_return respond_without_memory();
   targets all(by.client, deliveries);
   auto listing = all.list(std::move(prefix));
   const std::vector<target_record> found = co_await listing;
+  std::size_t texts = 0;
+  for (const target_record& each : found) texts += memory_of_texts(each);
+  const bool has_room_for_texts = co_await by.side.take_room(texts);
+  if (!has_room_for_texts) co_return respond_without_memory();
   ordered_json shown = ordered_json::object();
   ordered_json& list = shown["webhooks"] = ordered_json::array();
   for (const target_record& each : found) list.push_back(shown_target(each, deliveries.state_of(each.tube)));

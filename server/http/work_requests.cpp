@@ -27,6 +27,7 @@
 #include "job_requests.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
+#include "server/access/server_tubes.hpp"
 #include "server/core/tube_name.hpp"
 #include "times.hpp"
 
@@ -104,14 +105,16 @@ task<> claim_ready(authorized_client& by, const wanted_jobs& wanted, std::vector
   std::ranges::move(got.jobs, std::back_inserter(into));
 }
 
-/// The same behind a wait that has brought a job. A store or broker that is too busy for more is no error: the client
-/// must get the token of the job that it holds.
+/// The same behind a wait that has brought a job. A store or broker that is too busy for more is no error, nor is a
+/// tube that has got a target meanwhile: the client must get the token of the job that it holds.
 task<> claim_more(authorized_client& by, const wanted_jobs& wanted, std::vector<jobs::claimed_job>& into) {
   try {
     auto claiming = claim_ready(by, wanted, into);
     co_await claiming;
   } catch (const jobs::store_unavailable&) {
   } catch (const jobs::broker_full&) {
+  } catch (const access_refused& why) {
+    if (why.why() != access_refused::reason::delivered) throw;
   }
 }
 
@@ -166,8 +169,9 @@ task<> wait_for_claim(authorized_client& by, const wanted_jobs& wanted, jobs::cl
   for (;;) {
     auto reserving = by.reserve(what, std::max(until - runtime::now(), duration::zero()));
     into = co_await reserving;
-    if (into.jobs.empty() || into.is_replayed || !by.is_delivered(into.jobs.front().job.tube)) break;
-    // The wait has begun before a tube had its target. A claim that happens once has happened: it has no other jobs.
+    if (into.jobs.empty() || into.is_replayed) break;
+    // The wait may have begun before a tube had its target. A claim that happens once has happened: it has no other
+    // jobs.
     auto giving = by.give_back_delivered(into.jobs);
     static_cast<void>(co_await giving);
     if (!into.jobs.empty()) break;
@@ -264,10 +268,31 @@ task<> wait_for_answer_to_leave(call& by, const idempotency_key& key, jobs::mill
   }
 }
 
+/// The refusal because one of the tubes has a target, if that is all that is wrong. Other refusals are thrown.
+std::optional<access_refused> refusal_by_target(const authorized_client& by, const jobs::claim& what) {
+  try {
+    by.check(what);
+  } catch (const access_refused& why) {
+    if (why.why() != access_refused::reason::delivered) throw;
+    return why;
+  }
+  return std::nullopt;
+}
+
+/// What the claim has brought before, if it has: the same one from a tube in which no job is ever ready. Where a store
+/// has several databases, it knows those of the one that has this tube.
+task<jobs::claim_answer> look_at_replay(call& by, jobs::claim what) {
+  what.tubes = {std::string(tube_of_targets)};
+  auto claiming = by.client.execute_for_server(std::move(what));
+  jobs::claim_answer got = co_await claiming;
+  co_return got;
+}
+
 /// Reserves by the key of the request.
 task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
   jobs::claim what = claim_of(wanted.tubes, wanted.count, most_bytes);
-  by.client.check(what);  // what is out of scope is answered as if nothing had ever been reserved
+  // What is out of scope is answered as if nothing had ever been reserved. But a tube may have got its target since.
+  const std::optional<access_refused> has_target = refusal_by_target(by.client, what);
   // A repeat before the answer has left would get reservations that end if this client turns out to have gone.
   by.key_place = enter_if_free(by.state.keys_under_way, key);
   if (!by.key_place) {
@@ -276,8 +301,15 @@ task<response> reserve_once(call& by, wanted_jobs wanted, idempotency_key key) {
     if (!by.key_place) by.key_place = enter(by.state.keys_under_way, key);
   }
   what.once = jobs::once(key.digest(), request_digest_of_reserve(wanted), lifetime_of_reserve);
-  auto claiming = by.client.execute(what);
-  jobs::claim_answer got = co_await claiming;
+  jobs::claim_answer got;
+  if (has_target) {
+    auto looking = look_at_replay(by, what);
+    got = co_await looking;
+    if (!got.is_replayed && got.what != jobs::claim_answer::kind::other_request) throw *has_target;
+  } else {
+    auto claiming = by.client.execute(what);
+    got = co_await claiming;
+  }
   part_with_replayed(by.client, got);
   // It is cut short without a job if other claims of the batch have brought enough bytes.
   using kind = jobs::claim_answer::kind;

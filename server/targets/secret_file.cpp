@@ -121,16 +121,22 @@ read_secrets_result read_open_secrets(int descriptor, const std::string& path) {
   if ((seen.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     return cannot_read_secrets(path, fmt::format("others than its owner can use it: chmod 600 '{}'", path));
   wiped_string text;
-  std::array<char, 4096> piece{};
+  struct wiped_piece {
+    std::array<char, 4096> bytes{};
+    wiped_piece() = default;
+    wiped_piece(const wiped_piece&) = delete;
+    wiped_piece& operator=(const wiped_piece&) = delete;
+    ~wiped_piece() { wipe(bytes); }
+  };
+  wiped_piece piece;
   for (;;) {
-    const auto got = ::read(descriptor, piece.data(), piece.size());
+    const auto got = ::read(descriptor, piece.bytes.data(), piece.bytes.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return cannot_read_secrets(path, std::generic_category().message(errno));
     if (got == 0) break;
-    text.append(piece.data(), static_cast<std::size_t>(got));
+    text.append(piece.bytes.data(), static_cast<std::size_t>(got));
     if (text.size() > secret_file::most_bytes) return cannot_read_secrets(path, "it is larger than 1 MiB");
   }
-  wipe(piece);
   return parse_secrets(path, text);
 }
 

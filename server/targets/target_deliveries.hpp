@@ -39,6 +39,8 @@ struct known_delivery {
 /// How the deliveries of a target go, on this node, since it has the target.
 struct delivery_state {
   std::string circuit = "closed";  ///< or `open`, `half_open`
+  /// The target has answered 410, which the record does not say yet: nothing is delivered.
+  bool is_gone = false;
   /// Why nothing is delivered although the target is enabled: its secret is missing, or it is not allowed any more.
   std::string hindrance{};
   std::size_t under_way = 0;
@@ -67,8 +69,9 @@ struct delivery_figures {
 
 class target_deliveries {
  public:
-  /// So many of the last deliveries of a target are known.
+  /// So many of the last deliveries of a target are known, and so many of all together, but for ten of each.
   static constexpr std::size_t most_known = 100;
+  static constexpr std::size_t most_known_of_all = 10'000;
 
   target_deliveries() = default;
   target_deliveries(const target_deliveries&) = delete;
@@ -81,11 +84,17 @@ class target_deliveries {
   virtual void expect(const std::string& tube) = 0;
   /// A record has changed.
   virtual void wake() noexcept = 0;
+  /// Looks at the records: what was changed before the call is in force on this node when it returns. Does nothing more
+  /// than wake() if the store does not answer. Throws `cancelled`.
+  [[nodiscard]] virtual task<> apply() = 0;
+  /// Forgets that the target has answered 410, if that is not in its record.
+  virtual void enable(const std::string& tube) = 0;
   /// Nothing if this node has no such target.
   [[nodiscard]] virtual std::optional<delivery_state> state_of(const std::string& tube) const = 0;
   /// The latest first.
   [[nodiscard]] virtual std::vector<known_delivery> last_of(const std::string& tube) const = 0;
-  /// Delivers a message of its own, at once, whatever the state of the target: of no job. Throws `cancelled`.
+  /// Delivers a message of its own, whatever the state of the target, behind those of the same kind: of no job. Throws
+  /// `cancelled`.
   [[nodiscard]] virtual task<known_delivery> try_out(std::string tube, target_plan plan) = 0;
   [[nodiscard]] virtual delivery_figures figures() const = 0;
 

@@ -39,7 +39,6 @@ bool record_flag(const http::json& of, std::string_view name, bool otherwise) no
 
 void read_target_state(const http::json& from, target_state& into) {
   into.is_enabled = record_flag(from, "enabled", false);
-  into.has_paused = record_flag(from, "paused", false);
   into.made = record_time(from, "made");
   into.since = record_time(from, "since");
   into.by = record_text(from, "by");
@@ -52,15 +51,20 @@ task<std::vector<seen_target>> look_at_targets_by(Executor& by, const std::vecto
   all.tube = tube_of_targets;
   all.which = jobs::job_state::delayed;
   all.count = most_targets;
-  auto listing = by.execute(std::move(all));
-  const jobs::jobs_answer listed = co_await listing;
   std::vector<seen_target> seen;
-  for (const jobs::listed_job& each : listed.jobs) seen.push_back({each.job.key, each.version, std::nullopt});
+  for (bool has_more = true; has_more;) {
+    auto listing = by.execute(all);
+    const jobs::jobs_answer listed = co_await listing;
+    for (const jobs::listed_job& each : listed.jobs) seen.push_back({each.job.key, each.version, std::nullopt});
+    has_more = listed.next.has_value();
+    if (has_more) all.after = *listed.next;
+  }
   std::ranges::sort(seen, {}, &seen_target::tube);
   std::vector<seen_target*> unread;
   for (seen_target& each : seen) {
-    const auto before = std::ranges::find(known, each.tube, &seen_target::tube);
-    if (before == known.end() || before->version != each.version) unread.push_back(&each);
+    const auto before = std::ranges::lower_bound(known, each.tube, {}, &seen_target::tube);
+    const bool is_known = before != known.end() && before->tube == each.tube && before->version == each.version;
+    if (!is_known) unread.push_back(&each);
   }
   for (std::size_t begin = 0; begin < unread.size(); begin += most_read_together) {
     std::deque<jobs::in_flight<jobs::peek>> looks;
@@ -113,7 +117,6 @@ jobs::put put_of_target(std::string tube, const target_plan& plan, const target_
   all["target"] = plan.json();
   http::ordered_json& shown = all["state"] = http::ordered_json::object();
   shown["enabled"] = state.is_enabled;
-  shown["paused"] = state.has_paused;
   shown["made"] = record_milliseconds(state.made);
   shown["since"] = record_milliseconds(state.since);
   shown["by"] = state.by;
@@ -127,8 +130,6 @@ jobs::put put_of_target(std::string tube, const target_plan& plan, const target_
   record.expected = expected;
   return record;
 }
-
-jobs::milliseconds pause_of_gone_target() noexcept { return std::chrono::days(365 * 20); }
 
 task<std::vector<seen_target>> look_at_targets(jobs::client& by, const std::vector<seen_target>& known) {
   return look_at_targets_by(by, known);

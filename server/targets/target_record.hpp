@@ -24,14 +24,12 @@
 
 namespace foliot::program {
 
-/// How many targets a store has at the most: all of them are looked at together.
+/// How many targets a store has at the most, but for those that were made at the same time: all are looked at together.
 inline constexpr std::size_t most_targets = 1000;
 
 /// What becomes of a target besides its plan.
 struct target_state {
   bool is_enabled = true;
-  /// Whether the tube was paused with it, so that the pause ends with it.
-  bool has_paused = false;
   jobs::utc_time made{};
   jobs::utc_time since{};  ///< of is_enabled
   std::string by = {};     ///< who has enabled or disabled it; `receiver`: its answer 410
@@ -55,11 +53,10 @@ struct target_record {
 /// The put of a record. `expected`: the version that it replaces; 0: it is new, and is refused if there is one.
 [[nodiscard]] jobs::put put_of_target(std::string tube, const target_plan& plan, const target_state& state,
                                       jobs::job_version expected);
-/// For so long the tube of a target that has answered 410 is paused: until somebody enables or removes it.
-[[nodiscard]] jobs::milliseconds pause_of_gone_target() noexcept;
 
 /// The records of the store, in the order of their tubes, but without those that are in `known` with the same version:
-/// of these only tube and version are told. One operation, and one for each record that is read.
+/// of these only tube and version are told. `known` is in the same order. One operation for each `most_targets` of
+/// them, and one for each record that is read.
 struct seen_target {
   std::string tube;
   jobs::job_version version = 0;

@@ -70,6 +70,7 @@ task<target_answer> target_records::look(std::string tube) {
   if (!found.job) co_return answer_of_target(result::none);
   answer seen;
   seen.version = found.version;
+  seen.record = found.job->id;
   seen.seen = target_record::in(*found.job, found.version);
   co_return seen;
 }
@@ -116,9 +117,16 @@ task<target_answer> target_records::store(std::string tube, const target_plan& p
     case kind::other_version:
     case kind::other_request: co_return answer_of_target(result::busy);
   }
-  auto looking = look(std::move(tube));
+  deliveries_.wake();  // even if the look fails
+  auto looking = look(tube);
   answer made = co_await looking;
-  deliveries_.wake();
+  if (made.record != stored.id) {  // another change was quicker: its version would say that the client has seen it
+    made = answer_of_target(result::done);
+    made.record = stored.id;
+  }
+  deliveries_.expect(tube);  // again: a look that began before the put knows nothing of it
+  auto applying = deliveries_.apply();
+  co_await applying;
   co_return made;
 }
 
@@ -166,13 +174,6 @@ task<target_answer> target_records::put(std::string tube, target_plan plan, cond
   co_return answer_of_target(result::busy);
 }
 
-task<> target_records::end_pause(std::string tube) {
-  jobs::pause none;
-  none.tube = std::move(tube);
-  auto resuming = client_.execute_for_server(std::move(none));
-  static_cast<void>(co_await resuming);
-}
-
 task<target_answer> target_records::remove(std::string tube, condition when) {
   if (!may_see(tube)) co_return answer_of_target(result::none);
   for (int i = 0; i < most_changes_of_target; ++i) {
@@ -189,11 +190,8 @@ task<target_answer> target_records::remove(std::string tube, condition when) {
     auto cancelling = client_.execute_for_server(std::move(ending));
     const jobs::change_answer done = co_await cancelling;
     if (done.what != jobs::change_answer::kind::done) continue;
-    if (seen.seen->state.has_paused) {
-      auto resuming = end_pause(tube);
-      co_await resuming;
-    }
-    deliveries_.wake();
+    auto applying = deliveries_.apply();
+    co_await applying;
     co_return seen;
   }
   co_return answer_of_target(result::busy);
@@ -225,14 +223,11 @@ task<target_answer> target_records::change(std::string tube, condition when, std
 }
 
 task<target_answer> target_records::enable(std::string tube, condition when) {
-  bool had_paused = false;
   auto changing = change(
       tube, when,
-      [this, &had_paused](target_record& record) {
+      [this](target_record& record) {
         if (record.state.is_enabled) return false;
-        had_paused = record.state.has_paused;
         record.state.is_enabled = true;
-        record.state.has_paused = false;
         record.state.since = std::chrono::floor<jobs::milliseconds>(runtime::wall_now());
         record.state.by = who();
         record.state.why.clear();
@@ -240,10 +235,8 @@ task<target_answer> target_records::enable(std::string tube, condition when) {
       },
       "enable");
   answer done = co_await changing;
-  if (done.what == result::done && had_paused) {
-    auto resuming = end_pause(std::move(tube));
-    co_await resuming;
-  }
+  // Also where the record is enabled: an answer 410 may be known that could not be written down.
+  if (done.what == result::done) deliveries_.enable(tube);
   co_return done;
 }
 

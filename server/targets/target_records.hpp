@@ -11,6 +11,9 @@
 // A change replaces the record by its version (target_record.hpp), so where another one was quicker it is made again,
 // or refused if the client has named a version.
 //
+// A change is applied before it is answered: the deliveries of this node go by it from then on. If the store does not
+// answer a second time, so that the node cannot look, it does so as soon as it does.
+//
 // Thread safety: as the authorized_client, one task. Each call costs some operations; list() one for each target.
 #pragma once
 
@@ -52,7 +55,9 @@ class target_records {
   };
   struct answer {
     result what = result::done;
+    /// Of a change: that of the record that it has written; 0 where another change was quicker than the look at it.
     jobs::job_version version = 0;
+    jobs::job_id record = 0;
     std::optional<target_record> seen = {};
     bool is_new = false;
     bool is_same = false;
@@ -82,7 +87,6 @@ class target_records {
   [[nodiscard]] static result check(const condition& when, const answer& seen) noexcept;
   task<answer> store(std::string tube, const target_plan& plan, const target_state& state, jobs::job_version expected);
   task<answer> change(std::string tube, condition when, std::function<bool(target_record&)> how, std::string told);
-  task<> end_pause(std::string tube);
 
   authorized_client& client_;
   target_deliveries& deliveries_;

@@ -38,8 +38,11 @@ using webhooks::target_url;
 
 /// So many bytes of an answer are shown.
 constexpr std::size_t most_shown_of_answer = 256;
-/// A record of a target that is gone is written again after another change so often.
+/// A record of a target that is gone is written again at once after another change so often.
 constexpr int most_writes_of_gone = 20;
+constexpr std::size_t least_known = 10;
+/// How often a target looks whether there is memory for its next delivery.
+constexpr duration between_looks_at_memory = std::chrono::milliseconds(20);
 /// How often a target that is hindered looks whether it still is.
 constexpr duration between_looks_at_hindrance = std::chrono::milliseconds(500);
 
@@ -88,9 +91,9 @@ std::string message_id_of(const jobs::job& job) {
   return fmt::format("msg_{}_{}", job.id, job.made.time_since_epoch().count());
 }
 
-delivery_request delivery_request_of(const target_plan& plan, target_url url, const jobs::job& job,
-                                     std::uint32_t attempt) {
-  delivery_request made{.url = std::move(url), .id = message_id_of(job), .body = job.body};
+/// Takes the body of the job.
+delivery_request delivery_request_of(const target_plan& plan, target_url url, jobs::job& job, std::uint32_t attempt) {
+  delivery_request made{.url = std::move(url), .id = message_id_of(job), .body = std::move(job.body)};
   const std::string_view type = http::content_type_of(job.fields);
   if (!type.empty()) made.content_type = type;
   if (type.empty() || webhooks::fault_of(made)) made.content_type = plan.content_type;
@@ -115,26 +118,117 @@ void tell_answer(known_delivery& told, const delivery_answer& came) {
   told.address = came.address;
 }
 
+/// The sentence for the history of a job, which clients see that may not see the target: it names no host, no address
+/// and no place to which a receiver redirects.
+std::string reason_for_history(const delivery_answer& came) {
+  switch (came.what) {
+    case outcome::delivered: return {};
+    case outcome::gone:
+    case outcome::rejected: return fmt::format("the target answered {}", came.status);
+    case outcome::not_sent: return "there was no connection to the target";
+    case outcome::unknown: return "no answer came that could be read, or none in time";
+    case outcome::forbidden: return "the operator's rules do not allow the target";
+  }
+  return {};
+}
+
+/// Counts bytes while it lives.
+class counted_bytes {
+ public:
+  counted_bytes(seam::atomic<std::size_t>& in, std::size_t bytes) noexcept : in_(in), bytes_(bytes) {
+    in_.fetch_add(bytes_, seam::relaxed);
+  }
+  counted_bytes(const counted_bytes&) = delete;
+  counted_bytes& operator=(const counted_bytes&) = delete;
+  ~counted_bytes() { in_.fetch_sub(bytes_, seam::relaxed); }
+
+ private:
+  seam::atomic<std::size_t>& in_;
+  const std::size_t bytes_;
+};
+
 }  // namespace
 
-/// A target that this node has. Its plan may change; the rest is of one tube.
+/// A target that this node has. What its record says may change; the rest is of one tube.
 class target_runner::target {
  public:
-  target(std::string of, webhooks::shared_room& room, target_plan now)
-      : tube(std::move(of)),
-        turns(std::make_shared<target_turns>(target_limits_of(now), room)),
-        plan_(std::make_shared<const target_plan>(std::move(now))) {}
+  using record_ptr = std::shared_ptr<const followed_record>;
+  using turns_ptr = std::shared_ptr<target_turns>;
 
-  [[nodiscard]] std::shared_ptr<const target_plan> plan() const {
+  target(webhooks::shared_room& room, const target_record& now)
+      : tube(now.tube), room_(room), record_(followed(now)), turns_(turns_for(*record_)) {}
+
+  [[nodiscard]] record_ptr record() const {
     const lock held(lock_);
-    return plan_;
+    return record_;
   }
-  void set_plan(target_plan next) {
-    auto made = std::make_shared<const target_plan>(std::move(next));
-    turns->set_limits(target_limits_of(*made));
+  /// Turns of the present URL.
+  [[nodiscard]] turns_ptr turns() const {
     const lock held(lock_);
-    if (plan_->url != made->url) turns->enable();  // what is known of the other one does not count
-    plan_ = std::move(made);
+    return turns_;
+  }
+  /// By one task at a time. What is known of another URL does not count: deliveries that are under way to it end by the
+  /// turns of before.
+  void follow(const target_record& now) {
+    const record_ptr next = followed(now);
+    const bool is_other = next->plan.url != record()->plan.url;
+    const turns_ptr fresh = is_other ? turns_for(*next) : nullptr;
+    turns_ptr before = turns();
+    {
+      const lock held(lock_);
+      record_ = next;
+      if (is_other) turns_ = fresh;
+    }
+    if (is_other) {
+      before->disable();
+    } else {
+      before->set_limits(target_limits_of(next->plan));
+    }
+  }
+  /// The record cannot be read: nothing is delivered.
+  void stop_following() {
+    auto none = std::make_shared<followed_record>(*record());
+    none->is_enabled = false;
+    const lock held(lock_);
+    record_ = std::move(none);
+  }
+  /// Brings the turns in line with the record.
+  void align() {
+    bool may_deliver = false;
+    turns_ptr now;
+    {
+      const lock held(lock_);
+      if (gone_ != nullptr && !is_of_present(*gone_)) gone_ = nullptr;
+      may_deliver = record_->is_enabled && gone_ == nullptr;
+      now = turns_;
+    }
+    if (may_deliver && now->state().disabled) now->enable();
+    if (!may_deliver) now->disable();
+  }
+  /// A delivery by this record was answered with 410. False: the target has another URL now, or was enabled since.
+  bool set_gone(record_ptr by) {
+    turns_ptr now;
+    {
+      const lock held(lock_);
+      if (!is_of_present(*by)) return false;
+      gone_ = std::move(by);
+      now = turns_;
+    }
+    now->disable();
+    return true;
+  }
+  /// By which record the target is gone; null: it is not, or its record says so by now.
+  [[nodiscard]] record_ptr gone() const {
+    const lock held(lock_);
+    return gone_;
+  }
+  void forget_gone() {
+    {
+      const lock held(lock_);
+      if (gone_ == nullptr) return;
+      gone_ = nullptr;
+    }
+    align();
   }
   [[nodiscard]] std::shared_ptr<const checked_plan> checked() const {
     const lock held(lock_);
@@ -147,23 +241,26 @@ class target_runner::target {
     checked_ = std::move(now);
     return is_other;
   }
-  void note(known_delivery one) {
+  /// A try by hand, which is of no job, is not counted.
+  void note(known_delivery one, std::size_t most) {
     const lock held(lock_);
-    if (one.outcome == webhooks::name_of(outcome::delivered)) {
-      ++delivered_;
-    } else {
-      ++failed_;
+    if (one.job != 0) {
+      if (one.outcome == webhooks::name_of(outcome::delivered)) {
+        ++delivered_;
+      } else {
+        ++failed_;
+      }
     }
     if (one.job_outcome == "buried") ++buried_;
     last_.push_front(std::move(one));
-    if (last_.size() > most_known) last_.pop_back();
+    while (last_.size() > most) last_.pop_back();
   }
   [[nodiscard]] std::vector<known_delivery> last() const {
     const lock held(lock_);
     return {last_.begin(), last_.end()};
   }
   [[nodiscard]] delivery_state state() const {
-    const webhooks::gate_state gate = turns->state();
+    const webhooks::gate_state gate = turns()->state();
     const instant now = runtime::now();
     delivery_state shown;
     if (gate.state == webhooks::circuit::open) shown.circuit = "open";
@@ -173,6 +270,7 @@ class target_runner::target {
     if (gate.state == webhooks::circuit::open) shown.closed_until = wall_time_of(gate.closed_until, now);
     shown.held_until = wall_time_of(gate.held_until, now);
     const lock held(lock_);
+    shown.is_gone = gone_ != nullptr;
     if (checked_ != nullptr) shown.hindrance = checked_->hindrance;
     shown.delivered = delivered_;
     shown.failed = failed_;
@@ -181,16 +279,27 @@ class target_runner::target {
   }
 
   const std::string tube;
-  const std::shared_ptr<target_turns> turns;
   runtime::wait_group under_way;  // deliveries
   std::stop_source gives_up;      // of those, at the end
-  // Of the task of keep_on():
-  bool is_enabled = false;
-  runtime::join_handle<> taking;
+  runtime::task_mutex one_try;    // by hand
+  runtime::join_handle<> taking;  // of the task that looks
 
  private:
-  mutable mutex lock_{lock_rank::object};
-  std::shared_ptr<const target_plan> plan_ FOLIOT_GUARDED_BY(lock_);
+  static record_ptr followed(const target_record& of) {
+    return std::make_shared<const followed_record>(of.plan.value(), of.state.is_enabled, of.state.since);
+  }
+  [[nodiscard]] turns_ptr turns_for(const followed_record& by) const {
+    return std::make_shared<target_turns>(target_limits_of(by.plan), room_);
+  }
+  [[nodiscard]] bool is_of_present(const followed_record& by) const FOLIOT_REQUIRES(lock_) {
+    return record_->is_enabled && record_->since == by.since && record_->plan.url == by.plan.url;
+  }
+
+  webhooks::shared_room& room_;
+  mutable mutex lock_{lock_rank::object};  // held while no other one is taken
+  record_ptr record_ FOLIOT_GUARDED_BY(lock_);
+  turns_ptr turns_ FOLIOT_GUARDED_BY(lock_);
+  record_ptr gone_ FOLIOT_GUARDED_BY(lock_);
   std::shared_ptr<const checked_plan> checked_ FOLIOT_GUARDED_BY(lock_);
   std::deque<known_delivery> last_ FOLIOT_GUARDED_BY(lock_);
   std::uint64_t delivered_ FOLIOT_GUARDED_BY(lock_) = 0;
@@ -229,19 +338,20 @@ std::optional<target_fault> target_runner::fault_of(const target_plan& plan) con
 
 std::shared_ptr<const target_runner::checked_plan> target_runner::check(target& of) const {
   const std::uint64_t version = secrets_ == nullptr ? 0 : secrets_->version();
-  std::shared_ptr<const target_plan> plan = of.plan();
+  std::shared_ptr<const followed_record> by = of.record();
   std::shared_ptr<const checked_plan> before = of.checked();
-  if (before != nullptr && before->plan == plan && before->version_of_secrets == version) return before;
+  if (before != nullptr && before->by == by && before->version_of_secrets == version) return before;
+  const target_plan& plan = by->plan;
   auto made = std::make_shared<checked_plan>();
   made->version_of_secrets = version;
-  if (const std::optional<target_fault> fault = fault_of(*plan)) {
+  if (const std::optional<target_fault> fault = fault_of(plan)) {
     made->hindrance = fault->detail;
   } else {
-    made->url = *target_url::parse(plan->url, engine_.rules().urls());
-    made->secrets = secrets_->find(plan->secret);
+    made->url = *target_url::parse(plan.url, engine_.rules().urls());
+    made->secrets = secrets_->find(plan.secret);
     if (made->secrets == nullptr) made->hindrance = "its secret has just been removed";
   }
-  made->plan = std::move(plan);
+  made->by = std::move(by);
   if (of.set_checked(made) && !made->hindrance.empty())
     log_.warning(fmt::format("the target of tube {} delivers nothing: {}", printable(of.tube), made->hindrance));
   return made;
@@ -260,6 +370,34 @@ void target_runner::wake() noexcept {
   }
 }
 
+task<> target_runner::apply() {
+  wake();  // also for the targets that are new
+  try {
+    auto looking = look();
+    co_await looking;
+  } catch (const runtime::cancelled&) {
+    throw;
+  } catch (const std::exception&) {
+    // The task of keep_on() tries it again.
+  }
+}
+
+void target_runner::enable(const std::string& tube) {
+  if (const target_ptr one = find(tube)) one->forget_gone();
+}
+
+void target_runner::note(target& of, known_delivery one) const {
+  const std::size_t targets = std::max<std::size_t>(targets_now_.load(seam::relaxed), 1);
+  of.note(std::move(one), std::clamp(most_known_of_all / targets, least_known, most_known));
+}
+
+std::vector<target_runner::target_ptr> target_runner::all_targets() const {
+  std::vector<target_ptr> all;
+  const lock held(lock_);
+  for (const auto& [tube, one] : targets_) all.push_back(one);
+  return all;
+}
+
 target_runner::target_ptr target_runner::find(const std::string& tube) const {
   const lock held(lock_);
   const auto found = targets_.find(tube);
@@ -269,6 +407,7 @@ target_runner::target_ptr target_runner::find(const std::string& tube) const {
 std::optional<delivery_state> target_runner::state_of(const std::string& tube) const {
   const target_ptr one = find(tube);
   if (one == nullptr) return std::nullopt;
+  static_cast<void>(check(*one));  // a secret may just have been removed
   return one->state();
 }
 
@@ -287,15 +426,10 @@ delivery_figures target_runner::figures() const {
   all.unknown = seen.unknown;
   all.forbidden = seen.forbidden;
   all.under_way = seen.under_way;
-  std::vector<target_ptr> each_target;
-  {
-    const lock held(lock_);
-    for (const auto& [tube, one] : targets_) each_target.push_back(one);
-  }
-  for (const target_ptr& one : each_target) {
+  for (const target_ptr& one : all_targets()) {
     const delivery_state state = one->state();
     ++all.targets;
-    if (one->turns->state().disabled) ++all.disabled;
+    if (one->turns()->state().disabled) ++all.disabled;
     if (!state.hindrance.empty()) ++all.hindered;
     if (state.circuit != "closed") ++all.open_circuits;
   }
@@ -324,7 +458,15 @@ task<known_delivery> target_runner::try_out(std::string tube, target_plan plan) 
   request.headers.emplace_back("foliot-tube", header_value(tube));
   for (const auto& [name, value] : plan.headers) add_header(request, name, value);
   request.secrets = secrets_->find(plan.secret);
+  if (request.secrets == nullptr) {  // the file was read again in between
+    told.outcome = webhooks::name_of(outcome::forbidden);
+    told.reason = "its secret has just been removed";
+    co_return told;
+  }
   request.time_out = duration(plan.time_out);
+  const target_ptr one = find(tube);
+  runtime::task_lock first;  // tries wait for one another
+  if (one != nullptr) first = co_await one->one_try.lock();
   // A gate of its own: the try says nothing about the target's, and does not wait for it.
   const auto turns = std::make_shared<target_turns>(webhooks::target_limits{}, engine_.room());
   auto entering = target_turns::enter(turns);
@@ -332,14 +474,16 @@ task<known_delivery> target_runner::try_out(std::string tube, target_plan plan) 
   auto delivering = engine_.deliver(std::move(request), std::move(*turn));
   const delivery_answer came = co_await delivering;
   tell_answer(told, came);
-  if (const target_ptr one = find(tube)) one->note(told);
+  if (one != nullptr) note(*one, told);
   co_return told;
 }
 
 // ---------------------------------------------------------------- the records
 
 task<> target_runner::look() {
+  const runtime::task_lock one_at_a_time = co_await looking_.lock();
   for (;;) {
+    if (ends_.load(seam::relaxed)) co_return;
     const std::uint64_t version = known_.delivered().version();
     auto looking = look_at_targets(by_, seen_);
     std::vector<seen_target> seen = co_await looking;
@@ -347,16 +491,7 @@ task<> target_runner::look() {
     for (const seen_target& each : seen) tubes.insert(each.tube);
     if (!tubes.empty()) known_.expect();
     if (!known_.delivered().replace(std::move(tubes), version)) continue;
-    std::vector<target_ptr> ended;
-    {
-      const lock held(lock_);
-      for (auto at = targets_.begin(); at != targets_.end();) {
-        const bool is_there = std::ranges::find(seen, at->first, &seen_target::tube) != seen.end();
-        if (!is_there) ended.push_back(at->second);
-        at = is_there ? std::next(at) : targets_.erase(at);
-      }
-    }
-    for (target_ptr& one : ended) {
+    for (target_ptr& one : part_with_ended(seen)) {
       auto ending = end_target(std::move(one));
       co_await ending;
     }
@@ -365,28 +500,40 @@ task<> target_runner::look() {
   }
 }
 
+std::vector<target_runner::target_ptr> target_runner::part_with_ended(const std::vector<seen_target>& seen) {
+  std::erase_if(ended_, [](const target_ptr& one) { return one->under_way.count() == 0; });
+  std::vector<target_ptr> ended;
+  {
+    const lock held(lock_);
+    for (auto at = targets_.begin(); at != targets_.end();) {
+      const bool is_there = std::ranges::binary_search(seen, at->first, {}, &seen_target::tube);
+      if (!is_there) ended.push_back(at->second);
+      at = is_there ? std::next(at) : targets_.erase(at);
+    }
+  }
+  ended_.insert(ended_.end(), ended.begin(), ended.end());
+  return ended;
+}
+
 void target_runner::follow(std::vector<seen_target> seen) {
+  targets_now_.store(seen.size(), seam::relaxed);
   for (seen_target& each : seen) {
     if (!each.record) continue;
     const target_record record = *std::exchange(each.record, std::nullopt);
-    target_ptr one = find(each.tube);
+    const target_ptr one = find(each.tube);
     if (!record.plan) {
       log_.warning(fmt::format("the target of tube {}: {}", printable(each.tube), record.fault));
-      if (one != nullptr) one->turns->disable();
-      continue;
-    }
-    if (one == nullptr) {
-      one = std::make_shared<target>(each.tube, engine_.room(), *record.plan);
-      const lock held(lock_);
-      targets_.emplace(each.tube, one);
+      if (one != nullptr) one->stop_following();
+    } else if (one != nullptr) {
+      one->follow(record);
     } else {
-      one->set_plan(*record.plan);
+      auto made = std::make_shared<target>(engine_.room(), record);
+      const lock held(lock_);
+      targets_.emplace(each.tube, std::move(made));
     }
-    if (record.state.is_enabled && one->turns->state().disabled) one->turns->enable();
-    if (!record.state.is_enabled) one->turns->disable();
-    one->is_enabled = record.state.is_enabled;
   }
   seen_ = std::move(seen);
+  for (const target_ptr& one : all_targets()) one->align();
 }
 
 void target_runner::begin(const target_ptr& one) {
@@ -395,8 +542,7 @@ void target_runner::begin(const target_ptr& one) {
 }
 
 task<> target_runner::end_target(target_ptr one) {
-  one->turns->disable();
-  one->is_enabled = false;
+  one->turns()->disable();
   if (!one->taking) co_return;
   one->taking.request_stop();
   try {
@@ -407,18 +553,35 @@ task<> target_runner::end_target(target_ptr one) {
   one->taking = {};
 }
 
-task<> target_runner::keep_on() {
+task<bool> target_runner::look_after_targets() {
+  const runtime::task_lock one_at_a_time = co_await looking_.lock();
+  bool is_soon = false;
+  for (const target_ptr& one : all_targets()) {
+    begin(one);
+    static_cast<void>(check(*one));
+    if (one->gone() == nullptr) continue;
+    auto writing = write_gone(one);
+    static_cast<void>(co_await writing);
+    is_soon = true;  // to write it again, or to see what was written
+  }
+  co_return is_soon;
+}
+
+void target_runner::serve_deliveries() {
+  if (running_engine_ && !running_engine_.done()) return;
+  if (running_engine_) log_.warning("webhooks", "the task of the deliveries has failed: it begins again");
   running_engine_ = runtime::spawn(engine_.run(), "webhooks' engine");
+}
+
+task<> target_runner::keep_on() {
   while (!ends_.load(seam::relaxed)) {
+    bool is_soon = true;  // unless all goes well
     try {
+      serve_deliveries();
       auto looking = look();
       co_await looking;
-      std::vector<target_ptr> all;
-      {
-        const lock held(lock_);
-        for (const auto& [tube, one] : targets_) all.push_back(one);
-      }
-      for (const target_ptr& one : all) begin(one);
+      auto after = look_after_targets();
+      is_soon = co_await after;
     } catch (const jobs::broker_closed&) {
       break;
     } catch (const jobs::store_failure&) {
@@ -427,8 +590,8 @@ task<> target_runner::keep_on() {
       // The store does not answer, or memory or room in the broker is missing: with the next look.
     }
     if (ends_.load(seam::relaxed)) break;
-    const duration pause = by_.has_other_nodes() ? between_looks_with_others : between_looks;
-    auto what = co_await runtime::select(wakes_.receive(), runtime::after(pause));
+    const duration usual = by_.has_other_nodes() ? between_looks_with_others : between_looks;
+    auto what = co_await runtime::select(wakes_.receive(), runtime::after(is_soon ? after_failure : usual));
     static_cast<void>(what);
   }
   auto ending = end_all();
@@ -436,11 +599,9 @@ task<> target_runner::keep_on() {
 }
 
 task<> target_runner::end_all() {
-  std::vector<target_ptr> all;
-  {
-    const lock held(lock_);
-    for (const auto& [tube, one] : targets_) all.push_back(one);
-  }
+  ends_.store(true, seam::relaxed);  // no further look
+  const runtime::task_lock no_look = co_await looking_.lock();
+  std::vector<target_ptr> all = all_targets();
   for (const target_ptr& one : all) {
     if (one->taking) one->taking.request_stop();
   }
@@ -448,6 +609,7 @@ task<> target_runner::end_all() {
     auto ending = end_target(one);
     co_await ending;
   }
+  all.insert(all.end(), ended_.begin(), ended_.end());
   const instant until = runtime::now() + end_of_deliveries;
   for (const target_ptr& one : all) {
     auto ended = one->under_way.wait();
@@ -456,6 +618,7 @@ task<> target_runner::end_all() {
     if (which.index() == 1) static_cast<void>(one->gives_up.request_stop());
     co_await one->under_way.wait();
   }
+  if (!running_engine_) co_return;
   running_engine_.request_stop();
   try {
     co_await running_engine_.join_without_cancellation();
@@ -475,7 +638,7 @@ task<> target_runner::take_jobs(target_ptr of) {
   while (!ends_.load(seam::relaxed)) {
     bool has_failed = false;
     try {
-      if (of->turns->state().disabled || !check(*of)->hindrance.empty()) {
+      if (of->turns()->state().disabled || !check(*of)->hindrance.empty()) {
         co_await runtime::sleep(between_looks_at_hindrance);
         continue;
       }
@@ -499,8 +662,17 @@ task<> target_runner::take_jobs(target_ptr of) {
   }
 }
 
+task<> target_runner::wait_for_memory(target_ptr of) {
+  while (bytes_under_way_.load(seam::relaxed) > most_bytes_under_way && of->under_way.count() > 0) {
+    co_await runtime::sleep(between_looks_at_memory);
+  }
+}
+
 task<bool> target_runner::take_one(target_ptr of, jobs::client& by) {
-  auto entering = target_turns::enter(of->turns);
+  auto waiting = wait_for_memory(of);
+  co_await waiting;
+  const std::shared_ptr<target_turns> turns = of->turns();
+  auto entering = target_turns::enter(turns);
   std::optional<delivery_turn> turn = co_await entering;
   if (!turn || !check(*of)->hindrance.empty()) co_return false;
   auto reserving = by.reserve();
@@ -508,11 +680,18 @@ task<bool> target_runner::take_one(target_ptr of, jobs::client& by) {
   if (!got.job) co_return true;
   const jobs::reservation token = got.job->token;
   by.part_with(token);
-  if (turn->is_good(runtime::now()) && check(*of)->hindrance.empty()) {
-    auto delivering = deliver_one(of, std::move(*got.job), std::move(*turn), of->under_way.enter());
-    static_cast<void>(runtime::spawn(std::move(delivering), of->gives_up.get_token(), "a webhook"));
-    co_return true;
+  bool is_begun = false;
+  try {
+    // The turns of another URL are not for this one.
+    if (turns == of->turns() && turn->is_good(runtime::now()) && check(*of)->hindrance.empty()) {
+      auto delivering = deliver_one(of, std::move(*got.job), std::move(*turn), of->under_way.enter());
+      static_cast<void>(runtime::spawn(std::move(delivering), of->gives_up.get_token(), "a webhook"));
+      is_begun = true;
+    }
+  } catch (const std::bad_alloc&) {
+    // It is given back.
   }
+  if (is_begun) co_return true;
   auto giving = give_back(token);
   co_await giving;
   co_return true;
@@ -530,6 +709,7 @@ task<> target_runner::give_back(jobs::reservation token) {
 task<> target_runner::deliver_one(target_ptr of, jobs::claimed_job got, delivery_turn turn,
                                   runtime::wait_group::member counted) {
   const std::shared_ptr<const checked_plan> by = check(*of);
+  const counted_bytes under_way(bytes_under_way_, got.job.body.size());
   const instant until = runtime::now() + duration(got.job.ttr);
   known_delivery told;
   told.at = wall_time_now();
@@ -541,7 +721,7 @@ task<> target_runner::deliver_one(target_ptr of, jobs::claimed_job got, delivery
   bool is_given_up = !by->hindrance.empty();
   if (!is_given_up) {
     try {
-      delivery_request request = delivery_request_of(*by->plan, *by->url, got.job, told.attempt);
+      delivery_request request = delivery_request_of(by->by->plan, *by->url, got.job, told.attempt);
       request.secrets = by->secrets;
       told.message = request.id;
       auto delivering = engine_.deliver(std::move(request), std::move(turn));
@@ -560,9 +740,9 @@ task<> target_runner::deliver_one(target_ptr of, jobs::claimed_job got, delivery
   }
   try {
     tell_answer(told, came);
-    auto settling = settle(of, got, came, until, told);
+    auto settling = settle(of, by->by, got, came, until, told);
     co_await settling;
-    of->note(std::move(told));
+    note(*of, std::move(told));
   } catch (const std::exception& failure) {
     // The job is delivered again when its reservation has ended.
     log_.warning("webhooks", fmt::format("a delivery of tube {}: {}", printable(of->tube), failure.what()));
@@ -586,8 +766,8 @@ task<jobs::holder_answer::kind> target_runner::end_job(Operation what, instant u
   }
 }
 
-task<> target_runner::settle(target_ptr of, const jobs::claimed_job& got, const delivery_answer& came, instant until,
-                             known_delivery& told) {
+task<> target_runner::settle(target_ptr of, std::shared_ptr<const followed_record> by, const jobs::claimed_job& got,
+                             const delivery_answer& came, instant until, known_delivery& told) {
   using kind = jobs::holder_answer::kind;
   if (came.what == outcome::delivered) {
     auto finishing = end_job(jobs::finish{got.token}, until);
@@ -596,29 +776,34 @@ task<> target_runner::settle(target_ptr of, const jobs::claimed_job& got, const 
     co_return;
   }
   if (came.what != outcome::gone) {
-    auto noting = note_failure(*of->plan(), got, came, until, told);
+    auto noting = note_failure(of->record()->plan, got, came, until, told);
     co_await noting;
     co_return;
   }
-  // The target wants no more of them: none is lost by that.
+  // The target wants no more of them: none is lost by that. First the record: else another node might take the job.
+  auto disabling = disable_gone(of, std::move(by), until);
+  co_await disabling;
   auto releasing = end_job(jobs::release{got.token}, until);
   const kind done = co_await releasing;
   told.job_outcome = done == kind::done ? "kept" : "lost";
-  auto disabling = disable_gone(of->tube, came);
-  co_await disabling;
 }
 
 task<> target_runner::note_failure(const target_plan& plan, const jobs::claimed_job& got, const delivery_answer& came,
                                    instant until, known_delivery& told) {
   using kind = jobs::holder_answer::kind;
   attempt_notes notes = attempt_notes::in(got.job.history);
-  notes.note({told.at, told.outcome, told.status, told.took, told.reason});
+  notes.note({told.at, told.outcome, told.status, told.took, reason_for_history(came)});
   const jobs::job_fields history = notes.noted_in(got.job.history);
   if (!plan.retries.goes_on_after(notes.failed)) {
     auto burying = end_job(jobs::bury{got.token, std::nullopt, history}, until);
-    const kind done = co_await burying;
+    kind done = co_await burying;
+    if (done == kind::no_space) {  // the notes may be what has no room
+      auto again = end_job(jobs::bury{got.token, std::nullopt, std::nullopt}, until);
+      done = co_await again;
+    }
     told.job_outcome = done == kind::done ? "buried" : "lost";
-    co_return;
+    // Without room for a burial, too, the job must not come again as soon as it can.
+    if (done != kind::no_space) co_return;
   }
   jobs::milliseconds delay = plan.retries.delay_after(notes.failed);
   if (came.retry_after) delay = std::max<jobs::milliseconds>(delay, *came.retry_after);
@@ -632,44 +817,64 @@ task<> target_runner::note_failure(const target_plan& plan, const jobs::claimed_
   if (done == kind::done) told.next = wall_time_now() + delay;
 }
 
-task<> target_runner::disable_gone(std::string tube, delivery_answer came) {
-  log_.warning(fmt::format(
-      "the target of tube {} has answered 410, Gone: it is disabled, the tube is paused, and its jobs stay. Enable it "
-      "when the receiver is back: foliot job webhook TUBE --enable, or POST /v1/tubes/TUBE/webhook/enable",
-      printable(tube)));
-  for (int i = 0; i < most_writes_of_gone; ++i) {
+task<> target_runner::disable_gone(target_ptr of, std::shared_ptr<const followed_record> by, instant until) {
+  const bool is_first = of->gone() == nullptr;
+  if (!of->set_gone(std::move(by))) {
+    wake();  // the answer is about a target of before, whose turns may be those of now
+    co_return;
+  }
+  if (is_first)
+    log_.warning(
+        fmt::format("the target of tube {} has answered 410, Gone: it is disabled, and its jobs stay. Enable it when "
+                    "the receiver is "
+                    "back: foliot job webhook TUBE --enable, or POST /v1/tubes/TUBE/webhook/enable",
+                    printable(of->tube)));
+  const instant last = std::min(until - after_failure * 2, runtime::now() + until_gone_is_written);
+  for (;;) {
+    auto writing = write_gone(of);
+    const bool is_over = co_await writing;
+    if (is_over) break;
+    if (runtime::now() >= last) {
+      log_.warning(
+          fmt::format("that cannot be written down yet: it is tried again. Until then the target of tube {} is "
+                      "disabled on this node, and after a start it is tried once more",
+                      printable(of->tube)));
+      break;
+    }
     try {
-      auto looking = by_.execute(jobs::peek{jobs::job_key{std::string(tube_of_targets), tube}, true});
+      co_await runtime::sleep(after_failure);
+    } catch (const runtime::cancelled&) {
+      break;  // the server ends
+    }
+  }
+  wake();
+}
+
+task<bool> target_runner::write_gone(target_ptr of) {
+  for (int i = 0; i < most_writes_of_gone; ++i) {
+    const std::shared_ptr<const followed_record> by = of->gone();
+    if (by == nullptr) co_return true;
+    try {
+      auto looking = by_.execute(jobs::peek{jobs::job_key{std::string(tube_of_targets), of->tube}, true});
       const jobs::peek_answer found = co_await looking;
-      if (!found.job) co_return;
+      // The next look finds what is there instead, and forgets the answer.
+      if (!found.job) co_return true;
       target_record record = target_record::in(*found.job, found.version);
-      if (!record.plan || !record.state.is_enabled) co_return;
+      const bool is_same = record.plan && record.plan->url == by->plan.url && record.state.since == by->since;
+      if (!is_same || !record.state.is_enabled) co_return true;
       record.state.is_enabled = false;
-      record.state.has_paused = true;
       record.state.since = wall_time_now();
       record.state.by = "receiver";
-      record.state.why = came.reason.empty() ? "the answer 410, Gone" : came.reason;
-      auto putting = by_.execute(put_of_target(tube, *record.plan, record.state, found.version));
+      record.state.why = "the target answered 410: it is gone, and wants no more deliveries";
+      auto putting = by_.execute(put_of_target(of->tube, *record.plan, record.state, found.version));
       const jobs::put_answer stored = co_await putting;
-      if (stored.what == jobs::put_answer::kind::replaced) {
-        jobs::pause pausing;
-        pausing.tube = tube;
-        pausing.length = pause_of_gone_target();
-        auto paused = by_.execute(std::move(pausing));
-        static_cast<void>(co_await paused);
-        wake();
-        co_return;
-      }
-      if (stored.what == jobs::put_answer::kind::no_space) break;
-    } catch (const jobs::store_unavailable&) {
-      // Tried again.
-    } catch (const jobs::broker_full&) {
-      // The same.
+      if (stored.what == jobs::put_answer::kind::replaced) co_return true;
+      if (stored.what == jobs::put_answer::kind::no_space) co_return false;
+    } catch (const std::exception&) {
+      co_return false;  // the store does not answer, or takes no record of this size any more
     }
-    co_await runtime::sleep(after_failure);
   }
-  log_.warning(fmt::format("that could not be written down: after a start the target of tube {} is tried again",
-                           printable(tube)));
+  co_return false;
 }
 
 }  // namespace foliot::program

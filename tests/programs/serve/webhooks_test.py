@@ -331,17 +331,123 @@ class Webhooks(WebhookCase):
         seen = self.wait_for(lambda: self.look("mail"), lambda seen: seen["state"] == "disabled")
         self.assertEqual(seen["by"], "receiver")
         self.assertIn("410", seen["reason"])
-        self.wait_for(lambda: self.ask("GET", "/v1/tubes/mail")[1], lambda tube: "paused_until" in tube)
         for kill in range(2):
             for each in ids.values():
-                self.assertEqual(self.ask("GET", f"/v1/jobs/{each}")[0], 200)
+                self.wait_for(lambda: self.ask("GET", f"/v1/jobs/{each}"), lambda job: job[1]["state"] == "ready")
             self.assertEqual(self.look("mail")["state"], "disabled")
+            status, problem = self.ask("POST", "/v1/reserve", {"tube": "mail", "timeout": "0s"})
+            self.assertEqual((status, problem["outcome"]), (409, "has_target"), "nobody gets them meanwhile")
             self.server.kill()
             self.begin_with(receiver, store=store)
         receiver.react = lambda request, handler: (200, {})
         self.assertEqual(self.ask("POST", "/v1/tubes/mail/webhook/enable")[0], 200)
         self.wait_until_empty("mail")
         self.assertEqual({each.body for each in receiver.requests[1:]}, {b"one", b"two"})
+
+    def held_receiver(self):
+        """It answers the first request with each body when the event of that body is set, with 410; all others with 200."""
+        seen, events, guard = set(), {}, threading.Lock()
+
+        def event_of(body):
+            with guard:
+                return events.setdefault(body, threading.Event())
+
+        def react(request, handler):
+            with guard:
+                is_first = request.body not in seen
+                seen.add(request.body)
+            if not is_first:
+                return 200, {}
+            event_of(request.body).wait(PATIENCE)
+            return 410, {}
+
+        def end():
+            for each in events.values():
+                each.set()
+
+        self.addCleanup(end)
+        return self.receiver(react), event_of
+
+    def test_an_answer_is_about_the_url_that_was_asked(self):
+        old, event_of = self.held_receiver()
+        new = self.receiver()
+        self.begin_with(old, new)
+        self.target("mail", old.url())
+        self.put_jobs("mail", [b"x"])
+        old.wait_for_bodies([b"x"])
+        self.target("mail", new.url(), status=200)
+        event_of(b"x").set()  # as a receiver does that has moved
+        new.wait_for_bodies([b"x"])
+        self.wait_until_empty("mail")
+        self.assertEqual(self.look("mail")["state"], "active")
+        self.assertIn("kept", [each["then"] for each in self.deliveries("mail")])
+
+    def test_an_old_answer_does_not_undo_enable(self):
+        receiver, event_of = self.held_receiver()
+        self.begin_with(receiver)
+        self.target("mail", receiver.url())
+        self.put_jobs("mail", [b"first", b"second"])
+        receiver.wait_for_bodies([b"first", b"second"])
+        event_of(b"first").set()
+        self.wait_for(lambda: self.look("mail"), lambda seen: seen["state"] == "disabled")
+        self.assertEqual(self.ask("POST", "/v1/tubes/mail/webhook/enable")[1]["outcome"], "enabled")
+        event_of(b"second").set()
+        self.wait_for(lambda: self.deliveries("mail"), lambda seen: [each["then"] for each in seen].count("kept") == 2)
+        self.wait_until_empty("mail")
+        self.assertEqual(self.look("mail")["state"], "active")
+
+    def test_changes_are_in_force_when_they_are_answered(self):
+        receiver = self.receiver()
+        self.begin_with(receiver)
+        for number in range(30):
+            self.target("mail", receiver.url(f"/{number}"), status=201 if number == 0 else 200)
+            self.put_jobs("mail", [b"%d" % number])
+            [request] = [each for each in receiver.wait_for_bodies([b"%d" % number]) if each.body == b"%d" % number]
+            self.assertEqual(request.path, f"/{number}")
+        for number in range(10):
+            body = b"waits %d" % number
+            self.assertEqual(self.ask("POST", "/v1/tubes/mail/webhook/disable")[1]["outcome"], "disabled")
+            self.put_jobs("mail", [body])
+            self.assertEqual(self.ask("POST", "/v1/tubes/mail/webhook/test")[1]["outcome"], "delivered")
+            self.assertNotIn(body, {each.body for each in receiver.requests})
+            self.assertEqual(self.ask("POST", "/v1/tubes/mail/webhook/enable")[1]["outcome"], "enabled")
+            receiver.wait_for_bodies([body])
+        self.wait_until_empty("mail")
+        self.assertEqual(self.ask("DELETE", "/v1/tubes/mail/webhook")[0], 200)
+        self.put_jobs("mail", [b"for workers"])
+        status, got = self.ask("POST", "/v1/reserve", {"tube": "mail", "timeout": "0s"})
+        self.assertEqual((status, len(got.get("jobs", []))), (200, 1), got)
+
+    def test_what_was_reserved_before_is_told(self):
+        """A target of one tube does not hide the token of a job of another one."""
+        receiver = self.receiver()
+        self.begin_with(receiver)
+        answers = []
+        wanted = {"tubes": ["a", "b"], "count": 10, "timeout": "10m"}
+
+        def wait(client):
+            answers.append(self.ask("POST", "/v1/reserve", wanted, client))
+
+        waiting = threading.Thread(target=wait, args=(self.connect_http(),))
+        waiting.start()
+        self.wait_for_waiting(1)
+        self.target("b", receiver.url())
+        ids = self.put_jobs("a", [b"x"])
+        waiting.join(PATIENCE)
+        [(status, got)] = answers
+        self.assertEqual((status, [each["id"] for each in got.get("jobs", [])]), (200, [ids[b"x"]]), got)
+        # And a repeat of a request with a key gets what the first one has got.
+        self.put_jobs("c", [b"y"])
+        wanted = {"tubes": ["c", "d"], "timeout": "0s"}
+        worker, key = self.connect_http(), {"Idempotency-Key": "k"}
+        status, first = self.ask("POST", "/v1/reserve", wanted, worker, key)
+        self.assertEqual((status, len(first["jobs"])), (200, 1), first)
+        self.target("d", receiver.url())
+        status, again = self.ask("POST", "/v1/reserve", wanted, worker, key)
+        self.assertEqual((status, [each["reservation"] for each in again.get("jobs", [])]),
+                         (200, [each["reservation"] for each in first["jobs"]]), again)
+        status, problem = self.ask("POST", "/v1/reserve", wanted, worker, {"Idempotency-Key": "other"})
+        self.assertEqual((status, problem["outcome"]), (409, "has_target"), problem)
 
     def test_rude_receivers(self):
         def redirects(request, handler):
@@ -370,6 +476,10 @@ class Webhooks(WebhookCase):
                 if outcome:
                     self.assertEqual(seen["outcome"], outcome, seen)
                 self.assertTrue(seen["reason"])
+                # Those who may look at the job need not be those who may see the target.
+                shown = self.ask("GET", f"/v1/jobs/{seen['job']}")[1]["attempts"]["last"][0]
+                self.assertNotIn("elsewhere", shown["reason"])
+                self.assertNotIn("127.0.0.1", shown["reason"])
         self.assertNotIn("/elsewhere", {each.path for each in receiver.requests})
 
         def answers_at_length(request, handler):
@@ -494,10 +604,13 @@ class Webhooks(WebhookCase):
         store = ["--data", self.here / "jobs"]
         self.begin_with(receiver, store=store)
         self.target("mail", receiver.url(), at_once=4, delays=["10ms"], failures_to_open=0, tries=1000)
-        bodies = [b"job %d" % each for each in range(120)]
-        self.put_jobs("mail", bodies)
+        bodies = []
         for kill in range(5):
+            # In each round more than it waits for, however many are delivered before the kill.
+            more = [b"job %d of %d" % (each, kill) for each in range(25)]
+            bodies += more
             count = len(receiver.requests)
+            self.put_jobs("mail", more)
             receiver.wait_for(lambda requests: len(requests) > count + 8)
             self.server.kill()
             self.begin_with(receiver, store=store)
@@ -559,6 +672,7 @@ class Secrets(WebhookCase):
         self.begin_with(receiver)
         self.target("mail", receiver.url())
         self.write_secrets(f"[secret other]\npresent = {secret_of(KEY)}\n")
+        self.wait_for(lambda: self.look("mail"), lambda seen: seen["state"] == "hindered")  # before there is a job
         self.put_jobs("mail", [b"0"])
         # The first one may be on its way already.
         def look():

@@ -131,7 +131,6 @@ TEST(RetryPlan, RepeatsItsLastDelayUntilTheLastTry) {
 TEST(TargetRecord, IsReadAsItWasWritten) {
   target_state state;
   state.is_enabled = false;
-  state.has_paused = true;
   state.made = jobs::utc_time(1'700'000'000'123ms);
   state.since = jobs::utc_time(1'800'000'000'456ms);
   state.by = "receiver";
