@@ -129,8 +129,9 @@ class FOLIOT_EXPORT job_store {
   /// Then executes the operations in their order. Each happens as a whole or not at all. The answers are durable when
   /// this returns.
   ///
-  /// The operations must be within the limits that validate() checks; the store may move from them. Throws
-  /// store_failure or store_unavailable; then none of the batch's effects may be acknowledged to anybody.
+  /// The operations must be within the limits that validate() checks, but for a claim of no jobs; the store may move
+  /// from them. Throws store_failure or store_unavailable; then none of the batch's effects may be acknowledged to
+  /// anybody.
   virtual execution execute(std::span<operation> batch) = 0;
 
   /// When an empty batch should be executed at the latest. Changes with each batch.

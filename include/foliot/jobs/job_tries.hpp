@@ -68,6 +68,10 @@ struct FOLIOT_EXPORT job_tries {
   /// Which of job_counters are in `failed` or have been left out, so that none counts twice.
   std::uint32_t seen_timeouts = 0;
   std::uint32_t seen_kicks = 0;
+  /// Of a job that waits for its group (tube_policy::most_reserved_of_group): since when it has waited in all, which
+  /// its due time does not say; and the due time that it was given. Both are zero for any other job.
+  utc_time waits_since{};
+  utc_time parked_until{};
   /// The last ones, the oldest first: up to most_kept_tries.
   std::vector<failed_try> last = {};
 

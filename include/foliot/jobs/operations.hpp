@@ -91,6 +91,8 @@ struct put_all {
 /// Reserves up to `count` ready jobs of these tubes for one worker: the best (priority, id) of all that are not paused.
 struct claim {
   std::vector<std::string> tubes;
+  /// At least 1 by validate(). A store executes one of 0, too, which other stores ask for: it claims nothing, and its
+  /// answer has what an earlier claim with the same `once` has got, if there was one.
   std::uint32_t count = 1;
   /// Once the bounded claims of a batch have brought so many bytes (content_bytes() of the jobs), they bring no further
   /// job: the answer is cut short. So the first job of a batch is always brought, and the last one may exceed the

@@ -17,39 +17,51 @@
 //   last try failed          buried with its tries in the history; or, once its history says so, put into the dead
 //                            letters, which happens once (once.hpp), and finished: a crash in between leaves it where
 //                            it is, and nothing twice. A dead letter has the job's fields but for its own expiry
-//   waited too long          finished here, and counted as expired; ready jobs that nobody claims are looked at, too:
-//                            of eight tubes a second, in turn, up to most_listed of each
+//   waited too long          finished here, and counted as expired; ready jobs that nobody claims are looked at, too: a
+//                            hundred of one tube at a time, up to eight times a second, the tubes in turn
 //   limits                   a tube that is full is left out of claims, and what a claim brings too much is abandoned;
-//                            a job whose group is full is released for parking_time, or until it expires, and made
-//                            ready when one of its group ends
+//                            a job whose group is full is released for parking_time, longer if more than a thousand of
+//                            its group wait (up to an hour), or until it expires, and made ready when one of its group
+//                            ends. Its history keeps since when it has waited, if its tube has an expiry
 //
 // A job's own expiry (tag_of_expiry) holds in each tube. A client that names a job (claim_job) gets it whatever its
-// tries and the limits, unless it has expired, or has been ready or delayed for too long.
+// tries and the limits, unless it has expired, or has been ready or delayed for too long, or its history says that it
+// goes to the dead letters: then it may be there already.
 //
-// A release or a bury whose history has tag_of_reason or tag_of_worker adds its fields to the job's history, whether
-// its tube has a policy or not, and these two to the tries; any other history replaces that of the job, and keeps its
-// tries. A history without room for the numbers of the tries stays as it is: then timeouts alone count. Tries that a
-// later version wrote stay, and nothing counts.
+// A release or a bury whose history has tag_of_reason or tag_of_worker adds its fields to the job's history, and these
+// two to the tries: in a tube without a policy only if there is a reason, and a worker alone is dropped. Any other
+// history replaces that of the job, and keeps its tries. A history without room for the numbers of the tries stays as
+// it is: then timeouts alone count. Tries that a later version wrote stay, and nothing counts.
 //
-// Limits count the reservations that were made here, and those that count_tube shows for others. Where several nodes
-// share the store, most_reserved may be exceeded by what the nodes claim at the same moment, most_reserved_of_group
-// counts at each node by itself, and most_per_second is divided by share().
+// Limits count the reservations that were made here, and those that count_tube shows for others. Where several nodes,
+// or several stores of one process, share the jobs, most_reserved may be exceeded by what they claim at the same
+// moment, most_reserved_of_group counts at each of them by itself, and most_per_second is divided by share(). A
+// reservation that was made here and ended or was touched elsewhere is found by the counts; and where a group is full
+// of it, or its TTR is over by what is known here, by a look at its job: within seconds, of up to 256 at a time.
+//
+// A tube of which many jobs wait for what policies do with them is not claimed from until they are fewer: 1,024 of
+// them, or 8 MiB, or 64 MiB of all tubes. So the jobs of a tube wait while the database of its dead letters is away and
+// so much was to be moved there.
 //
 // What counts too much, in rare cases: a TTR counts as a failed try by the policy at the time of the look at it, and so
-// does one whose reservation a lost answer has left without an owner.
+// does one whose reservation a lost answer has left without an owner. If the policy changes in the moment between the
+// put of a dead letter and the end of its original, the original may be tried again beside it.
 //
 // Invariants:
-//   1. A reservation that was handed out is in `held_` until it has ended, if its tube had a policy then.
+//   1. A reservation that was handed out while there were policies is in `held_` until it has ended.
 //   2. A reservation that was made and not handed out has a step in `steps_`.
 //   3. Each step that a store has refused for a moment is tried again, or its reservation has ended.
-//   4. The slots that are taken are those of the reservations in `held_`, which check() proves.
+//   4. The slots that are taken are those of the reservations in `held_` whose tubes have limits, which check() proves.
 //
 // Thread safety: as job_store; set_policies(), share() and counters() by any thread.
 // Failures: those of the inner store. What it refuses or cannot execute of the steps stays to be done.
 // Complexity: without policies a lock for each batch, and a look at the fields of each job that is claimed. Else O(log
-// n) for each job of a tube with a policy; and a batch before, in which the store below shows the jobs that are named:
-// those of releases and buries by reservations that were made elsewhere or in a tube without a policy, and those of
-// claim_job. Memory: the history of each job of a tube with a policy that is reserved here.
+// n) for each job, and O(n) for the n tubes that are full while somebody waits; O(reservations) when the policies
+// change. A batch before, in which the store below shows the jobs that are named: for releases and buries by
+// reservations that were made elsewhere or before there were policies; for those with a new history in a tube without
+// a policy; for claim_job where some policy has an expiry. One for each claim with a `once` of which some tubes are
+// full. Memory: about 300 bytes for each job that is reserved here, the history of those whose tube has a policy, and
+// 100 bytes for each of up to 100,000 that wait for their groups.
 #pragma once
 
 #include <foliot/core/language.hpp>
@@ -67,7 +79,8 @@
 
 namespace foliot::jobs {
 
-/// How long a job whose group is full waits at the most before it is looked at again.
+/// How long a job whose group is full waits before it is looked at again, for each thousand that wait: an hour at the
+/// most.
 inline constexpr milliseconds parking_time = std::chrono::minutes(1);
 
 /// What policies have done to jobs.
@@ -92,6 +105,9 @@ class FOLIOT_EXPORT policy_store final : public job_store {
   void set_policies(std::shared_ptr<const policy_table> policies) noexcept;
   /// How many stores like this one share the jobs, at least 1: nodes, or several sessions of a server.
   void share(std::uint32_t among) noexcept;
+  /// Whether this store searches for ready jobs that have waited too long; by default it does. Where several stores
+  /// share the jobs, one of them is enough.
+  void sweeps(bool does) noexcept;
   /// What has been done so far.
   [[nodiscard]] policy_counters counters() const noexcept;
 

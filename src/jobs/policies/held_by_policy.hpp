@@ -1,12 +1,14 @@
-// The reservations that a policy_store has handed out, of tubes with a policy: what their ends need to know.
+// The reservations that a policy_store has handed out while there were policies: what their ends need to know.
 //
-// A reservation whose end nobody tells, as the answer to it was lost, is forgotten some seconds behind its TTR.
+// A reservation whose end nobody tells, as the answer to it was lost or another node was asked to end it, is untold
+// some seconds behind its TTR.
 //
-// Invariant: each token is in the order of the ends once.
+// Invariants: each token is in the order of the ends once, and in its group once if it has one.
 // Thread safety: none. O(log n).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,12 +24,16 @@
 
 namespace foliot::jobs::detail {
 
-/// A reservation of a tube with a policy.
+/// A reservation.
 struct held_job {
   std::string tube;
   std::string group;  ///< empty: none
+  // Where the tube had a policy.
   job_fields history;
   reckoned_tries of;
+  bool is_plain = false;       ///< it had none
+  bool has_slot = false;       ///< it counts for the limits of its tube
+  std::uint32_t reserves = 0;  ///< how often the job had been reserved then
 };
 
 class held_by_policy {
@@ -39,15 +45,19 @@ class held_by_policy {
   [[nodiscard]] std::optional<held_job> take(const reservation& token);
   /// Its TTR has begun again.
   void extend(const reservation& token, instant until);
-  /// Those whose ends nobody has told.
-  [[nodiscard]] std::vector<reservation> forgotten(instant now) const;
+  /// Those whose ends nobody has told, up to `most`.
+  [[nodiscard]] std::vector<reservation> untold(instant now, std::size_t most) const;
+  /// Some of those of a group, up to `most`: others with each call, if there are more.
+  [[nodiscard]] std::vector<reservation> some_of(const std::string& tube, const std::string& group, std::size_t most);
+  /// It takes a slot from now on.
+  void take_slot(const reservation& token);
   [[nodiscard]] std::size_t size() const noexcept { return held_.size(); }
 
   template <class Visit>
   void for_each(Visit visit) const {
     for (const auto& [token, it] : held_) visit(token, it.job);
   }
-  [[nodiscard]] bool is_sound() const noexcept { return held_.size() == ends_.size(); }
+  [[nodiscard]] bool is_sound() const;
 
  private:
   struct entry {
@@ -56,6 +66,11 @@ class held_by_policy {
   };
   std::map<reservation, entry> held_;
   std::set<std::pair<instant, reservation>> ends_;
+  struct members {
+    std::set<reservation> tokens;
+    reservation after{};  ///< the last one that some_of() has given
+  };
+  std::map<std::pair<std::string, std::string>, members> groups_;
 };
 
 }  // namespace foliot::jobs::detail

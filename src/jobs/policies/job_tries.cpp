@@ -8,13 +8,19 @@
 namespace foliot::jobs {
 namespace {
 
-// The value of the field: a byte that says which version of this format it is; the three numbers; how many tries
-// follow, in a byte; and of each the time in milliseconds since 1970, its kind, and two texts behind their lengths.
-// All numbers are big-endian.
+// The value of the field: a byte that says which version of this format it is; the three numbers; in the second version
+// the two times of a job that waits for its group; how many tries follow, in a byte; and of each the time in
+// milliseconds since 1970, its kind, and two texts behind their lengths. All numbers are big-endian. The second version
+// is written only where it is needed, so that the first one's readers know the most.
 constexpr std::uint64_t tries_format = 1;
+constexpr std::uint64_t tries_format_of_parked = 2;
 
 void append_tries_number(std::string& to, std::uint64_t number, unsigned bytes) {
   for (unsigned left = bytes; left-- > 0;) to += static_cast<char>(number >> (8 * left));
+}
+
+void append_tries_time(std::string& to, utc_time when) {
+  append_tries_number(to, static_cast<std::uint64_t>(when.time_since_epoch().count()), 8);
 }
 
 /// Reads from the front; once something is missing, everything is.
@@ -34,6 +40,7 @@ class tries_reader {
     left_.remove_prefix(size);
     return read;
   }
+  utc_time time() noexcept { return utc_time(milliseconds(static_cast<std::int64_t>(number(8)))); }
   [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
   [[nodiscard]] bool has_read_all() const noexcept { return !is_broken_ && left_.empty(); }
 
@@ -53,14 +60,19 @@ void cut(std::string& text, std::size_t most) {
 
 std::string encoded(const job_tries& it, std::size_t first) {
   std::string made;
-  append_tries_number(made, tries_format, 1);
+  const bool is_parked = it.waits_since != utc_time{} || it.parked_until != utc_time{};
+  append_tries_number(made, is_parked ? tries_format_of_parked : tries_format, 1);
   append_tries_number(made, it.failed, 4);
   append_tries_number(made, it.seen_timeouts, 4);
   append_tries_number(made, it.seen_kicks, 4);
+  if (is_parked) {
+    append_tries_time(made, it.waits_since);
+    append_tries_time(made, it.parked_until);
+  }
   append_tries_number(made, it.last.size() - first, 1);
   for (std::size_t i = first; i < it.last.size(); ++i) {
     const failed_try& each = it.last[i];
-    append_tries_number(made, static_cast<std::uint64_t>(each.when.time_since_epoch().count()), 8);
+    append_tries_time(made, each.when);
     append_tries_number(made, static_cast<std::uint64_t>(each.how), 1);
     append_tries_number(made, each.why.size(), 2);
     made += each.why;
@@ -83,16 +95,21 @@ std::optional<job_tries> job_tries::in(const job_fields& history) {
   const std::optional<std::string_view> value = history.find(tag_of_tries);
   if (!value) return job_tries{};
   tries_reader from(*value);
-  if (from.number(1) != tries_format) return std::nullopt;
+  const std::uint64_t format = from.number(1);
+  if (format != tries_format && format != tries_format_of_parked) return std::nullopt;
   job_tries read;
   read.failed = static_cast<std::uint32_t>(from.number(4));
   read.seen_timeouts = static_cast<std::uint32_t>(from.number(4));
   read.seen_kicks = static_cast<std::uint32_t>(from.number(4));
+  if (format == tries_format_of_parked) {
+    read.waits_since = from.time();
+    read.parked_until = from.time();
+  }
   const std::uint64_t count = from.number(1);
   if (count > most_kept_tries) return std::nullopt;
   for (std::uint64_t i = 0; i < count && !from.is_broken(); ++i) {
     failed_try& one = read.last.emplace_back();
-    one.when = utc_time(milliseconds(static_cast<std::int64_t>(from.number(8))));
+    one.when = from.time();
     const std::uint64_t how = from.number(1);
     if (how > static_cast<std::uint64_t>(failed_try::kind::moved)) return std::nullopt;
     one.how = static_cast<failed_try::kind>(how);

@@ -55,6 +55,7 @@ failed_try report_in(const std::optional<job_fields>& asked, failed_try::kind ho
 /// The tries at the end of a reservation: without a policy the timeouts stay to be counted.
 reckoned_tries tries_at_end(const tube_policy* by, const ended_job& it, utc_time now) {
   reckoned_tries made = it.of;
+  made.tries.waits_since = made.tries.parked_until = utc_time{};
   if (by != nullptr) {
     count_timeouts(*by, made, now);
   } else {
@@ -67,9 +68,10 @@ reckoned_tries tries_at_end(const tube_policy* by, const ended_job& it, utc_time
 std::optional<job_fields> written(const std::optional<job_fields>& asked, const tube_policy* by, const ended_job& it,
                                   const reckoned_tries& of) {
   const bool has_tries = it.history.find(tag_of_tries).has_value();
+  if (by == nullptr && has_worker_alone(asked)) return std::nullopt;
   if (by == nullptr && !has_report(asked) && (!asked || !has_tries)) return asked;
   job_fields made = history_behind(asked, it.history);
-  const bool is_noted = of.is_readable && (by != nullptr || has_report(asked));
+  const bool is_noted = of.is_readable && (by != nullptr || has_reason(asked));
   if (!is_noted || !of.tries.write(made)) keep_tries(it.history, made);
   return made;
 }
@@ -77,7 +79,8 @@ std::optional<job_fields> written(const std::optional<job_fields>& asked, const 
 due_at later_of(const due_at& asked, milliseconds delay, utc_time now) {
   if (const auto* const wanted = std::get_if<milliseconds>(&asked)) return std::max(*wanted, delay);
   const utc_time wanted = std::get<utc_time>(asked);
-  return wanted >= now + delay ? due_at(wanted) : due_at(delay);
+  // `now` is cut to milliseconds, so the delay ends up to one of them behind now + delay.
+  return wanted > now + delay ? due_at(wanted) : due_at(delay);
 }
 
 }  // namespace
@@ -91,7 +94,10 @@ reckoned_tries reckon(const job& it) {
 reckoned_tries reckon(const job& it, job_tries known) {
   reckoned_tries made{.tries = std::move(known)};
   job_tries& tries = made.tries;
-  if (it.counters.kicks > tries.seen_kicks) tries.failed = 0;
+  if (it.counters.kicks > tries.seen_kicks) {
+    tries.failed = 0;
+    tries.waits_since = tries.parked_until = utc_time{};
+  }
   tries.seen_kicks = it.counters.kicks;
   made.new_timeouts = it.counters.timeouts - std::min(tries.seen_timeouts, it.counters.timeouts);
   tries.seen_timeouts = it.counters.timeouts;
@@ -113,6 +119,11 @@ bool has_expired_by_itself(const job& it, utc_time now) {
   std::uint64_t expiry = 0;
   for (const char each : *value) expiry = expiry << 8U | static_cast<unsigned char>(each);
   return now.time_since_epoch().count() >= 0 && static_cast<std::uint64_t>(now.time_since_epoch().count()) >= expiry;
+}
+
+utc_time waits_since(const job& it, const reckoned_tries& of) noexcept {
+  const bool is_parked = of.is_readable && of.tries.parked_until != utc_time{} && it.due <= of.tries.parked_until;
+  return is_parked ? std::min(of.tries.waits_since, it.due) : it.due;
 }
 
 bool has_waited_too_long(const tube_policy& by, utc_time since, utc_time now) noexcept {
@@ -138,6 +149,7 @@ judgement judge(const tube_policy& by, const job& it, reckoned_tries of, utc_tim
   const bool was_marked = was_last(by, made.of);
   const bool has_failed = count_timeouts(by, made.of, now) && acts_on_failures(by);
   if (was_last(by, made.of) || has_failed) {
+    made.of.tries.waits_since = made.of.tries.parked_until = utc_time{};
     job_fields history = it.history;
     if (made.of.tries.write(history)) made.history = std::move(history);
   }
@@ -152,6 +164,15 @@ judgement judge(const tube_policy& by, const job& it, reckoned_tries of, utc_tim
     made.what = fate::expired;
   }
   return made;
+}
+
+bool has_reason(const std::optional<job_fields>& history) noexcept {
+  return history && history->find(tag_of_reason).has_value();
+}
+
+bool has_worker_alone(const std::optional<job_fields>& history) noexcept {
+  if (!history || !history->find(tag_of_worker)) return false;
+  return std::ranges::all_of(*history, [](const job_fields::entry& each) { return each.tag == tag_of_worker; });
 }
 
 bool has_report(const std::optional<job_fields>& history) noexcept {
@@ -193,6 +214,7 @@ put dead_letter_of(const job& it, const job_tries& tries, const tube_policy& by,
   made.fields.erase(tag_of_expiry);  // nobody waits for it any more, and it is kept to be looked at
   job_tries moved = tries;
   moved.failed = moved.seen_timeouts = moved.seen_kicks = 0;
+  moved.waits_since = moved.parked_until = utc_time{};
   std::string who = std::to_string(it.id);
   if (!it.key.empty()) who += ' ' + it.key;
   moved.note({.when = now, .how = failed_try::kind::moved, .why = it.tube, .worker = std::move(who)});

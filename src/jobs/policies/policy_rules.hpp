@@ -40,6 +40,9 @@ bool count_timeouts(const tube_policy& by, reckoned_tries& it, utc_time now);
 
 /// Whether the job's own expiry has come: tag_of_expiry.
 [[nodiscard]] bool has_expired_by_itself(const job& it, utc_time now);
+/// Since when a job waits, whose tries these are: its due time; or what they say, if it has waited for its group and no
+/// client has postponed it meanwhile.
+[[nodiscard]] utc_time waits_since(const job& it, const reckoned_tries& of) noexcept;
 /// Whether a ready job that waits since then has done so for as long as the policy allows.
 [[nodiscard]] bool has_waited_too_long(const tube_policy& by, utc_time since, utc_time now) noexcept;
 /// The job's group; empty: none.
@@ -80,6 +83,10 @@ struct ended_job {
 
 /// Whether the history of a release or a bury says why, or by whose work.
 [[nodiscard]] bool has_report(const std::optional<job_fields>& history) noexcept;
+/// Whether it says why.
+[[nodiscard]] bool has_reason(const std::optional<job_fields>& history) noexcept;
+/// Whether it says by whose work, and nothing else: nothing that a tube without a policy keeps.
+[[nodiscard]] bool has_worker_alone(const std::optional<job_fields>& history) noexcept;
 
 /// Null: the tube has no policy.
 [[nodiscard]] rewritten_end rewrite(release what, const tube_policy* by, const ended_job& it, utc_time now);

@@ -1,20 +1,28 @@
-// What a policy_store has to do with the next batches: the steps, in the order in which they came.
+// What a policy_store has to do with the next batches: the steps, in the order of their times, and then of their
+// arrivals.
 //
 // A step stays until an answer to it is there. One that the store refuses for a moment is tried again after
-// retry_steps_after. Each may be executed twice, because the answer to a batch may be lost: the second one finds that
-// its reservation has ended.
+// retry_steps_after; a move, which brings a job's body along, later with each time, up to 32 times as long. Each may be
+// executed twice, because the answer to a batch may be lost: the second one finds that its reservation has ended.
 //
-// Thread safety: none. O(n) but for add(), which is O(1), and has(), which is O(log n).
+// A tube is full while it has most_kept_steps, or most_kept_bytes of jobs are kept for them; and while
+// most_kept_bytes_in_all are kept of all tubes, each tube is that has some. A full tube is not claimed from, so the
+// steps do not become more without a bound. One claim may exceed these numbers by what it brings.
+//
+// Invariants: a job has one step with a reservation at most, but for those of the batch that is being executed; the
+// numbers of a tube are the sums over its steps.
+// Thread safety: none. O(log n) for each step.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <list>
+#include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <foliot/core/instant.hpp>
@@ -29,6 +37,9 @@ namespace foliot::jobs::detail {
 
 /// How long a step waits that the store has refused.
 inline constexpr duration retry_steps_after{std::chrono::milliseconds(250)};
+inline constexpr std::uint64_t most_kept_steps = 1024;
+inline constexpr std::uint64_t most_kept_bytes = std::uint64_t{8} << 20U;
+inline constexpr std::uint64_t most_kept_bytes_in_all = std::uint64_t{64} << 20U;
 
 /// One operation that policies want.
 struct policy_step {
@@ -40,6 +51,7 @@ struct policy_step {
     look,       ///< claims a job, to judge it
     unpark,     ///< makes a parked job ready
     expire,     ///< cancels a job that nobody has claimed
+    check,      ///< looks whether a reservation that was handed out has ended elsewhere
   };
   kind what = kind::give_back;
   operation asks;
@@ -49,33 +61,66 @@ struct policy_step {
   std::string tube = {};  ///< that of the job
   /// Of `look`: what was known of the job at the claim before. Of `move`: its history and its tries.
   std::optional<held_job> known = std::nullopt;
-  /// Of a parked job: its group, and since when it waits.
+  /// Of a parked job: its group, and what is known of it.
   std::string group = {};
   parked_job parked = {};
-  utc_time since{};
+  /// Of a job that was claimed: how many TTRs of it had ended then.
+  std::uint32_t timeouts = 0;
+  /// Of `check`: the reservation, which a client has.
+  reservation of{};
   instant not_before = instant::earliest();
+  // Of policy_steps.
+  std::uint64_t arrival = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t refusals = 0;
+  bool is_asked = false;  ///< in the batch that is being executed
 };
 
 class policy_steps {
  public:
+  /// One with a reservation replaces the step of an earlier reservation of the same job, which must have ended.
   void add(policy_step one);
-  /// The first ones that may be done now, up to `most`, in their order. They stay here.
+  /// The first ones that may be done now, up to `most`, in their order. They stay here, until take() or postpone().
   [[nodiscard]] std::vector<policy_step*> due(instant now, std::size_t most);
   /// Takes one of these out.
   [[nodiscard]] policy_step take(policy_step& one);
   /// Tries it again later.
-  static void postpone(policy_step& one, instant now) { one.not_before = now + retry_steps_after; }
-  /// Whether a reservation is kept for a step.
-  [[nodiscard]] bool has(const reservation& token) const { return tokens_.contains(token); }
+  void postpone(policy_step& one, instant now);
+  /// The same, without having been refused: at this time.
+  void defer(policy_step& one, instant when);
+  /// The step for which a reservation is kept; null: none is. Valid until the next call that changes something.
+  [[nodiscard]] const policy_step* of(const reservation& token) const;
+  [[nodiscard]] bool has(const reservation& token) const { return of(token) != nullptr; }
+  /// Takes the step out for which this reservation was kept: it is not being executed.
+  void drop(const reservation& token);
   /// When the next one may be done; never(): there is none.
   [[nodiscard]] instant next() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return steps_.size(); }
   /// How many reservations of this tube are kept.
   [[nodiscard]] std::uint64_t kept_of(std::string_view tube) const noexcept;
+  /// Whether so much is to be done for this tube that no more of it may be claimed.
+  [[nodiscard]] bool is_full(std::string_view tube) const noexcept;
+  /// Whether so many reservations of it are kept, or so much of them, that not even a look may claim one more.
+  [[nodiscard]] bool keeps_much(std::string_view tube) const noexcept;
+  /// Whether the numbers are the sums. O(n log n).
+  [[nodiscard]] bool is_sound() const;
 
  private:
-  std::list<policy_step> steps_;
-  std::set<reservation> tokens_;
+  using place = std::pair<instant, std::uint64_t>;
+  struct sums {
+    std::uint64_t steps = 0;
+    std::uint64_t tokens = 0;
+    std::uint64_t bytes = 0;  ///< of the steps with a reservation
+
+    friend bool operator==(const sums&, const sums&) = default;
+  };
+
+  std::map<place, policy_step> steps_;
+  std::map<reservation, place> tokens_;
+  std::map<std::string, sums, std::less<>> tubes_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t arrivals_ = 0;
 };
 
 }  // namespace foliot::jobs::detail

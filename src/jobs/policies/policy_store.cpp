@@ -51,6 +51,10 @@ class policy_store::state {
     const lock held(guard_);
     among_ = among;
   }
+  void sweeps(bool does) noexcept {
+    const lock held(guard_);
+    sweeps_ = does;
+  }
   [[nodiscard]] policy_counters counters() const noexcept {
     const lock held(guard_);
     return counted_;
@@ -66,8 +70,12 @@ class policy_store::state {
   void forget_untold_ends(policy_turn& it);
   void form(policy_turn& it);
   void look_at_named(policy_turn& it);
+  void form_steps(policy_turn& it);
+  void form_counts(policy_turn& it);
   void form_end(policy_turn& it, std::size_t at);
-  void form_claim(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned);
+  [[nodiscard]] bool is_answered(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned);
+  [[nodiscard]] bool is_claim_answered(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned);
+  [[nodiscard]] std::optional<bool> was_claimed_once(policy_turn& it, std::size_t at);
 
   // Behind it.
   execution conclude(policy_turn& it, execution done);
@@ -77,22 +85,27 @@ class policy_store::state {
   void conclude_move(policy_step& one, const put_answer& got, utc_time now);
   void conclude_look(policy_turn& it, policy_step& one, claim_answer& got);
   void conclude_unpark(policy_step& one, const answer& got);
+  void conclude_check(policy_turn& it, policy_step& one, const peek_answer& got);
   void conclude_own(policy_turn& it, std::size_t at, answer& got);
   void conclude_end(policy_turn& it, std::size_t at, const holder_answer& got);
   void conclude_claim(policy_turn& it, std::size_t at, claim_answer& got);
   void conclude_page(const std::string& tube, const answer& got);
   void note_limits(policy_turn& it, const limited_claim& asked, const claim_answer& got);
+  [[nodiscard]] judgement judge_now(const policy_turn& it, const job& one, const tube_policy& by) const;
   bool hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed);
-  void hold(policy_turn& it, const claimed_job& one, const tube_policy& by, reckoned_tries of);
+  void hold(policy_turn& it, const claimed_job& one, const tube_policy* by, reckoned_tries of);
   void reject(const claimed_job& one, const tube_policy& by, judgement as, utc_time now);
   void give_back(const claimed_job& one, operation by, fate why);
-  void park(const claimed_job& one, const tube_policy& by, utc_time now);
-  void end(const held_job& it);
+  void park(policy_turn& it, const claimed_job& one, const tube_policy& by, const reckoned_tries& of);
+  void check_group(const std::string& tube, const std::string& group);
+  void check_held(const reservation& token, const held_job& it, instant not_before);
+  void end(policy_turn& it, const held_job& ended);
   void unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one);
   [[nodiscard]] reckoned_tries tries_of(const policy_turn& it, const job& of) const;
   void note_written(const operation& end);
-  [[nodiscard]] utc_time waits_since(const job& it) const;
-  [[nodiscard]] bool waits_too_long(const policy_turn& it, const job& of, const tube_policy& by) const;
+  void note_own_end(const reservation& token);
+  [[nodiscard]] bool waits_too_long(const policy_turn& it, const job& of, const tube_policy& by,
+                                    const reckoned_tries& tries) const;
   void add_counted(const policy_counters& more);
 
   job_store& inner_;
@@ -105,15 +118,17 @@ class policy_store::state {
   expiry_sweep sweep_;
   /// What batches have brought whose answers the caller did not get.
   execution gathered_;
-  /// Since when the parked jobs wait, by their due times before.
-  std::map<job_id, std::pair<parked_job, utc_time>> parked_since_;
-
-  /// Of jobs whose TTR has ended while they were kept for a step: how often. No worker has failed there.
-  std::map<job_id, std::uint32_t> own_ends_;
+  bool knows_expiry_ = false;  ///< some policy has one
+  /// The reservations that a `check` looks at.
+  std::set<reservation> checked_;
+  /// Of jobs whose TTR has ended while they were kept for a step: which ones, as the counter of timeouts numbers them.
+  /// No worker has failed there.
+  std::map<job_id, std::vector<std::uint32_t>> own_ends_;
 
   mutable mutex guard_{lock_rank::object};
   table wanted_ FOLIOT_GUARDED_BY(guard_);
   std::uint32_t among_ FOLIOT_GUARDED_BY(guard_) = 1;
+  bool sweeps_ FOLIOT_GUARDED_BY(guard_) = true;
   policy_counters counted_ FOLIOT_GUARDED_BY(guard_);
 };
 
@@ -121,8 +136,22 @@ namespace {
 
 /// As many steps as a broker gives back reservations: more would delay the caller's operations.
 constexpr std::size_t most_steps = detail::most_given_back;
-/// Of so many jobs each of these is known: since when they wait for their group, and which timeouts nobody has had.
+/// Of so many jobs it is known which timeouts nobody has had, and of each so many.
 constexpr std::size_t most_known = 100'000;
+constexpr std::size_t most_own_ends = 100;
+/// So many reservations are looked at, as they may have ended elsewhere: of a group with each job that is parked, in
+/// all for groups, and with each batch of those whose ends nobody has told.
+constexpr std::size_t most_checked_of_group = 8;
+constexpr std::size_t most_checked = 256;
+constexpr std::size_t most_untold = 64;
+/// A look waits for the steps of jobs that were looked at before.
+constexpr duration look_later_by{std::chrono::milliseconds(20)};
+constexpr duration check_again_after{std::chrono::seconds(5)};
+/// Of a group so many jobs are looked at again within parking_time, and no job waits longer than the last one.
+constexpr std::size_t looked_at_again = 1000;
+constexpr milliseconds longest_parking_time = std::chrono::hours(1);
+/// A batch with more operations leaves no time for a search.
+constexpr std::size_t most_beside_search = 64;
 
 constexpr bool was_not_executed(const answer& got) noexcept {
   return std::holds_alternative<passed_over_answer>(got) || std::holds_alternative<unavailable_answer>(got);
@@ -139,10 +168,28 @@ const std::optional<job_fields>* history_of(const operation& it) noexcept {
   return nullptr;
 }
 
+std::optional<job_fields>* history_in(operation& it) noexcept {
+  if (auto* const one = std::get_if<release>(&it)) return &one->history;
+  if (auto* const one = std::get_if<bury>(&it)) return &one->history;
+  return nullptr;
+}
+
 /// Whether reservations end by the puts of a put_all, which must be there when its answer is.
 bool has_holders(const operation& it) noexcept {
   const auto* const all = std::get_if<put_all>(&it);
   return all != nullptr && std::ranges::any_of(all->puts, [](const put& each) { return each.holder.has_value(); });
+}
+
+/// How long a job waits for its group, of which so many wait: the more there are, the longer, as the end of another job
+/// wakes it anyway.
+milliseconds parking_time_among(std::size_t waiting) {
+  return std::min(parking_time * static_cast<std::int64_t>(1 + waiting / looked_at_again), longest_parking_time);
+}
+
+/// The answer to a look, as that of the operation which it was for.
+answer nothing_done(answer refused) {
+  if (auto* const unavailable = std::get_if<unavailable_answer>(&refused)) unavailable->is_in_doubt = false;
+  return refused;
 }
 
 policy_step look_at(job_id id, const std::string& tube) {
@@ -177,9 +224,21 @@ void policy_store::state::follow_policies(instant now) {
     const lock held(guard_);
     wanted = wanted_;
     limits_.share(among_);
+    sweep_.begin(sweeps_);
   }
   if (wanted == policies_) return;
   policies_ = std::move(wanted);
+  knows_expiry_ = policies_ != nullptr && std::ranges::any_of(*policies_, [](const auto& each) {
+                    return each.second.expires > milliseconds(0);
+                  });
+  std::vector<reservation> counts;
+  held_.for_each([&](const reservation& token, const held_job& it) {
+    const tube_policy* const by = policy_of(it.tube);
+    if (it.has_slot || by == nullptr || !detail::has_bounds(*by)) return;
+    limits_.add_earlier(it.tube, it.group);
+    counts.push_back(token);
+  });
+  for (const reservation& token : counts) held_.take_slot(token);
   limits_.forget_idle(policies_.get(), now);
   sweep_.follow(policies_.get(), now);
 }
@@ -217,7 +276,7 @@ execution policy_store::state::execute(std::span<operation> batch) {
   try {
     done = conclude(it, inner_.execute(it.is_formed ? std::span(it.asks) : batch));
   } catch (const store_unavailable&) {
-    for (policy_step* const each : it.steps) policy_steps::postpone(*each, now);
+    for (policy_step* const each : it.steps) steps_.postpone(*each, now);
     throw;
   }
   add_counted(it.counted_now);
@@ -225,7 +284,15 @@ execution policy_store::state::execute(std::span<operation> batch) {
 }
 
 void policy_store::state::forget_untold_ends(policy_turn& it) {
-  for (const reservation& token : held_.forgotten(it.now)) end(*held_.take(token));
+  for (const reservation& token : held_.untold(it.now, most_untold)) {
+    const held_job& known = *held_.find(token);
+    if (known.has_slot && inner_.others() != nullptr) {
+      // It may have been extended through another node.
+      check_held(token, known, instant::earliest());
+    } else {
+      end(it, *held_.take(token));
+    }
+  }
 }
 
 void policy_store::state::form(policy_turn& it) {
@@ -237,8 +304,39 @@ void policy_store::state::form(policy_turn& it) {
   if (has_nothing_to_do() && !is_told) return;
   it.is_formed = true;
   look_at_named(it);
-  it.steps = steps_.due(it.now, most_steps);
+  form_steps(it);
+  form_counts(it);
+  it.refusals.resize(it.batch.size());
+  std::map<std::string, std::uint64_t> planned;
+  for (std::size_t i = 0; i < it.batch.size(); ++i) {
+    if (history_of(it.batch[i]) != nullptr) {
+      form_end(it, i);
+    } else if (is_answered(it, i, planned)) {
+      it.places.push_back(policy_turn::nowhere);
+    } else {
+      it.places.push_back(it.asks.size());
+      it.asks.push_back(has_holders(it.batch[i]) ? it.batch[i] : std::move(it.batch[i]));
+    }
+  }
+  const bool is_busy = !it.steps.empty() || it.batch.size() > most_beside_search;
+  if (std::optional<list_jobs> page = sweep_.take_page(it.now, is_busy)) {
+    it.pages.push_back(page->tube);
+    it.asks.emplace_back(*std::move(page));
+  }
+}
+
+void policy_store::state::form_steps(policy_turn& it) {
+  for (policy_step* const each : steps_.due(it.now, most_steps)) {
+    if (each->what == policy_step::kind::look && steps_.keeps_much(each->tube)) {
+      steps_.defer(*each, it.now + look_later_by);
+    } else {
+      it.steps.push_back(each);
+    }
+  }
   for (const policy_step* each : it.steps) it.asks.push_back(each->asks);
+}
+
+void policy_store::state::form_counts(policy_turn& it) {
   std::set<std::string> counts;
   for (const operation& each : it.batch) {
     const auto* const claiming = std::get_if<claim>(&each);
@@ -251,34 +349,23 @@ void policy_store::state::form(policy_turn& it) {
   }
   it.counted.assign(counts.begin(), counts.end());
   for (const std::string& tube : it.counted) it.asks.emplace_back(count_tube{tube});
-  it.refusals.resize(it.batch.size());
-  std::map<std::string, std::uint64_t> planned;
-  for (std::size_t i = 0; i < it.batch.size(); ++i) {
-    if (history_of(it.batch[i]) != nullptr) {
-      form_end(it, i);
-    } else {
-      if (std::holds_alternative<claim>(it.batch[i])) form_claim(it, i, planned);
-      it.places.push_back(it.asks.size());
-      it.asks.push_back(has_holders(it.batch[i]) ? it.batch[i] : std::move(it.batch[i]));
-    }
-  }
-  for (list_jobs& page : sweep_.take_pages(it.now)) {
-    it.pages.push_back(page.tube);
-    it.asks.emplace_back(std::move(page));
-  }
 }
 
-/// Looks at the jobs whose reservations end, where nothing is known of them here; and at those that are claimed by
+/// Looks at the jobs whose reservations end, where too little is known of them here; and at those that are claimed by
 /// their ids, as their claims do not tell where they were before.
 void policy_store::state::look_at_named(policy_turn& it) {
   std::vector<job_id> ids;
   for (const operation& each : it.batch) {
     job_id id = 0;
     if (const auto* const history = history_of(each)) {
-      const bool is_unknown = held_.find(detail::token_of(each)) == nullptr;
-      if (is_unknown && (policies_ != nullptr || detail::has_report(*history))) id = detail::token_of(each).id;
-    } else if (const auto* const claiming = std::get_if<claim_job>(&each);
-               claiming != nullptr && policies_ != nullptr) {
+      const held_job* const held = held_.find(detail::token_of(each));
+      const bool is_worker_alone = detail::has_worker_alone(*history);
+      const bool is_unknown =
+          held == nullptr && (policies_ != nullptr || (detail::has_report(*history) && !is_worker_alone));
+      const bool is_plain = held != nullptr && held->is_plain;
+      const bool changes = policy_of(is_plain ? held->tube : "") != nullptr || (*history && !is_worker_alone);
+      if (is_unknown || (is_plain && changes)) id = detail::token_of(each).id;
+    } else if (const auto* const claiming = std::get_if<claim_job>(&each); claiming != nullptr && knows_expiry_) {
       id = claiming->id;
     }
     if (id != 0 && it.seen.try_emplace(id).second) ids.push_back(id);
@@ -294,14 +381,23 @@ void policy_store::state::look_at_named(policy_turn& it) {
 void policy_store::state::form_end(policy_turn& it, std::size_t at) {
   operation& what = it.batch[at];
   const reservation token = detail::token_of(what);
-  const held_job* const held = held_.find(token);
   const auto found = it.seen.find(token.id);
+  const held_job* held = held_.find(token);
+  const bool is_plain = held != nullptr ? held->is_plain : policies_ == nullptr;
+  if (found == it.seen.end() && is_plain) {
+    // A tube without a policy keeps no tries, and so no worker.
+    std::optional<job_fields>& history = *history_in(what);
+    if (detail::has_worker_alone(history)) history.reset();
+    it.places.push_back(it.asks.size());
+    it.asks.push_back(std::move(what));
+    return;
+  }
+  if (is_plain) held = nullptr;
   const auto* const job = found == it.seen.end() ? nullptr : std::get_if<peek_answer>(&found->second);
   if (held == nullptr && job == nullptr && found != it.seen.end()) {
     // Nothing has happened, whatever the look has come to.
     answer refused = found->second;
-    if (auto* const unavailable = std::get_if<unavailable_answer>(&refused)) unavailable->is_in_doubt = false;
-    it.refusals[at] = std::move(refused);
+    it.refusals[at] = nothing_done(std::move(refused));
     it.places.push_back(policy_turn::nowhere);
     return;
   }
@@ -322,33 +418,67 @@ void policy_store::state::form_end(policy_turn& it, std::size_t at) {
   it.asks.push_back(std::move(made.what));
 }
 
-void policy_store::state::form_claim(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned) {
+/// Whether the operation needs not to be executed: then its answer is there.
+bool policy_store::state::is_answered(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned) {
+  if (std::holds_alternative<claim>(it.batch[at])) return is_claim_answered(it, at, planned);
+  const auto* const named = std::get_if<claim_job>(&it.batch[at]);
+  if (named == nullptr) return false;
+  const auto found = it.seen.find(named->id);
+  if (found == it.seen.end() || std::holds_alternative<peek_answer>(found->second)) return false;
+  it.refusals[at] = nothing_done(found->second);
+  return true;
+}
+
+bool policy_store::state::is_claim_answered(policy_turn& it, std::size_t at,
+                                            std::map<std::string, std::uint64_t>& planned) {
   claim& what = std::get<claim>(it.batch[at]);
-  const bool is_limited =
-      std::ranges::any_of(what.tubes, [this](const std::string& each) { return has_limits(policy_of(each)); });
-  if (!is_limited) return;
+  const bool is_limited = std::ranges::any_of(
+      what.tubes, [this](const std::string& each) { return has_limits(policy_of(each)) || steps_.is_full(each); });
+  if (!is_limited) return false;
   std::vector<std::string> open;
   std::uint64_t most = what.count;
-  std::vector<std::pair<std::string, std::uint64_t>> takes;
   for (const std::string& tube : what.tubes) {
     const tube_policy* const by = policy_of(tube);
-    if (has_limits(by)) {
-      const std::uint64_t free = limits_.free(tube, *by, it.now);
-      const std::uint64_t taken = std::min(planned[tube], free);
-      if (free == taken) {
-        limits_.hold_back(tube);
-        continue;
-      }
-      most = std::min(most, free - taken);
+    const std::uint64_t free = has_limits(by) ? limits_.free(tube, *by, it.now) : tube_limits::any_number;
+    const std::uint64_t taken = std::min(planned[tube], free);
+    if (free == taken || steps_.is_full(tube)) {
+      limits_.hold_back(tube);
+      continue;
     }
+    most = std::min(most, free - taken);
     open.push_back(tube);
+  }
+  // A claim of no job finds what an earlier one with the same `once` has claimed; its tubes say where to look.
+  if (open.empty() && what.once.empty()) {
+    it.refusals[at] = claim_answer{};
+    return true;
+  }
+  const bool leaves_out = !open.empty() && open.size() < what.tubes.size();
+  if (leaves_out && !what.once.empty()) {
+    const std::optional<bool> was_claimed = was_claimed_once(it, at);
+    if (!was_claimed) return true;
+    if (*was_claimed) open.clear();
   }
   for (const std::string& tube : open) planned[tube] += most;
   const auto allowed = open.empty() ? 0 : static_cast<std::uint32_t>(most);
   it.limited.emplace(at, limited_claim{open, what.count, allowed});
-  // A claim of no job finds what an earlier one with the same `once` has claimed; its tubes say where to look.
   if (!open.empty()) what.tubes = std::move(open);
   what.count = allowed;
+  return false;
+}
+
+/// A claim with a `once` of which some tubes are left out: whether it was executed before, wherever that was. Nothing:
+/// it is not known, and the claim is answered so.
+std::optional<bool> policy_store::state::was_claimed_once(policy_turn& it, std::size_t at) {
+  operation looks = it.batch[at];
+  std::get<claim>(looks).count = 0;
+  execution done = inner_.execute(std::span(&looks, 1));
+  answer got = std::move(done.answers.at(0));
+  gather(gathered_, std::move(done));
+  const auto* const claimed = std::get_if<claim_answer>(&got);
+  if (claimed != nullptr) return claimed->is_replayed || claimed->what == claim_answer::kind::other_request;
+  it.refusals[at] = nothing_done(std::move(got));
+  return std::nullopt;
 }
 
 // Behind a batch.
@@ -380,10 +510,11 @@ execution policy_store::state::conclude(policy_turn& it, execution done) {
     const tube_policy* const by = policy_of(each.tube);
     if (by == nullptr || !by->counts_timeouts || !detail::acts_on_failures(*by)) continue;
     policy_step looks = look_at(id, each.tube);
-    looks.known = std::move(each);
+    if (!each.is_plain) looks.known = std::move(each);
     steps_.add(std::move(looks));
   }
-  for (std::string& tube : limits_.take_freed(policies_.get(), it.now)) it.named.insert(std::move(tube));
+  const auto is_full = [this](const std::string& tube) { return steps_.is_full(tube); };
+  for (std::string& tube : limits_.take_freed(policies_.get(), it.now, is_full)) it.named.insert(std::move(tube));
   add_names(done.ready_tubes, {it.named.begin(), it.named.end()});
   return done;
 }
@@ -393,12 +524,12 @@ void policy_store::state::conclude_expired(policy_turn& it, execution& done) {
   std::erase_if(done.expired, [&](const reservation& token) {
     it.expired.insert(token);
     if (std::optional<held_job> held = held_.take(token)) {
-      end(*held);
+      end(it, *held);
       it.ended.insert_or_assign(token.id, *std::move(held));
       return false;
     }
     if (steps_.has(token)) {  // nobody has had it
-      if (own_ends_.size() < most_known) ++own_ends_[token.id];
+      note_own_end(token);
       return true;
     }
     limits_.note_end_elsewhere();
@@ -408,13 +539,14 @@ void policy_store::state::conclude_expired(policy_turn& it, execution& done) {
 
 void policy_store::state::conclude_step(policy_turn& it, policy_step& one, answer& got) {
   using enum policy_step::kind;
-  if (was_not_executed(got) && one.what != expire) return policy_steps::postpone(one, it.now);
+  if (was_not_executed(got) && one.what != expire) return steps_.postpone(one, it.now);
   switch (one.what) {
     case give_back:
     case park: return conclude_given_back(it, one, std::get<holder_answer>(got).what);
     case move: return conclude_move(one, std::get<put_answer>(got), it.utc);
     case look: return conclude_look(it, one, std::get<claim_answer>(got));
     case unpark: return conclude_unpark(one, got);
+    case check: return conclude_check(it, one, std::get<peek_answer>(got));
     case expire: {
       const auto* const changed = std::get_if<change_answer>(&got);
       if (changed != nullptr && changed->what == change_answer::kind::done) ++it.counted_now.expired;
@@ -424,7 +556,7 @@ void policy_store::state::conclude_step(policy_turn& it, policy_step& one, answe
 }
 
 void policy_store::state::conclude_given_back(policy_turn& it, policy_step& one, holder_answer::kind got) {
-  if (got == holder_answer::kind::no_space) return policy_steps::postpone(one, it.now);
+  if (got == holder_answer::kind::no_space) return steps_.postpone(one, it.now);
   policy_step ended = steps_.take(one);
   // A job whose move has been made, and not its end, is not left to be found by a claim.
   const bool is_half_moved = got != holder_answer::kind::done && ended.why == fate::moved;
@@ -433,8 +565,6 @@ void policy_store::state::conclude_given_back(policy_turn& it, policy_step& one,
   note_written(ended.asks);
   if (ended.what == policy_step::kind::park) {
     ++it.counted_now.parked;
-    if (parked_since_.size() >= most_known) parked_since_.erase(parked_since_.begin());
-    parked_since_.insert_or_assign(ended.parked.id, std::pair(ended.parked, ended.since));
     return unpark(ended.tube, ended.group, limits_.park(ended.tube, ended.group, ended.parked, policy_of(ended.tube)));
   }
   switch (ended.why) {
@@ -452,6 +582,7 @@ void policy_store::state::conclude_move(policy_step& one, const put_answer& got,
   policy_step next;
   next.token = moved.token;
   next.tube = moved.tube;
+  next.timeouts = moved.timeouts;
   if (!is_refused(got)) {
     next.asks = finish{moved.token};
     next.why = fate::moved;
@@ -469,14 +600,14 @@ void policy_store::state::conclude_move(policy_step& one, const put_answer& got,
 }
 
 void policy_store::state::conclude_look(policy_turn& it, policy_step& one, claim_answer& got) {
-  if (got.what == claim_answer::kind::no_space) return policy_steps::postpone(one, it.now);
+  if (got.what == claim_answer::kind::no_space) return steps_.postpone(one, it.now);
   policy_step looked = steps_.take(one);
   for (const claimed_job& each : got.jobs) {
     const tube_policy* const by = policy_of(each.job.tube);
     judgement as;
     if (by != nullptr) {
       if (looked.known) it.ended.insert_or_assign(each.token.id, *std::move(looked.known));
-      as = judge(*by, each.job, tries_of(it, each.job), it.utc, waits_since(each.job));
+      as = judge_now(it, each.job, *by);
       it.ended.erase(each.token.id);
     }
     if (as.what != fate::handed_out) {
@@ -494,7 +625,7 @@ void policy_store::state::conclude_unpark(policy_step& one, const answer& got) {
   policy_step asked = steps_.take(one);
   if (const auto* const seen = std::get_if<peek_answer>(&got)) {
     const bool is_parked = seen->job && seen->job->counters.reserves == asked.parked.reserves;
-    if (is_parked && seen->job->state == job_state::delayed) {
+    if (is_parked && seen->job->state == job_state::delayed && seen->job->due == asked.parked.until) {
       asked.asks = fire_now{asked.parked.id, seen->version};
       return steps_.add(std::move(asked));
     }
@@ -502,8 +633,21 @@ void policy_store::state::conclude_unpark(policy_step& one, const answer& got) {
   } else if (std::get<change_answer>(got).what == change_answer::kind::done) {
     return;
   }
-  parked_since_.erase(asked.parked.id);
   unpark(asked.tube, asked.group, limits_.next_parked(asked.tube, asked.group));
+}
+
+/// A reservation that a client has: still, or no more.
+void policy_store::state::conclude_check(policy_turn& it, policy_step& one, const peek_answer& got) {
+  const policy_step asked = steps_.take(one);
+  checked_.erase(asked.of);
+  const held_job* const known = held_.find(asked.of);
+  if (known == nullptr) return;
+  const bool is_held =
+      got.job && got.job->state == job_state::reserved && got.job->counters.reserves == known->reserves;
+  if (!is_held) return end(it, *held_.take(asked.of));
+  held_.extend(asked.of, std::max(got.job->expires, it.now));
+  // Nobody tells of an end elsewhere, so the next job of the group would wait for its due time.
+  if (limits_.parked(known->tube, known->group) != 0) check_held(asked.of, *known, it.now + check_again_after);
 }
 
 void policy_store::state::conclude_own(policy_turn& it, std::size_t at, answer& got) {
@@ -512,8 +656,8 @@ void policy_store::state::conclude_own(policy_turn& it, std::size_t at, answer& 
   } else if (auto* const claimed = std::get_if<claim_answer>(&got)) {
     conclude_claim(it, at, *claimed);
   } else {
-    detail::for_each_replaced(it.batch[at], got, [this](const reservation& token) {
-      if (const std::optional<held_job> held = held_.take(token)) end(*held);
+    detail::for_each_replaced(it.batch[at], got, [this, &it](const reservation& token) {
+      if (const std::optional<held_job> held = held_.take(token)) end(it, *held);
     });
   }
 }
@@ -527,7 +671,7 @@ void policy_store::state::conclude_end(policy_turn& it, std::size_t at, const ho
   if (is_done && std::holds_alternative<touch>(what)) return held_.extend(token, got.expires);
   const std::optional<held_job> held = held_.take(token);
   if (held) {
-    end(*held);
+    end(it, *held);
   } else {
     limits_.note_end_elsewhere();
   }
@@ -543,7 +687,11 @@ void policy_store::state::conclude_end(policy_turn& it, std::size_t at, const ho
 
 void policy_store::state::conclude_claim(policy_turn& it, std::size_t at, claim_answer& got) {
   const auto limited = it.limited.find(at);
-  if (limited != it.limited.end()) note_limits(it, limited->second, got);
+  if (limited != it.limited.end()) {
+    // It would have claimed nothing.
+    if (limited->second.allowed == 0 && got.what == claim_answer::kind::no_space) got = claim_answer{};
+    note_limits(it, limited->second, got);
+  }
   const bool by_id = std::holds_alternative<claim_job>(it.batch[at]);
   std::erase_if(got.jobs, [&](const claimed_job& each) {
     if (hands_out(it, each, by_id, got.is_replayed)) return false;
@@ -569,6 +717,12 @@ void policy_store::state::note_limits(policy_turn& it, const limited_claim& aske
   }
 }
 
+judgement policy_store::state::judge_now(const policy_turn& it, const job& one, const tube_policy& by) const {
+  reckoned_tries of = tries_of(it, one);
+  const utc_time since = detail::waits_since(one, of);
+  return judge(by, one, std::move(of), it.utc, since);
+}
+
 bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed) {
   if (is_replayed && (held_.find(one.token) != nullptr || steps_.has(one.token))) return !steps_.has(one.token);
   const tube_policy* const by = policy_of(one.job.tube);
@@ -579,12 +733,18 @@ bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, boo
     reject(one, none, std::move(as), it.utc);
     return false;
   }
-  if (by == nullptr) return true;
-  judgement as = judge(*by, one.job, tries_of(it, one.job), it.utc, waits_since(one.job));
+  if (by == nullptr) {
+    if (policies_ != nullptr) hold(it, one, nullptr, {});
+    return true;
+  }
+  judgement as = judge_now(it, one.job, *by);
   // That a job which was claimed before has expired since then is not known.
   if (is_replayed && as.what == fate::expired) as.what = fate::handed_out;
-  // A client that names a job gets this one, whatever its tries and the limits. It may be one that does not wait.
-  if (by_id) as.what = waits_too_long(it, one.job, *by) ? fate::expired : fate::handed_out;
+  // A client that names a job gets this one, whatever its tries and the limits. It may be one that does not wait. But
+  // one that goes to the dead letters may be there already.
+  if (by_id && as.what != fate::moved) {
+    as.what = waits_too_long(it, one.job, *by, as.of) ? fate::expired : fate::handed_out;
+  }
   it.ended.erase(one.token.id);
   if (as.what != fate::handed_out) {
     reject(one, *by, std::move(as), it.utc);
@@ -597,24 +757,28 @@ bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, boo
       return false;
     }
     if (!limits_.has_free(one.job.tube, std::string(detail::group_of(one.job)), *by)) {
-      park(one, *by, it.utc);
+      park(it, one, *by, as.of);
       return false;
     }
   }
-  hold(it, one, *by, std::move(as.of));
+  hold(it, one, by, std::move(as.of));
   return true;
 }
 
-void policy_store::state::hold(policy_turn& it, const claimed_job& one, const tube_policy& by, reckoned_tries of) {
-  parked_since_.erase(one.token.id);
+void policy_store::state::hold(policy_turn& it, const claimed_job& one, const tube_policy* by, reckoned_tries of) {
   if (it.expired.contains(one.token)) return;
-  held_job held{one.job.tube, std::string(detail::group_of(one.job)), one.job.history, std::move(of)};
-  limits_.add(held.tube, held.group, by, it.now);
+  held_job held{.tube = one.job.tube,
+                .group = std::string(detail::group_of(one.job)),
+                .history = by != nullptr ? one.job.history : job_fields(),
+                .of = std::move(of),
+                .is_plain = by == nullptr,
+                .has_slot = by != nullptr && detail::has_bounds(*by),
+                .reserves = one.job.counters.reserves};
+  if (held.has_slot) limits_.add(held.tube, held.group, *by, it.now);
   held_.add(one.token, std::move(held), one.job.expires);
 }
 
 void policy_store::state::reject(const claimed_job& one, const tube_policy& by, judgement as, utc_time now) {
-  parked_since_.erase(one.token.id);
   const reservation token = one.token;
   switch (as.what) {
     case fate::handed_out: break;
@@ -628,7 +792,8 @@ void policy_store::state::reject(const claimed_job& one, const tube_policy& by, 
                   .asks = detail::dead_letter_of(one.job, as.of.tries, by, now),
                   .token = token,
                   .tube = one.job.tube,
-                  .known = held_job{one.job.tube, {}, one.job.history, as.of}});
+                  .known = held_job{.tube = one.job.tube, .group = {}, .history = one.job.history, .of = as.of},
+                  .timeouts = one.job.counters.timeouts});
       return;
   }
 }
@@ -636,24 +801,61 @@ void policy_store::state::reject(const claimed_job& one, const tube_policy& by, 
 void policy_store::state::give_back(const claimed_job& one, operation by, fate why) {
   policy_step made{.asks = std::move(by), .token = one.token, .why = why};
   made.tube = one.job.tube;
+  made.timeouts = one.job.counters.timeouts;
   steps_.add(std::move(made));
 }
 
-/// Until its group has a slot; until it expires, if that is before; or for parking_time.
-void policy_store::state::park(const claimed_job& one, const tube_policy& by, utc_time now) {
-  const utc_time since = waits_since(one.job);
-  utc_time until = now + parking_time;
+/// Until its group has a slot; until it expires, if that is before; or for a time. Its history keeps since when it
+/// waits.
+void policy_store::state::park(policy_turn& it, const claimed_job& one, const tube_policy& by,
+                               const reckoned_tries& of) {
+  const std::string group(detail::group_of(one.job));
+  const utc_time since = detail::waits_since(one.job, of);
+  utc_time until = it.utc + parking_time_among(limits_.parked(one.job.tube, group));
   if (by.expires > milliseconds(0)) until = std::min(until, since + by.expires);
+  std::optional<job_fields> history;
+  if (by.expires > milliseconds(0) && of.is_readable) {
+    job_tries tries = of.tries;
+    tries.waits_since = since;
+    tries.parked_until = until;
+    history = one.job.history;
+    if (!tries.write(*history)) history.reset();  // then the wait begins anew
+  }
   steps_.add({.what = policy_step::kind::park,
-              .asks = release{.token = one.token, .due = until},
+              .asks = release{.token = one.token, .due = until, .history = std::move(history)},
               .token = one.token,
               .tube = one.job.tube,
-              .group = std::string(detail::group_of(one.job)),
-              .parked = {one.token.id, one.job.counters.reserves},
-              .since = since});
+              .group = group,
+              .parked = {one.token.id, one.job.counters.reserves, until},
+              .timeouts = one.job.counters.timeouts});
+  check_group(one.job.tube, group);
 }
 
-void policy_store::state::end(const held_job& it) { unpark(it.tube, it.group, limits_.remove(it.tube, it.group)); }
+/// Some of those that the group is full of may have ended elsewhere.
+void policy_store::state::check_group(const std::string& tube, const std::string& group) {
+  if (inner_.others() == nullptr || checked_.size() >= most_checked) return;
+  for (const reservation& token : held_.some_of(tube, group, most_checked_of_group)) {
+    check_held(token, *held_.find(token), instant::earliest());
+  }
+}
+
+void policy_store::state::check_held(const reservation& token, const held_job& it, instant not_before) {
+  if (!checked_.insert(token).second) return;
+  steps_.add({.what = policy_step::kind::check,
+              .asks = peek{token.id, false},
+              .tube = it.tube,
+              .of = token,
+              .not_before = not_before});
+}
+
+void policy_store::state::end(policy_turn& it, const held_job& ended) {
+  if (!ended.has_slot) return;
+  // Other nodes are told that the tube may be claimed from again.
+  const tube_policy* const by = policy_of(ended.tube);
+  const bool was_full = by != nullptr && inner_.others() != nullptr && !limits_.has_slot(ended.tube, *by);
+  if (was_full) it.named.insert(ended.tube);
+  unpark(ended.tube, ended.group, limits_.remove(ended.tube, ended.group));
+}
 
 void policy_store::state::unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one) {
   if (!one) return;
@@ -669,8 +871,27 @@ reckoned_tries policy_store::state::tries_of(const policy_turn& it, const job& o
       before != it.ended.end() && before->second.history == of.history && before->second.of.is_readable;
   reckoned_tries made = is_known ? detail::reckon(of, before->second.of.tries) : detail::reckon(of);
   const auto own = own_ends_.find(of.id);
-  if (own != own_ends_.end()) made.new_timeouts -= std::min(own->second, made.new_timeouts);
+  if (own == own_ends_.end()) return made;
+  // Those that the history has seen are not new.
+  const std::uint32_t seen = of.counters.timeouts - std::min(made.new_timeouts, of.counters.timeouts);
+  const auto left_out = std::ranges::count_if(own->second, [seen](std::uint32_t each) { return each > seen; });
+  made.new_timeouts -= std::min(static_cast<std::uint32_t>(left_out), made.new_timeouts);
   return made;
+}
+
+/// The TTR of a reservation has ended that was kept for a step: nobody has had the job.
+void policy_store::state::note_own_end(const reservation& token) {
+  const policy_step& kept = *steps_.of(token);
+  if (own_ends_.size() < most_known || own_ends_.contains(token.id)) {
+    std::vector<std::uint32_t>& ends = own_ends_[token.id];
+    if (ends.size() < most_own_ends) ends.push_back(kept.timeouts + 1);
+  }
+  if (kept.what != policy_step::kind::move || kept.is_asked) return;
+  // The store refuses it. The next claim of the job judges it anew; it is not kept in memory until then.
+  policy_step looks = look_at(token.id, kept.tube);
+  looks.not_before = kept.not_before;
+  steps_.drop(token);
+  steps_.add(std::move(looks));
 }
 
 /// An end that has written the tries down, or has ended the job.
@@ -680,18 +901,13 @@ void policy_store::state::note_written(const operation& end) {
   own_ends_.erase(detail::token_of(end).id);
 }
 
-utc_time policy_store::state::waits_since(const job& it) const {
-  const auto parked = parked_since_.find(it.id);
-  const bool is_same = parked != parked_since_.end() && parked->second.first.reserves + 1 == it.counters.reserves;
-  return is_same ? parked->second.second : it.due;
-}
-
 /// Whether a job that was claimed by its id had been ready for too long.
-bool policy_store::state::waits_too_long(const policy_turn& it, const job& of, const tube_policy& by) const {
+bool policy_store::state::waits_too_long(const policy_turn& it, const job& of, const tube_policy& by,
+                                         const reckoned_tries& tries) const {
   const auto found = it.seen.find(of.id);
   const auto* const before = found == it.seen.end() ? nullptr : std::get_if<peek_answer>(&found->second);
   if (before == nullptr || !before->job || before->job->state == job_state::buried) return false;
-  return detail::has_waited_too_long(by, waits_since(of), it.utc);
+  return detail::has_waited_too_long(by, detail::waits_since(of, tries), it.utc);
 }
 
 void policy_store::state::conclude_page(const std::string& tube, const answer& got) {
@@ -713,14 +929,19 @@ next_change policy_store::state::next() const noexcept {
     is_new = wanted_ != policies_;
   }
   if (is_new) found.expiry = instant::earliest();
-  found.expiry = std::min({found.expiry, steps_.next(), sweep_.next(), limits_.next(policies_.get())});
+  const auto is_full = [this](const std::string& tube) { return steps_.is_full(tube); };
+  found.expiry = std::min({found.expiry, steps_.next(), sweep_.next(), limits_.next(policies_.get(), is_full)});
   return found;
 }
 
 check_result policy_store::state::check() const {
-  if (!held_.is_sound()) return std::unexpected("each reservation is in the order of their ends once");
+  if (!held_.is_sound())
+    return std::unexpected("each reservation is in the order of their ends, and in its group, once");
+  if (!steps_.is_sound()) return std::unexpected("the steps are not those that were counted");
   std::map<std::pair<std::string, std::string>, std::uint64_t> held;
-  held_.for_each([&held](const reservation&, const held_job& it) { ++held[{it.tube, it.group}]; });
+  held_.for_each([&held](const reservation&, const held_job& it) {
+    if (it.has_slot) ++held[{it.tube, it.group}];
+  });
   return limits_.check(held);
 }
 
@@ -732,6 +953,7 @@ void policy_store::set_policies(std::shared_ptr<const policy_table> policies) no
   state_->set_policies(std::move(policies));
 }
 void policy_store::share(std::uint32_t among) noexcept { state_->share(among); }
+void policy_store::sweeps(bool does) noexcept { state_->sweeps(does); }
 policy_counters policy_store::counters() const noexcept { return state_->counters(); }
 
 execution policy_store::execute(std::span<operation> batch) { return state_->execute(batch); }

@@ -220,6 +220,22 @@ TEST_P(JobStore, ClaimsOnce) {
   EXPECT_EQ(run(count_all{}).counts.ready, 2U) << "it claims no others";
 }
 
+TEST_P(JobStore, AClaimOfNoJobsLooksForItsOnceAlone) {
+  run(put{.tube = "a", .body = "hello", .ttr = 1min});
+  run(put{.tube = "a", .body = "world", .ttr = 1min});
+  EXPECT_EQ(run(claim{.tubes = {"a"}, .count = 0}), claim_answer{});
+  EXPECT_EQ(run(claim_once(1, 0)), claim_answer{}) << "nobody has claimed so";
+  EXPECT_EQ(run(count_all{}).counts.ready, 2U);
+  const claim_answer first = run(claim_once(1, 1));
+  ASSERT_EQ(first.jobs.size(), 1U) << "what has found nothing is not remembered";
+  EXPECT_FALSE(first.is_replayed);
+  claim_answer expected = first;
+  expected.is_replayed = true;
+  EXPECT_EQ(run(claim_once(1, 0)), expected);
+  EXPECT_EQ(run(claim_once(1, 0, 2)), (claim_answer{{}, claim_answer::kind::other_request}));
+  EXPECT_EQ(run(count_all{}).counts.ready, 1U);
+}
+
 TEST_P(JobStore, AReplayedClaimHasNoReservationWhoseTimeIsOver) {
   run(put{.tube = "a", .body = "short", .ttr = 5ms});
   run(put{.tube = "a", .body = "long", .ttr = 1min});

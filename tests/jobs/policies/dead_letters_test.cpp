@@ -182,13 +182,31 @@ TEST(DeadLetters, AJobThatWasKickedBehindAHalfMoveMovesAgain) {
   world.restart();
   world.spied.accept();
   world.time.advance(11s);
+  world.set({});
   const claim_answer named = world.run(claim_job{id});
   ASSERT_EQ(named.jobs.size(), 1U);
   world.run(bury{.token = named.jobs[0].token});
+  world.set(with_dead_letters());
   world.run(kick_job{id});
   world.run(release{.token = world.claim_one()->token});
   EXPECT_FALSE(world.show(id));
   EXPECT_EQ(jobs_in(world, "dead").size(), 2U);
+}
+
+/// Between the put of the dead letter and the end of the original nobody gets that.
+TEST(DeadLetters, AHalfMovedJobIsNotHandedOutToAClientThatNamesIt) {
+  policy_world world(with_dead_letters(), {}, true);
+  const job_id id = world.put_one();
+  world.only(release{.token = world.claim_one()->token});
+  world.pass_over([](const operation& each) { return std::holds_alternative<finish>(each); });
+  world.settle();
+  ASSERT_EQ(world.run(count_tube{"dead"}).counts.ready, 1U);
+  world.restart();
+  world.spied.accept();
+  world.time.advance(11s);
+  EXPECT_TRUE(world.run(claim_job{id}).jobs.empty());
+  EXPECT_FALSE(world.show(id));
+  EXPECT_EQ(jobs_in(world, "dead").size(), 1U);
 }
 
 TEST(DeadLetters, AMoveWhoseAnswerIsLostHappensOnce) {

@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "policy_world.hpp"
@@ -67,7 +71,7 @@ TEST(PolicyExpiry, AJobThatNobodyClaimsEndsToo) {
   world.settle();
   EXPECT_EQ(world.store->counters().expired, 0U);
   world.pass(1s);
-  for (int i = 0; i < 4; ++i) world.pass(1s);
+  for (int i = 0; i < 50; ++i) world.pass(125ms);
   EXPECT_EQ(world.store->counters().expired, 2500U);
   EXPECT_FALSE(world.show(ids.back()));
   EXPECT_TRUE(world.show(delayed));
@@ -80,7 +84,7 @@ TEST(PolicyExpiry, ThePagesOfTheSearchFollowEachOther) {
   world.time.advance(59s);
   for (int i = 0; i < 2500; ++i) world.only(put{.tube = "mail", .body = "b"});
   world.time.advance(1s);
-  for (int i = 0; i < 5; ++i) world.pass(1s);
+  for (int i = 0; i < 60; ++i) world.pass(125ms);
   EXPECT_FALSE(world.show(old));
   EXPECT_EQ(world.store->counters().expired, 1U);
 }
@@ -91,8 +95,49 @@ TEST(PolicyExpiry, ManyTubesAreSearchedInTurn) {
   policy_world world(policies);
   for (const auto& [name, by] : policies) world.put_one(name);
   world.time.advance(60s);
-  for (int i = 0; i < 4; ++i) world.pass(1s);
+  for (int i = 0; i < 20; ++i) world.pass(125ms);
   EXPECT_EQ(world.store->counters().expired, 20U);
+}
+
+std::vector<std::uint32_t> searched_in(policy_world& world, std::size_t others) {
+  std::vector<std::uint32_t> counts;
+  world.spied.before = [&counts](std::span<operation> batch) {
+    for (const operation& each : batch) {
+      if (const auto* const lists = std::get_if<list_jobs>(&each)) counts.push_back(lists->count);
+    }
+  };
+  std::vector<operation> batch(others, count_all{});
+  world.store->execute(batch);
+  world.spied.accept();
+  return counts;
+}
+
+TEST(PolicyExpiry, ABatchHasOneSmallPageAndABusyOneNone) {
+  policy_world world({{"mail", {.expires = 60s}}, {"other", {.expires = 60s}}});
+  EXPECT_TRUE(searched_in(world, 1000).empty());
+  EXPECT_EQ(searched_in(world, 1), std::vector<std::uint32_t>{100});
+  EXPECT_TRUE(searched_in(world, 1).empty()) << "the next one has time";
+  world.time.advance(125ms);
+  EXPECT_EQ(searched_in(world, 1), std::vector<std::uint32_t>{100});
+  world.time.advance(1s);
+  EXPECT_EQ(searched_in(world, 64), std::vector<std::uint32_t>{100});
+  world.time.advance(duration(625ms) - duration(1ns));
+  EXPECT_TRUE(searched_in(world, 65).empty());
+  world.time.advance(1ns);
+  EXPECT_EQ(searched_in(world, 1000), std::vector<std::uint32_t>{100}) << "it has waited for long";
+}
+
+TEST(PolicyExpiry, OnlyOneOfSeveralStoresNeedsToSearch) {
+  policy_world world(expiring());
+  world.store->sweeps(false);
+  const job_id id = world.put_one();
+  for (int i = 0; i < 100; ++i) world.pass(1s);
+  EXPECT_TRUE(world.show(id));
+  EXPECT_EQ(world.store->next(), next_change{});
+  world.store->sweeps(true);
+  world.run(count_all{});
+  world.pass(1s);
+  EXPECT_FALSE(world.show(id));
 }
 
 TEST(PolicyExpiry, WithoutOneNothingIsSearched) {

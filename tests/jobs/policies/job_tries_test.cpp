@@ -150,5 +150,21 @@ TEST(JobTries, AnyBytesAreReadOrRefused) {
   }
 }
 
+TEST(JobTries, TheWaitOfAParkedJobIsKept) {
+  job_tries tries{.failed = 2,
+                  .seen_timeouts = 1,
+                  .waits_since = utc_time(milliseconds(5)),
+                  .parked_until = utc_time(milliseconds(77))};
+  tries.note({.when = utc_time(milliseconds(3)), .why = "why"});
+  job_fields history;
+  ASSERT_TRUE(tries.write(history));
+  EXPECT_EQ(history.find(tag_of_tries).value().front(), 2);
+  EXPECT_EQ(job_tries::in(history), tries);
+  tries.waits_since = tries.parked_until = utc_time{};
+  ASSERT_TRUE(tries.write(history));
+  EXPECT_EQ(history.find(tag_of_tries).value().front(), 1) << "for the readers of the first version";
+  EXPECT_EQ(job_tries::in(history), tries);
+}
+
 }  // namespace
 }  // namespace foliot::jobs

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -433,6 +434,197 @@ TEST(PolicyGroups, TheirSizeIsThatOfThePolicy) {
   int more = 0;
   while (world.claim_one()) ++more;
   EXPECT_EQ(more, 3);
+}
+
+// What other nodes do.
+
+/// Two nodes that share a store: `there` is the other one.
+struct two_nodes : policy_world {
+  explicit two_nodes(policy_table policies) : policy_world(std::move(policies), {}, true), there(spied, clocks) {
+    there.set_policies(table);
+  }
+  template <class Operation>
+  answer_of<Operation> run_there(Operation what) {
+    operation one(std::move(what));
+    execution done = there.execute(std::span(&one, 1));
+    while (there.next().expiry <= time.now()) there.execute({});
+    last_there = std::move(done);
+    return std::get<answer_of<Operation>>(last_there.answers.at(0));
+  }
+  policy_store there;
+  execution last_there;
+};
+
+TEST(PolicyNodes, AReservationThatEndsElsewhereFreesItsSlot) {
+  two_nodes world(mail({.most_reserved = 1}));
+  world.put_one(put{.tube = "mail", .body = "b", .ttr = 1h});
+  world.put_one(put{.tube = "mail", .body = "b", .ttr = 1h});
+  const auto one = world.claim_one();
+  ASSERT_TRUE(one);
+  EXPECT_FALSE(world.claim_one());
+  world.run_there(finish{one->token});
+  EXPECT_TRUE(world.claim_one()) << "a count says that none is reserved";
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicyNodes, AReservationThatEndsElsewhereFreesTheSlotOfItsGroup) {
+  two_nodes world(mail({.most_reserved_of_group = 1}));
+  const put what{.tube = "mail", .body = "b", .ttr = 1h, .fields = in_group("a")};
+  world.put_one(what);
+  const job_id second = world.put_one(what);
+  const job_id third = world.put_one(what);
+  const auto one = world.claim_one();
+  EXPECT_FALSE(world.claim_one());
+  ASSERT_EQ(world.state_of(second), job_state::delayed);
+  world.run_there(finish{one->token});
+  world.pass(5s);  // long before the parking ends
+  EXPECT_EQ(world.state_of(second), job_state::ready);
+  const auto two = world.claim_one();
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->token.id, second);
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_EQ(world.state_of(third), job_state::delayed);
+}
+
+TEST(PolicyNodes, AReservationThatIsTouchedElsewhereKeepsItsGroupFull) {
+  two_nodes world(mail({.most_reserved_of_group = 1}));
+  const put what{.tube = "mail", .body = "b", .ttr = 1min, .fields = in_group("a")};
+  world.put_one(what);
+  world.put_one(what);
+  const auto one = world.claim_one();
+  for (int i = 0; i < 20; ++i) {
+    world.pass(30s);
+    ASSERT_EQ(world.run_there(touch{one->token}).what, holder_answer::kind::done);
+    ASSERT_FALSE(world.claim_one()) << "touch " << i;
+  }
+  world.run_there(finish{one->token});
+  world.pass(5s);
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicyNodes, AReservationThatEndsElsewhereIsForgotten) {
+  two_nodes world(mail({.most_reserved_of_group = 1}));
+  world.put_one("mail", in_group("a"));
+  const auto one = world.claim_one();
+  world.run_there(finish{one->token});
+  world.pass(1h);
+  EXPECT_EQ(world.store->next().expiry, instant::never());
+  world.put_one("mail", in_group("a"));
+  EXPECT_TRUE(world.claim_one());
+}
+
+TEST(PolicyNodes, AFreedSlotIsNamedSoThatOthersHearOfIt) {
+  two_nodes world(mail({.most_reserved = 1}));
+  world.put_one();
+  world.put_one();
+  world.put_one();
+  const auto one = world.claim_one();
+  world.run(finish{one->token});
+  world.ready.clear();
+  const auto two = world.claim_one();
+  ASSERT_TRUE(two);
+  world.only(finish{two->token});  // nobody waits here
+  EXPECT_TRUE(names(world.last, "mail"));
+  world.set(mail({.most_reserved = 2}));
+  const auto three = world.claim_one();
+  ASSERT_TRUE(three);
+  world.only(finish{three->token});
+  EXPECT_FALSE(names(world.last, "mail")) << "it was not full";
+}
+
+/// The beginning of the wait is with the job, not with the node.
+TEST(PolicyNodes, AParkedJobExpiresThoughItsNodeIsGone) {
+  policy_world world(mail({.expires = 10min, .most_reserved_of_group = 1}), {}, true);
+  const put what{.tube = "mail", .body = "b", .ttr = 24h, .fields = in_group("a")};
+  world.put_one(what);
+  ASSERT_TRUE(world.claim_one());
+  const job_id second = world.put_one(what);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(world.claim_one());
+    world.pass(58s);
+  }
+  world.restart();
+  ASSERT_TRUE(world.show(second));
+  world.pass(duration(20s) - duration(1ms));
+  EXPECT_TRUE(world.show(second));
+  world.pass(1ms);
+  EXPECT_FALSE(world.claim_one());
+  EXPECT_FALSE(world.show(second)) << "the node that took over had no other wait in mind";
+}
+
+TEST(PolicyNodes, ADueTimeOfAClientBeginsTheWaitOfAParkedJobAnew) {
+  policy_world world(mail({.expires = 10min, .most_reserved_of_group = 1}));
+  const put what{.tube = "mail", .body = "b", .ttr = 24h, .fields = in_group("a")};
+  world.put_one(what);
+  const auto first = world.claim_one();
+  const job_id second = world.put_one(what);
+  EXPECT_FALSE(world.claim_one());
+  ASSERT_EQ(world.run(reschedule{second, 30min}).what, change_answer::kind::done);
+  world.run(finish{first->token});
+  EXPECT_EQ(world.state_of(second), job_state::delayed) << "it is early";
+  EXPECT_FALSE(world.claim_one());
+  world.pass(duration(39min));
+  const auto got = world.claim_one();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->token.id, second);
+}
+
+TEST(PolicyGroups, MoreWaitingJobsAreParkedForLonger) {
+  policy_world world(mail({.most_reserved_of_group = 1}));
+  const put what{.tube = "mail", .body = "b", .ttr = 24h, .fields = in_group("a")};
+  std::vector<operation> puts(5001, what);
+  world.store->execute(puts);
+  ASSERT_TRUE(world.claim_one());
+  for (int i = 0; i < 20; ++i) {
+    world.only(claim{.tubes = {"mail"}, .count = 500});
+    world.settle();
+  }
+  ASSERT_EQ(world.run(count_tube{"mail"}).counts.delayed, 5000U);
+  EXPECT_EQ(world.store->counters().parked, 5000U);
+  world.pass(parking_time);
+  EXPECT_LE(world.run(count_tube{"mail"}).counts.ready, 1000U + 500U);
+  world.pass(10 * parking_time);
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.ready, 5000U);
+}
+
+TEST(PolicyLimits, AClaimThatHappensOnceIsLookedForInAllItsTubes) {
+  policy_world world({{"mail", {.most_reserved = 1}}}, {}, true);
+  world.put_one();
+  world.put_one("other");
+  claim what{.tubes = {"mail", "other"}, .count = 1};
+  sha256 key{};
+  key[0] = std::byte{1};
+  what.once = once(key, key, 1h);
+  const claim_answer first = world.only(what);
+  ASSERT_EQ(first.jobs.size(), 1U);
+  ASSERT_EQ(first.jobs[0].job.tube, "mail");
+  // A map of databases looks for the record only where the claim's tubes are.
+  std::vector<std::vector<std::string>> looked_in;
+  world.spied.before = [&looked_in](std::span<operation> batch) {
+    for (const operation& each : batch) {
+      const auto* const claims = std::get_if<claim>(&each);
+      if (claims != nullptr) looked_in.push_back(claims->tubes);
+    }
+  };
+  const claim_answer again = world.only(what);
+  EXPECT_TRUE(again.is_replayed);
+  EXPECT_EQ(again.jobs, first.jobs);
+  for (const auto& tubes : looked_in) EXPECT_EQ(tubes, what.tubes);
+  EXPECT_FALSE(looked_in.empty());
+}
+
+TEST(PolicyLimits, AClaimOfFullTubesAloneIsNotSent) {
+  policy_world world(mail({.most_reserved = 1}));
+  world.put_one();
+  world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  std::size_t claims = 0;
+  world.spied.before = [&claims](std::span<operation> batch) {
+    claims += static_cast<std::size_t>(
+        std::ranges::count_if(batch, [](const operation& each) { return std::holds_alternative<claim>(each); }));
+  };
+  EXPECT_EQ(world.only(claim{.tubes = {"mail"}}), claim_answer{});
+  EXPECT_EQ(claims, 0U);
 }
 
 /// What clients hold never exceeds a limit, whatever they do; and in the end each job is handed out.

@@ -2,7 +2,12 @@
 // out that must not be.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -121,7 +126,7 @@ TEST(PolicySteps, AnUncertainReleaseCountsOnce) {
   EXPECT_TRUE(world.claim_one());
 }
 
-TEST(PolicySteps, ASlotWhoseEndNobodyToldIsFreeBehindItsTtr) {
+TEST(PolicySteps, ASlotWhoseEndNobodyToldIsFreeByTheCount) {
   policy_world world(mail({.most_reserved = 1}), {}, true);
   world.put_one();
   world.put_one();
@@ -129,9 +134,22 @@ TEST(PolicySteps, ASlotWhoseEndNobodyToldIsFreeBehindItsTtr) {
   world.spied.lose_answers();
   EXPECT_THROW(world.only(finish{got->token}), store_unavailable);
   world.spied.accept();
-  EXPECT_FALSE(world.claim_one());
-  world.pass(21s);
   EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicySteps, ASlotOfAGroupWhoseEndNobodyToldIsFreeByALook) {
+  policy_world world(mail({.most_reserved_of_group = 1}), {}, true);
+  world.put_one("mail", in_group("a"));
+  const job_id second = world.put_one("mail", in_group("a"));
+  const auto got = world.claim_one();
+  world.spied.lose_answers();
+  EXPECT_THROW(world.only(finish{got->token}), store_unavailable);
+  world.spied.accept();
+  // The claim that finds the group full looks whether it is.
+  const auto next = world.claim_one();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->token.id, second);
 }
 
 TEST(PolicySteps, AReleaseWhoseLookIsRefusedIsRefused) {
@@ -204,6 +222,151 @@ TEST(PolicySteps, AStoreFailurePassesThrough) {
   policy_world world(mail({.tries = 1}));
   world.spied.fails_from = 0;
   EXPECT_THROW(world.only(claim{.tubes = {"mail"}}), store_failure);
+}
+
+/// A dead-letter tube whose database is away: the jobs that wait for it do not fill the memory.
+TEST(PolicySteps, MovesThatAreRefusedHoldTheirTubeBack) {
+  policy_world world({{"mail", {.tries = 1, .dead_letters = "dead"}}, {"other", {.tries = 1}}}, {}, true);
+  put big = spent_job();
+  big.ttr = 1h;
+  big.body = std::string(64'000, 'x');
+  for (int i = 0; i < 300; ++i) world.only(big);
+  world.pass_over([](const operation& each) { return std::holds_alternative<put>(each); });
+  for (int i = 0; i < 300; ++i) world.only(claim{.tubes = {"mail"}});
+  world.settle();
+  const std::uint64_t kept = world.only(count_tube{"mail"}).counts.reserved;
+  EXPECT_GE(kept, 100U);
+  EXPECT_LE(kept, 140U) << "8 MiB";
+  EXPECT_FALSE(world.claim_one()) << "and nobody is told to claim without end";
+  world.spied.accept();
+  world.put_one("other");
+  EXPECT_TRUE(world.claim_one("other"));
+  for (int i = 0; i < 300; ++i) {
+    world.pass(8s);
+    world.only(claim{.tubes = {"mail"}, .count = 10});
+  }
+  EXPECT_EQ(world.run(count_tube{"dead"}).counts.ready, 300U);
+}
+
+TEST(PolicySteps, AJobHasOneStepThoughItsReservationsEnd) {
+  policy_world world(mail({.tries = 1, .dead_letters = "dead"}), {}, true);
+  const job_id id = world.put_one(spent_job());
+  world.pass_over([](const operation& each) { return std::holds_alternative<put>(each); });
+  std::size_t most_puts = 0;
+  for (int i = 0; i < 50; ++i) {
+    world.only(claim{.tubes = {"mail"}});
+    std::size_t puts = 0;
+    const auto passes_over = world.spied.before;
+    world.spied.before = [&](std::span<operation> batch) {
+      puts += static_cast<std::size_t>(
+          std::ranges::count_if(batch, [](const operation& each) { return std::holds_alternative<put>(each); }));
+      passes_over(batch);
+    };
+    world.time.advance(11s);
+    world.last = world.store->execute({});
+    world.check();
+    world.spied.before = passes_over;
+    most_puts = std::max(most_puts, puts);
+  }
+  EXPECT_LE(most_puts, 1U);
+  world.spied.accept();
+  for (int i = 0; i < 10; ++i) world.pass(11s);
+  EXPECT_FALSE(world.show(id));
+  EXPECT_EQ(world.run(count_tube{"dead"}).counts.ready, 1U);
+}
+
+/// More ended TTRs than steps that a tube may have are all looked at.
+TEST(PolicySteps, ManyLooksDoNotHoldEachOtherUp) {
+  policy_world world(mail({.tries = 1}));
+  std::vector<operation> puts(3000, put{.tube = "mail", .body = "b", .ttr = 10s});
+  world.store->execute(puts);
+  std::size_t got = 0;
+  while (got < 3000) got += world.only(claim{.tubes = {"mail"}, .count = 500}).jobs.size();
+  world.pass(11s);
+  for (int i = 0; i < 10; ++i) world.pass(20ms);
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.buried, 3000U);
+}
+
+/// A try that nobody has had is left out once, and not instead of a later one.
+TEST(PolicySteps, AnOwnEndThatIsWrittenDownHidesNoLaterOne) {
+  policy_world world(mail({.tries = 2}), {}, true);
+  const job_id id = world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  world.time.advance(11s);
+  world.last = world.store->execute({});  // it has ended: failed 1
+  world.last = world.store->execute({});  // and is looked at
+  world.spied.refuse();
+  EXPECT_THROW(world.store->execute({}), store_unavailable);
+  world.spied.accept();
+  world.time.advance(11s);
+  world.last = world.store->execute({});  // the step's own reservation has ended
+  EXPECT_TRUE(world.only(claim{.tubes = {"mail"}}).jobs.empty());
+  world.spied.lose_answers();
+  EXPECT_THROW(world.store->execute({}), store_unavailable);
+  world.spied.accept();
+  world.pass(1s);
+  ASSERT_EQ(world.tries_of(id).failed, 1U);
+  ASSERT_TRUE(world.claim_one());
+  world.pass(11s);
+  EXPECT_EQ(world.state_of(id), job_state::buried);
+}
+
+// A tube without a policy.
+
+TEST(PolicyAbsence, AReservationOfATubeWithoutAPolicyCostsNoLook) {
+  policy_world world(mail({.tries = 3}));
+  world.put_one("other");
+  std::size_t batches = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto got = world.claim_one("other");
+    ASSERT_TRUE(got);
+    batches = world.spied.sizes.size();
+    world.only(release{.token = got->token, .history = report("", "worker")});
+    EXPECT_EQ(world.spied.sizes.size(), batches + 1);
+  }
+  const auto named = world.only(claim_job{1});
+  EXPECT_EQ(world.spied.sizes.size(), batches + 2);
+  ASSERT_EQ(named.jobs.size(), 1U);
+  EXPECT_TRUE(named.jobs[0].job.history.empty()) << "no tries";
+}
+
+TEST(PolicyAbsence, AReasonIsNotedInAnyTube) {
+  policy_world world(mail({.tries = 3}));
+  const job_id id = world.put_one("other");
+  world.run(release{.token = world.claim_one("other")->token, .history = report("why", "worker")});
+  ASSERT_EQ(world.tries_of(id).last.size(), 1U);
+  EXPECT_EQ(world.tries_of(id).last[0].worker, "worker");
+  world.run(release{.token = world.claim_one("other")->token, .history = job_fields()});
+  EXPECT_EQ(world.tries_of(id).last.size(), 1U) << "a new history keeps the tries";
+}
+
+TEST(PolicyAbsence, APolicyThatComesLaterHoldsForWhatIsReserved) {
+  policy_world world(mail({.tries = 3}));
+  const job_id id = world.put_one("other");
+  const auto got = world.claim_one("other");
+  world.set({{"other", {.tries = 1, .most_reserved = 1}}});
+  world.put_one("other");
+  EXPECT_FALSE(world.claim_one("other")) << "it has the slot";
+  world.run(release{.token = got->token});
+  EXPECT_EQ(world.state_of(id), job_state::buried);
+  EXPECT_TRUE(world.claim_one("other"));
+}
+
+/// An end in a tube without a policy concerns no other one.
+TEST(PolicyAbsence, ItsEndsAskForNoCounts) {
+  policy_world world(mail({.most_reserved = 5}));
+  world.put_one();
+  world.put_one();
+  ASSERT_TRUE(world.claim_one());
+  world.put_one("other");
+  world.run(finish{world.claim_one("other")->token});
+  std::size_t counts = 0;
+  world.spied.before = [&counts](std::span<operation> batch) {
+    counts += static_cast<std::size_t>(
+        std::ranges::count_if(batch, [](const operation& each) { return std::holds_alternative<count_tube>(each); }));
+  };
+  ASSERT_TRUE(world.claim_one());
+  EXPECT_EQ(counts, 0U);
 }
 
 TEST(PolicySteps, AFullStoreKeepsTheJobUntilThereIsRoom) {
