@@ -270,10 +270,10 @@ execution policy_store::state::execute(std::span<operation> batch) {
   follow_policies(now);
   policy_turn it{.batch = batch, .now = now, .utc = clocks_.utc()};
   forget_untold_ends(it);
-  form(it);
-  // Without any change the caller's batch goes on as it is.
   execution done;
   try {
+    form(it);
+    // Without any change the caller's batch goes on as it is.
     done = conclude(it, inner_.execute(it.is_formed ? std::span(it.asks) : batch));
   } catch (const store_unavailable&) {
     for (policy_step* const each : it.steps) steps_.postpone(*each, now);

@@ -613,6 +613,28 @@ TEST(PolicyLimits, AClaimThatHappensOnceIsLookedForInAllItsTubes) {
   EXPECT_FALSE(looked_in.empty());
 }
 
+TEST(PolicyLimits, AClaimThatHappensOnceWithTubesLeftOutClaimsFromTheOthers) {
+  policy_world world({{"mail", {.most_reserved = 1}}}, {}, true);
+  world.put_one();
+  world.put_one();
+  const job_id other = world.put_one("other");
+  ASSERT_TRUE(world.claim_one());
+  claim what{.tubes = {"mail", "other"}, .count = 1};
+  sha256 key{};
+  key[0] = std::byte{1};
+  what.once = once(key, key, 1h);
+  world.spied.refuse(store_unavailable::kind::not_executed, [](const operation& each) {
+    const auto* const claims = std::get_if<claim>(&each);
+    return claims != nullptr && claims->count == 0;
+  });
+  EXPECT_THROW(world.only(what), store_unavailable) << "it is not known whether it was claimed before";
+  world.spied.accept();
+  const claim_answer got = world.only(what);
+  ASSERT_EQ(got.jobs.size(), 1U);
+  EXPECT_EQ(got.jobs[0].token.id, other);
+  EXPECT_FALSE(got.is_replayed);
+}
+
 TEST(PolicyLimits, AClaimOfFullTubesAloneIsNotSent) {
   policy_world world(mail({.most_reserved = 1}));
   world.put_one();
