@@ -67,6 +67,8 @@ class policy_store::state {
   void follow_policies(instant now);
   [[nodiscard]] const tube_policy* policy_of(std::string_view tube) const;
   [[nodiscard]] bool has_nothing_to_do() const noexcept;
+  /// Whether the batch goes on as it is, because no policy is there and nothing is left to do.
+  [[nodiscard]] bool is_plain(std::span<const operation> batch) const noexcept;
   void forget_untold_ends(policy_turn& it);
   void form(policy_turn& it);
   void look_at_named(policy_turn& it);
@@ -174,6 +176,24 @@ std::optional<job_fields>* history_in(operation& it) noexcept {
   return nullptr;
 }
 
+/// Whether a release or a bury of the batch says why, or by whose work.
+bool is_told(std::span<const operation> batch) noexcept {
+  return std::ranges::any_of(batch, [](const operation& each) {
+    const auto* const history = history_of(each);
+    return history != nullptr && detail::has_report(*history);
+  });
+}
+
+/// Whether a claim has brought a job with an expiry of its own, which holds without a policy, too.
+bool brings_own_expiry(const execution& done) noexcept {
+  return std::ranges::any_of(done.answers, [](const answer& each) {
+    const auto* const got = std::get_if<claim_answer>(&each);
+    return got != nullptr && std::ranges::any_of(got->jobs, [](const claimed_job& one) {
+             return one.job.fields.find(tag_of_expiry).has_value();
+           });
+  });
+}
+
 /// Whether reservations end by the puts of a put_all, which must be there when its answer is.
 bool has_holders(const operation& it) noexcept {
   const auto* const all = std::get_if<put_all>(&it);
@@ -265,7 +285,24 @@ void policy_store::state::add_counted(const policy_counters& more) {
 
 // A batch.
 
+bool policy_store::state::is_plain(std::span<const operation> batch) const noexcept {
+  {
+    const lock held(guard_);
+    if (wanted_ != nullptr) return false;
+  }
+  return has_nothing_to_do() && !is_told(batch);
+}
+
 execution policy_store::state::execute(std::span<operation> batch) {
+  if (is_plain(batch)) [[likely]] {
+    execution done = inner_.execute(batch);
+    if (!brings_own_expiry(done)) return done;
+    policy_turn it{.batch = batch, .now = clocks_.monotonic->now(), .utc = clocks_.utc()};
+    it.follows.resize(batch.size(), fate::handed_out);
+    done = conclude(it, std::move(done));
+    add_counted(it.counted_now);
+    return done;
+  }
   const instant now = clocks_.monotonic->now();
   follow_policies(now);
   policy_turn it{.batch = batch, .now = now, .utc = clocks_.utc()};
@@ -297,11 +334,7 @@ void policy_store::state::forget_untold_ends(policy_turn& it) {
 
 void policy_store::state::form(policy_turn& it) {
   it.follows.resize(it.batch.size(), fate::handed_out);
-  const bool is_told = std::ranges::any_of(it.batch, [](const operation& each) {
-    const auto* const history = history_of(each);
-    return history != nullptr && detail::has_report(*history);
-  });
-  if (has_nothing_to_do() && !is_told) return;
+  if (has_nothing_to_do() && !is_told(it.batch)) return;
   it.is_formed = true;
   look_at_named(it);
   form_steps(it);
