@@ -41,19 +41,6 @@ std::vector<jobs::policy_store*> opened_stores::with_policies() const {
   return found;
 }
 
-jobs::policy_counters opened_stores::policies() const noexcept {
-  jobs::policy_counters sum;
-  for (const auto& each : with_policies_) {
-    const jobs::policy_counters one = each->counters();
-    sum.retried += one.retried;
-    sum.buried += one.buried;
-    sum.dead_letters += one.dead_letters;
-    sum.expired += one.expired;
-    sum.parked += one.parked;
-  }
-  return sum;
-}
-
 duration opened_stores::busy_for() const noexcept {
   duration longest{};
   for (const auto& each : watched_) longest = std::max(longest, each->busy_for());

@@ -30,7 +30,18 @@ class opened_stores {
   /// What acts by the policies of tubes, in the same order. They have none yet.
   [[nodiscard]] std::vector<jobs::policy_store*> with_policies() const;
   /// What the policies of tubes have done to jobs.
-  [[nodiscard]] jobs::policy_counters policies() const noexcept;
+  [[nodiscard]] jobs::policy_counters policies() const noexcept {
+    jobs::policy_counters sum;
+    for (const auto& each : with_policies_) {
+      const jobs::policy_counters one = each->counters();
+      sum.retried += one.retried;
+      sum.buried += one.buried;
+      sum.dead_letters += one.dead_letters;
+      sum.expired += one.expired;
+      sum.parked += one.parked;
+    }
+    return sum;
+  }
   /// The first one, watched.
   [[nodiscard]] const watched_store& first_watched() const { return *watched_.front(); }
   /// The first one as it was opened.
