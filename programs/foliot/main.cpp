@@ -29,8 +29,8 @@ int main(int argc, char** argv) {
       .purpose = "foliot: timers for C++ servers, at work on real input",
       .no_command =
           "no command: name one of 'foliot serve', 'foliot job', 'foliot token', 'foliot copy FROM TO', "
-          "'foliot map DATABASE', 'foliot completion SHELL', 'foliot replay LOG', 'foliot sample', 'foliot explain ENGINE', "
-          "'foliot bench' and 'foliot top PATH'; see foliot --help",
+          "'foliot map DATABASE', 'foliot completion SHELL', 'foliot replay LOG', 'foliot sample', "
+          "'foliot explain ENGINE', 'foliot bench' and 'foliot top PATH'; see foliot --help",
       .built_with = built_with,
       .fill = add_commands,
   };

@@ -24,8 +24,8 @@ void read_policy_fields(inputs& in, jobs::put& into);
 
 /// Why a job is given back or buried, as the history of that operation has it; nothing if the request does not say it.
 [[nodiscard]] std::optional<jobs::job_fields> read_reason(inputs& in);
-/// Adds the worker of the request, if there is a reason, or if any tube has a policy: that of the job is not known here,
-/// and the store keeps it where there is a policy or a reason.
+/// Adds the worker of the request, if there is a reason, or if any tube has a policy: that of the job is not known
+/// here, and the store keeps it where there is a policy or a reason.
 void note_worker(const call& by, std::optional<jobs::job_fields>& history);
 
 /// Adds what a job has: `group`, `expires` and `tries`, with all workers. O(bytes of its history).

@@ -1,5 +1,5 @@
-// Checks that the compiler is set to C++23, with exceptions. Each leaf header includes this one first, so that otherwise
-// the message below is the first error. C programs include <foliot/foliot.h>.
+// Checks that the compiler is set to C++23, with exceptions. Each leaf header includes this one first, so that
+// otherwise the message below is the first error. C programs include <foliot/foliot.h>.
 #pragma once
 
 #if !defined(__cplusplus) || __cplusplus < 202100L

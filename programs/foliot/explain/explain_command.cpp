@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "output_file.hpp"
 #include "explain.hpp"
+#include "output_file.hpp"
 
 namespace foliot::program {
 
