@@ -6,21 +6,28 @@ usage: explain_test.py [CLASS[.test]...]     with FOLIOT=path of the program, an
 The class Browser is skipped, exit code 77, where there is no chromium, no driver or no Selenium (Debian: chromium,
 chromium-driver, python3-selenium).
 """
+import os
 import re
 import shutil
 import sys
 import unittest
+from pathlib import Path
 
 sys.dont_write_bytecode = True  # the module below is in the source tree
 from kit.program_case import ProgramCase, main
 
+DEBIANS_PYTHON = "/usr/bin/python3"
 try:
     from selenium import webdriver
     from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.wait import WebDriverWait
 except ImportError:
     webdriver = None
+    is_debians = Path(sys.executable).resolve() == Path(DEBIANS_PYTHON).resolve()
+    if __name__ == "__main__" and Path(DEBIANS_PYTHON).exists() and not is_debians:  # the packages are for this one
+        os.execv(DEBIANS_PYTHON, [DEBIANS_PYTHON, *sys.argv])
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 DRIVER = shutil.which("chromedriver")
@@ -107,7 +114,7 @@ class Browser(ProgramCase):
         self.assertEqual(self.place()[0], 6)
         self.press(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
         self.assertEqual(self.place()[0], 4)
-        self.assertTrue(self.browser.current_url.endswith("#2.4"))
+        WebDriverWait(self.browser, 60).until(lambda browser: browser.current_url.endswith("#2.4"))
         self.press(Keys.END)
         self.assertEqual(self.place()[0], self.place()[1])
         self.assertFalse(self.browser.find_element(By.ID, "next").is_enabled())
@@ -123,7 +130,7 @@ class Browser(ProgramCase):
         self.press(" ")
         button = self.browser.find_element(By.ID, "play")
         # It plays to the end by itself, however long that takes, and is paused there.
-        webdriver.support.wait.WebDriverWait(self.browser, 120).until(lambda _: button.text == "Play")
+        WebDriverWait(self.browser, 120).until(lambda _: button.text == "Play")
         self.assertEqual(self.place()[0], self.place()[1])
         self.assertEqual(button.get_attribute("aria-pressed"), "false")
 

@@ -8,7 +8,7 @@
   const WIDTH = 1120, LEFT = 20, RADIUS = 14;
   const STATES = {n: "not started", p: "pending", f: "fired", s: "stopped"};
   const CLASSES = {n: "new", p: "", f: "fired", s: "stopped"};
-  let load = recording.loads[0], place = 0, playing = null, timers = new Map(), bottom = 0, crowd = 0;
+  let load = recording.loads[0], place = 0, playing = null, timers = new Map(), bottom = 0, crowd = 0, telling = null;
 
   function make(kind, attributes, parent, text) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
@@ -101,7 +101,8 @@
 
   function circle(of, part, y) {
     const slots = part.slots, radius = Math.min(210, Math.max(125, slots * 6)), middle = WIDTH / 2;
-    const reach = radius + 24 + crowd * 46, center = y + reach + 4;
+    const apart = Math.min(46, (WIDTH / 2 - LEFT - radius - RADIUS) / crowd);  // of the timers of a slot
+    const reach = radius + 24 + crowd * apart, center = y + reach + 4;
     title(of, part.name, y);
     const spread = 2 * Math.PI / slots;
     const point = (slot, distance) => {
@@ -117,7 +118,7 @@
         make("text", {x: name_x, y: name_y + 4, "text-anchor": "middle", class: "small"}, of.layer, slot);
       }
       (part.timers[slot] || []).forEach((timer, index) => {
-        const [to_x, to_y] = point(slot, radius + 46 * (index + 1));
+        const [to_x, to_y] = point(slot, radius + apart * (index + 1));
         make("line", {x1: x, y1: at_y, x2: to_x, y2: to_y, class: "edge"}, of.layer);
         spot(of, timer, to_x, to_y);
       });
@@ -238,9 +239,15 @@
       for (const text of [index + 1, STATES[step.states[index]], deadline === null ? "" : `${milliseconds(deadline)} ms`]) row.insertCell().textContent = text;
       return row;
     }));
-    history.replaceState(null, "", `#${recording.loads.indexOf(load) + 1}.${place + 1}`);  // so that a step can be sent
+    tell_address();
     at("first").disabled = at("back").disabled = place === 0;
     at("last").disabled = at("next").disabled = place + 1 === load.steps.length;
+  }
+
+  // The address names the step, so that it can be sent. Not each time: browsers limit how often it may change.
+  function tell_address() {
+    clearTimeout(telling);
+    telling = setTimeout(() => history.replaceState(null, "", `#${recording.loads.indexOf(load) + 1}.${place + 1}`), 250);
   }
 
   function go(to) {

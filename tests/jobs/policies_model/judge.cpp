@@ -107,6 +107,14 @@ void judge::set_policies(policy_table policies) {
   for (const auto& [name, each] : policies_) letters_.insert(each.dead_letters);
   for (auto& [body, of] : jobs_) {
     for (life& it : of.lives) it.parked = std::exchange(it.seen_parked, utc_time());
+    // A job on its way to the dead letters that has tries left by these policies may be tried again.
+    for (life it : lives(of.lives)) {
+      const tube_policy* const by = policy_of(it.tube);
+      if (it.where != condemned || (by != nullptr && by->tries != 0 && it.failed >= by->tries)) continue;
+      it.where = waiting;
+      it.is_unjudged = true;
+      add_once(of.lives, std::move(it));
+    }
     // What is not written when the policies change may count by these or by those.
     for (life it : lives(of.lives)) {
       if (it.unwritten == 0) continue;
