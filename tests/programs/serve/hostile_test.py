@@ -5,6 +5,7 @@ The environment variable FOLIOT_HOSTILE_CONNECTIONS is the number of connections
 import contextlib
 import errno
 import http.client
+import itertools
 import os
 import re
 import resource
@@ -693,10 +694,13 @@ class SystemLimits(ServeCase):
 
     @unittest.skipIf(SANITIZED, "the sanitizers' own checks need descriptors")
     def test_few_open_files_for_monitoring(self):
-        for most, more in [(8, ""), (64, " beside the 64 places of --metrics")]:
-            code, _, told = self.run_foliot("serve", "--memory", "--beanstalk", "unix:a.sock", *(["--metrics", "unix:m.sock"] if more else []),
-                                            preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
-            self.assertEqual(code, 2, told)
+        for first, more in [(8, ""), (64, " beside the 64 places of --metrics")]:
+            for most in itertools.count(first):  # how many the server has for itself depends on its build
+                code, _, told = self.run_foliot("serve", "--memory", "--beanstalk", "unix:a.sock", *(["--metrics", "unix:m.sock"] if more else []),
+                                                preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+                self.assertEqual(code, 2, told)
+                if "Too many open files" not in told:
+                    break
             self.assertIn(f"too few to serve clients{more}: raise its limit", told)
 
     def connections_that_fit(self, *more):

@@ -604,6 +604,8 @@ class Examples(HttpCase):
             target += "?tube=mail" + ("&key=user-1" if "/job" in path else "")
         if path.startswith("/v1/schedule") and not path.startswith("/v1/schedules"):
             target += "?tube=mail&name=report"
+        if path == "/v1/policy":
+            target += "?tube=mail"
         if operation["operationId"] == "reserveJobs":
             self.assertEqual(self.ask("POST", "/v1/tubes/mail/jobs/user-1/fire")[0], 200)
         status, done = self.ask(method.upper(), target, example)
