@@ -30,7 +30,7 @@ bool shows_in_action(std::string_view kind, std::uint64_t first) {
 
 TEST(OldActionsCanary, LookAgainInAPieceThatWasCutOff) {
   const switched_on old(old_actions::looks_again_in_cut_pieces);
-  EXPECT_TRUE(shows_in_action("reschedule", 1270));
+  EXPECT_TRUE(shows_in_action("reschedule", 12030));
 }
 TEST(OldActionsCanary, LookAgainBehindALostAnswer) {
   const switched_on old(old_actions::looks_again_behind_lost_answers);
