@@ -38,7 +38,7 @@
 // Time: a delay of zero or less means now; a deadline past the end of time means never.
 // Complexity: as callback_timer; a destructor is O(1), and one more lock if the timer was due and not yet called. Among
 // the timers that are due at once, pinned ones cost one uncontended lock a call.
-// docs/decisions/0035-a-pinned-callback-in-a-runtime.md says why it is as it is.
+// docs/decisions/0038-a-pinned-callback-in-a-runtime.md says why it is as it is.
 #pragma once
 
 #include <foliot/core/language.hpp>
