@@ -51,7 +51,7 @@ struct structure_access {
   static json of(const quad_heap& queue, Number number_of) {
     json values = json::array();
     add(values, "first deadline", text_of(queue.next_deadline()));
-    return picture({heap_of("heap", queue.heap_.entries_, 4, number_of)}, std::move(values));
+    return picture(json::array({heap_of("heap", queue.heap_.entries_, 4, number_of)}), std::move(values));
   }
 
   template <class Number>
@@ -72,7 +72,7 @@ struct structure_access {
     json values = json::array();
     add(values, "zombies", fmt::format("{} of {} entries", queue.zombies_, queue.heap_.size()));
     add(values, "earliest deadline that a reset has lowered", text_of(queue.min_when_modified_));
-    return picture({std::move(heap)}, std::move(values));
+    return picture(json::array({std::move(heap)}), std::move(values));
   }
 
   template <class Number>
@@ -87,7 +87,7 @@ struct structure_access {
     }
     heap["cells"] = std::move(cells);
     heap["keys"] = std::move(keys);
-    return picture({std::move(heap)}, json::array());
+    return picture(json::array({std::move(heap)}), json::array());
   }
 
   template <class Number>
@@ -96,7 +96,7 @@ struct structure_access {
     tree["root"] = branch_of(queue.root_, number_of);
     json values = json::array();
     add(values, "leftmost timer", queue.first_ == nullptr ? "none" : fmt::format("{}", number_of(*queue.first_)));
-    return picture({std::move(tree)}, std::move(values));
+    return picture(json::array({std::move(tree)}), std::move(values));
   }
 
   template <class Shape, class Number>
@@ -128,7 +128,7 @@ struct structure_access {
         text_of(instant{} + (queue.ticks.instant_of(queue.next_tick_) - instant{})));
     json open = list_of("open slot", queue.open_, number_of);
     json overdue = pairing_of("overdue", queue.overdue_, number_of);
-    json made = picture({std::move(wheel), std::move(open), std::move(overdue)}, std::move(values));
+    json made = picture(json::array({std::move(wheel), std::move(open), std::move(overdue)}), std::move(values));
     made["rounds"] = std::move(rounds);
     return made;
   }
@@ -191,11 +191,11 @@ struct structure_access {
     add(values, "position", text_of(wheel_type::instant_of(queue.pos_)));
     add(values, queue.true_next_timeout_ ? "next timeout" : "next timeout, at the earliest",
         text_of(wheel_type::instant_of(queue.next_timeout_)));
-    json made =
-        picture({std::move(wheel), circle_of("the sentinel's ring: timers that fire now", queue.sentinel_, number_of),
-                 circle_of("due when they were started", queue.at_once_, number_of),
-                 circle_of("the same, not yet sorted", queue.at_once_unsorted_, number_of)},
-                std::move(values));
+    json made = picture(json::array({std::move(wheel),
+                                     circle_of("the sentinel's ring: timers that fire now", queue.sentinel_, number_of),
+                                     circle_of("due when they were started", queue.at_once_, number_of),
+                                     circle_of("the same, not yet sorted", queue.at_once_unsorted_, number_of)}),
+                        std::move(values));
     made["rounds"] = std::move(rounds);
     return made;
   }
