@@ -84,7 +84,8 @@ task<target_answer> target_records::find(std::string tube) {
 
 task<std::vector<target_record>> target_records::list(std::string prefix) {
   client_.check_scope(scope::administer);
-  auto looking = look_at_targets(client_.connection_for_server(), {});
+  const std::vector<seen_target> none_known;  // until the look has ended
+  auto looking = look_at_targets(client_.connection_for_server(), none_known);
   std::vector<seen_target> seen = co_await looking;
   std::vector<target_record> all;
   for (seen_target& each : seen) {
