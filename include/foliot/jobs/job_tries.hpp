@@ -36,7 +36,8 @@ inline constexpr field_tag tag_of_tries = 0x0100;
 inline constexpr field_tag tag_of_reason = 0x0101;
 inline constexpr field_tag tag_of_worker = 0x0102;
 
-/// What is kept of each: what is longer is cut, between two characters of UTF-8.
+/// The most bytes that are kept of a reason and of a worker's name. A longer text is cut between two characters of
+/// UTF-8.
 inline constexpr std::size_t most_reason_bytes = 300;
 inline constexpr std::size_t most_worker_bytes = 100;
 /// How many of the last tries are kept. All of them need less than half of most_field_bytes.

@@ -39,13 +39,12 @@
 // reservation that was made here and ended or was touched elsewhere is found by the counts; and where a group is full
 // of it, or its TTR is over by what is known here, by a look at its job: within seconds, of up to 256 at a time.
 //
-// A tube of which many jobs wait for what policies do with them is not claimed from until they are fewer: 1,024 of
-// them, or 8 MiB, or 64 MiB of all tubes. So the jobs of a tube wait while the database of its dead letters is away and
-// so much was to be moved there.
+// The steps that wait are bounded: while a tube has 1,024 of them, or 8 MiB, or all tubes have 64 MiB, nothing is
+// claimed from that tube. So its ready jobs wait, too, while the database of its dead letters is away.
 //
-// What counts too much, in rare cases: a TTR counts as a failed try by the policy at the time of the look at it, and so
-// does one whose reservation a lost answer has left without an owner. If the policy changes in the moment between the
-// put of a dead letter and the end of its original, the original may be tried again beside it.
+// Rare cases. The end of a TTR counts by the policy that is in force when this store looks at the job. If the answer to
+// a claim is lost, the end of that reservation counts as a failed try, although no worker had the job. If the policy
+// changes between the put of a dead letter and the end of its original, the original may be tried again, too.
 //
 // Invariants:
 //   1. A reservation that was handed out while there were policies is in `held_` until it has ended.
@@ -53,8 +52,8 @@
 //   3. Each step that a store has refused for a moment is tried again, or its reservation has ended.
 //   4. The slots that are taken are those of the reservations in `held_` whose tubes have limits, which check() proves.
 //
-// Thread safety: as job_store; set_policies(), share() and counters() by any thread.
-// Failures: those of the inner store. What it refuses or cannot execute of the steps stays to be done.
+// Thread safety: as job_store; set_policies(), share(), sweeps() and counters() by any thread.
+// Failures: those of the inner store. A step that the inner store refuses, or cannot execute, is tried again.
 // Complexity: without policies a lock for each batch, and a look at the fields of each job that is claimed. Else O(log
 // n) for each job, and O(n) for the n tubes that are full while somebody waits; O(reservations) when the policies
 // change. A batch before, in which the store below shows the jobs that are named: for releases and buries by
