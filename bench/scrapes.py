@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What a scrape of `/metrics` takes of a server with so many jobs in so many tubes.
+"""What a scrape of `/metrics`, and a look of the page, take of a server with so many jobs in so many tubes.
 
     bench/scrapes.py --tubes 100000 --jobs 10000000
 
 The jobs are in a folder, or with --memory in memory. They are spread evenly over the tubes, and each third one is ready. The
 scrapes begin right behind the fill. Prints the processor time of the server for a scrape in ms, the median, the greatest one and the
-first; without the threads of RocksDB, which still work on what the puts have left, and with them. Prints the length of the page, too."""
+first; without the threads of RocksDB, which still work on what the puts have left, and with them. Prints the length of what a scrape
+gets, too. A look is what the page asks for each 5 seconds while somebody sees the tubes; at last nobody asks anything for some seconds."""
 import socket
 import statistics
 import sys
@@ -51,14 +52,40 @@ def spent(before, after):
     return sum(used for _, used in lengths) * 1e3, sum(used for name, used in lengths if not name.startswith("rocksdb")) * 1e3
 
 
-def scrape(connection):
-    """The length of the page."""
-    connection.request("GET", "/metrics")
+def get(connection, target, has):
+    """The length of the answer."""
+    connection.request("GET", target)
     answer = connection.getresponse()
-    page = answer.read()
-    if answer.status != 200 or b"foliot_jobs_ready" not in page:
-        raise RuntimeError(f"GET /metrics: {answer.status}")
-    return len(page)
+    text = answer.read()
+    if answer.status != 200 or has not in text:
+        raise RuntimeError(f"GET {target}: {answer.status}")
+    return len(text)
+
+
+def scrape(connection):
+    return get(connection, "/metrics", b"foliot_jobs_ready")
+
+
+def look(connection):
+    """As server/page/tubes.js does."""
+    return sum(get(connection, target, has) for target, has in [
+        ("/v1/statistics", b"lateness"), ("/v1/due/counts?at_most=1000", b"minute"), ("/v1/tubes?count=50", b"tubes")])
+
+
+def measure(server, connection, what, options):
+    """The ms of each without RocksDB's threads, of each with them, and the greatest length."""
+    alone, whole, length = [], [], 0
+    for _ in range(options.scrapes):
+        before = threads_of(server.process.pid)
+        length = max(length, what(connection))
+        all_threads, own = spent(before, threads_of(server.process.pid))
+        whole.append(all_threads)
+        alone.append(own)
+    return alone, whole, length
+
+
+def show(name, values):
+    print(f"{name:42} median {statistics.median(values):6.2f} ms  greatest {max(values):6.2f} ms  first {values[0]:6.2f} ms")
 
 
 def main():
@@ -66,6 +93,7 @@ def main():
     parser.add("--tubes", positive, 10_000)
     parser.add("--jobs", positive, 100_000)
     parser.add("--scrapes", positive, 100)
+    parser.add("--rest", positive, 5)
     parser.add_argument("--memory", action="store_true", help="the jobs are in memory")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -75,17 +103,17 @@ def main():
             fill(Path(folder) / "beanstalk", options)
             print(f"{options.jobs} jobs in {options.tubes} tubes, put in {time.monotonic() - began:.0f} s", file=sys.stderr)
             connection = server.connect()
-            alone, whole, length = [], [], 0
-            for _ in range(options.scrapes):
-                before = threads_of(server.process.pid)
-                length = max(length, scrape(connection))
-                all_threads, own = spent(before, threads_of(server.process.pid))
-                whole.append(all_threads)
-                alone.append(own)
-    for name, values in [("without RocksDB's threads", alone), ("with them", whole)]:
-        print(f"{name:26} median {statistics.median(values):6.1f} ms  greatest {max(values):6.1f} ms  "
-              f"first {values[0]:6.1f} ms")
-    print(f"the page has at most {length} bytes")
+            alone, whole, length = measure(server, connection, scrape, options)
+            looks, whole_looks, _ = measure(server, connection, look, options)
+            before = threads_of(server.process.pid)
+            time.sleep(options.rest)
+            _, idle = spent(before, threads_of(server.process.pid))
+    show("a scrape, without RocksDB's threads", alone)
+    show("a scrape, with them", whole)
+    show("a look of the page, without them", looks)
+    show("a look of the page, with them", whole_looks)
+    print(f"nobody asks: {idle / options.rest / 10:.3f} % of a core without RocksDB's threads, for {options.rest} s")
+    print(f"a scrape has at most {length} bytes")
 
 
 if __name__ == "__main__":
