@@ -19,6 +19,7 @@
 
 #include "inputs.hpp"
 #include "job_requests.hpp"
+#include "job_search.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/actions/action.hpp"
@@ -64,22 +65,12 @@ void read_tubes(inputs& in, const rights& allowed, job_filter& into) {
 
 job_filter read_filter(inputs& in, const rights& allowed, action_kind what) {
   using enum jobs::job_state;
-  job_filter made;
+  job_filter made = read_sought(in);
   read_tubes(in, allowed, made);
   constexpr std::array states{delayed, ready, buried};
   if (const auto state = in.choice("state", {"delayed", "ready", "buried"})) made.state = states[*state];
   if (what == action_kind::kick && made.state == ready) {
     in.refuse("state", "a kick is for jobs that are `delayed` or `buried`");
-  }
-  made.key_prefix = in.text("key_prefix").value_or("");
-  if (made.key_prefix.size() > jobs::longest_key) {
-    in.refuse("key_prefix", fmt::format("`key_prefix` must have at most {} bytes", jobs::longest_key));
-  }
-  if (std::optional<std::string> text = in.text("text")) {
-    if (text->empty() || text->size() > longest_searched_text) {
-      in.refuse("text", fmt::format("`text` must have from 1 to {} bytes", longest_searched_text));
-    }
-    made.text = std::move(*text);
   }
   return made;
 }

@@ -27,6 +27,7 @@
 
 #include "inputs.hpp"
 #include "job_requests.hpp"
+#include "job_search.hpp"
 #include "problem.hpp"
 #include "server/access/authorized_client.hpp"
 #include "server/access/rights.hpp"
@@ -530,11 +531,19 @@ jobs::list_jobs page_of(inputs& in) {
   return page;
 }
 
+/// The jobs of a page, of which some may be sought.
+task<jobs::jobs_answer> read_page(call& by, jobs::list_jobs page, const job_filter& sought) {
+  if (seeks(sought)) return search_jobs(by.client, std::move(page), sought, by.state.max_job_size);
+  return by.client.execute(std::move(page));
+}
+
 task<response> list_page(call& by, jobs::list_jobs page) {
+  const job_filter sought = read_sought(by.in);
   by.in.expect_no_others();
-  const bool has_room = co_await by.side.take_room(page.count * memory_of_shown(0));
+  const std::size_t memory = page.count * memory_of_shown(0) + memory_of_search(sought, by.state.max_job_size);
+  const bool has_room = co_await by.side.take_room(memory);
   if (!has_room) co_return respond_without_memory();
-  auto listing = by.client.execute(std::move(page));
+  auto listing = read_page(by, std::move(page), sought);
   const jobs::jobs_answer listed = co_await listing;
   ordered_json all = ordered_json::object();
   all["jobs"] = ordered_json::array();

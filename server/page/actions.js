@@ -15,7 +15,7 @@ const filterText = ({tube, prefix, state: of, key_prefix: key, text}) => [
 const titleOf = (action) => `${VERBS[action.do][0]} jobs`;
 
 export function showChange(at) {
-  const {tube = "", prefix = "", state: of = ""} = at.values;
+  const {tube = "", prefix = "", state: of = "", key_prefix: begin = "", text: body = ""} = at.values;
   const text = (label, value, more = {}) => field(label, "input", {value, autocomplete: "off", spellcheck: "false", ...more});
   const fields = {
     what: field("Do", "select", {value: "cancel"}, Object.entries(VERBS).map(([word, [verb]]) => [word, verb.toLowerCase()])),
@@ -23,8 +23,8 @@ export function showChange(at) {
     tube: text("Jobs of the tube", tube),
     prefix: text("or of the tubes that begin with", prefix, {hint: hasAllTubes() ? "Neither of the two: all tubes." : "Neither of the two: all tubes of this access token."}),
     state: field("State", "select", {value: of === "reserved" ? "" : of}, [["", "any"], ["delayed", "delayed"], ["ready", "ready"], ["buried", "buried"]]),
-    key: text("Key begins with", ""),
-    text: text("Text in the body", "", {maxlength: 1000}),
+    key: text("Key begins with", begin),
+    text: text("Text in the body", body, {maxlength: 1000}),
   };
   const wrong = element("div", {});
   const form = element("form", {class: "put"}, Object.values(fields).map((each) => each.whole), wrong,

@@ -35,31 +35,38 @@ const text = (label, value, more = {}) => field(label, "input", {value, autocomp
 
 const pagesOf = (place, values, next) => element("nav", {class: "pages", "aria-label": "Pages of jobs"},
   values.cursor && link(address(place, {...values, cursor: ""}), "First page"),
-  next && link(address(place, {...values, cursor: next}), "Next page"));
+  next && link(address(place, {...values, cursor: next}), isSearch(values) ? "Search on" : "Next page"));
+
+/** Whether jobs are sought by key or body: the server looks at some thousand of them for each page. */
+const isSearch = ({key_prefix: begin = "", text: body = ""}) => begin !== "" || body !== "";
+const SEARCH_INTERVAL = 60000;
 
 export function showJobs(at) {
-  const {id = "", tube = "", key = "", prefix = "", state: wanted = "", cursor = ""} = at.values;
+  const {id = "", tube = "", key = "", prefix = "", state: wanted = "", key_prefix: begin = "", text: body = "", cursor = ""} = at.values;
   const byId = filterForm("job", {id: text("Job with the id", id, {inputmode: "numeric", required: true, pattern: "[0-9]+"})}, "Find");
   const byKey = filterForm("job", {tube: text("Tube", tube, {required: true}), key: text("Key", key, {required: true})}, "Find");
   const states = [["", "any"], ["ready", "ready"], ["delayed", "delayed"], ["reserved", "reserved"], ["buried", "buried"]];
   const byFilter = filterForm("jobs", {tube: text("Tube", tube), prefix: text("or tubes that begin with", prefix),
-    state: field("State", "select", {value: wanted}, states)}, "Show");
+    state: field("State", "select", {value: wanted}, states), key_prefix: text("Key begins with", begin),
+    text: text("Text in the body", body, {maxlength: 1000})}, "Show");
   const list = element("div", {"aria-busy": "true"});
   replace(at.main, element("h1", {tabindex: "-1"}, "Jobs"),
     element("section", {"aria-label": "Find one job", class: "finders"}, byId, byKey),
     element("section", {"aria-label": "List jobs"}, byFilter), at.wrong, list);
   return at.live(async () => {
-    const page = await look("v1/jobs", {tube, prefix: tube === "" ? prefix : "", state: wanted, cursor}, at.signal);
+    const sought = {key_prefix: begin, text: body};
+    const page = await look("v1/jobs", {tube, prefix: tube === "" ? prefix : "", state: wanted, ...sought, cursor}, at.signal);
     return () => {
       const now = serverNow();
-      const nothing = page.next ? "No job on this page: others may follow." : "There are no such jobs.";
+      const nothing = !page.next ? "There are no such jobs."
+        : isSearch(sought) ? "None of those that were looked at: others may follow." : "No job on this page: others may follow.";
       replace(list,
         may("change") && wanted !== "reserved" && page.jobs.length > 0 &&
-          element("p", {}, link(address("change", {tube, prefix, state: wanted}), "Change all of these jobs…")),
+          element("p", {}, link(address("change", {tube, prefix, state: wanted, ...sought}), "Change all of these jobs…")),
         jobTable(page.jobs, now, nothing, tube === "" ? [tubeColumn] : []), pagesOf("jobs", at.values, page.next));
       list.removeAttribute("aria-busy");
     };
-  });
+  }, isSearch(at.values) ? () => SEARCH_INTERVAL : undefined);
 }
 
 export function showReservations(at) {

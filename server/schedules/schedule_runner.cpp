@@ -184,7 +184,7 @@ void schedule_runner::record_turn::plan_or_throw(schedule_runner& by) {
   const bool was_settled = !plan.lacks_anchors();
   if (!was_settled) plan.settle_anchors(nullptr, std::chrono::floor<std::chrono::seconds>(now_));
   const std::expected<schedule::zone, std::string> zone = by.zones_.find(plan.zone);
-  if (!zone) return refuse(sentence_of({"/zone", zone.error()}));
+  if (!zone) return refuse(sentence_of(plan_error{"/zone", zone.error()}));
   if (leave_to_newer_data(by.memory_, zone->version())) return;
   const std::expected<schedule_table, plan_error> table = plan.table_in(*zone, record_.tube, record_.name);
   if (!table) return refuse(sentence_of(table.error()));

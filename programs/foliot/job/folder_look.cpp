@@ -30,6 +30,7 @@
 #include "job/time_words.hpp"
 #include "output_file.hpp"
 #include "report.hpp"
+#include "server/actions/action.hpp"
 #include "server/http/job_requests.hpp"
 #include "server/http/times.hpp"
 #include "text/nearest.hpp"
@@ -67,6 +68,8 @@ class folder_look {
     const job_filter& which = line_.filter;
     return which.tube ? tube == *which.tube : tube.starts_with(which.prefix.value_or(""));
   }
+  /// `listed`: without its body.
+  [[nodiscard]] bool wants(const jobs::job& listed) const;
   void add_row(const ordered_json& row, void (*add)(text_table&, const ordered_json&, const time_style&));
   void end_list();
 
@@ -141,6 +144,15 @@ void folder_look::end_list() {
     report(line_.what == job_command::tubes ? "there are no tubes with jobs" : "there are no such jobs");
 }
 
+bool folder_look::wants(const jobs::job& listed) const {
+  const job_filter& which = line_.filter;
+  if (!wants(listed.tube) || !listed.key.starts_with(which.key_prefix)) return false;
+  if (!which.state.empty() && http::text_of(listed.state) != which.state) return false;
+  if (which.text.empty()) return true;
+  const auto whole = folder_.find(listed.id, style_.now);
+  return whole && std::string_view(whole->body).substr(0, searched_of_body).contains(which.text);
+}
+
 void folder_look::list() {
   check_state(line_.filter.state);
   if (line_.is_due_next) {
@@ -159,8 +171,7 @@ void folder_look::list() {
   }
   table_ = jobs_table();
   folder_.walk(style_.now, [this](const jobs::job& each) {
-    if (!wants(each.tube)) return true;
-    if (!line_.filter.state.empty() && http::text_of(each.state) != line_.filter.state) return true;
+    if (!wants(each)) return true;
     has_more_ = shown_ == line_.count;
     if (!has_more_) add_row(http::shown(each, style_.now, false), &add_job);
     return !has_more_;

@@ -53,6 +53,7 @@ class job_commands {
   void add_folder();
   void add_job(bool is_needed);
   void add_tubes();
+  void add_sought();
   void add_filter();
   void add_json() { line_->add_flag("--json", to_->as_json, "Lines of JSON, as the server answers them"); }
   void add_exact() { line_->add_flag("--exact", to_->is_exact, "Times in UTC instead of words such as 'in 3 min'"); }
@@ -124,12 +125,16 @@ void job_commands::add_tubes() {
       ->excludes(tube);
 }
 
+void job_commands::add_sought() {
+  add_text("--key-prefix", to_->filter.key_prefix, "Those whose keys begin so", "TEXT");
+  add_text("--text", to_->filter.text, "Those with this text in the first 64 KB of their bodies", "TEXT");
+}
+
 void job_commands::add_filter() {
   add_tubes();
   line_->add_flag("--all", to_->filter.all, "Those of all tubes")->excludes("--tube")->excludes("--prefix");
   add_text("--state", to_->filter.state, "Those that are delayed, ready or buried", "delayed|ready|buried");
-  add_text("--key-prefix", to_->filter.key_prefix, "Those whose keys begin so", "TEXT");
-  add_text("--text", to_->filter.text, "Those with this text in the first 64 KB of their bodies", "TEXT");
+  add_sought();
   line_->add_flag("--yes", to_->is_sure, "Change them without a question");
   line_->footer(
       "One job is named by its id, or by its tube and its key. Many are named by a\n"
@@ -191,7 +196,11 @@ void job_commands::add_list() {
     } else {
       add_tubes();
       add_text("--state", to_->filter.state, "Those in this state", states);
-      line_->add_flag("--due", to_->is_due_next, "What is due next, the soonest first")->excludes("--state");
+      add_sought();
+      line_->add_flag("--due", to_->is_due_next, "What is due next, the soonest first")
+          ->excludes("--state")
+          ->excludes("--key-prefix")
+          ->excludes("--text");
     }
     line_->add_option("--count", to_->count, "The most that are shown")
         ->type_name("NUMBER")

@@ -127,6 +127,8 @@ names_and_values listed_by(const job_filter& which) {
   if (which.tube) query.emplace_back("tube", *which.tube);
   if (which.prefix) query.emplace_back("prefix", *which.prefix);
   add_unless_empty(query, "state", which.state);
+  add_unless_empty(query, "key_prefix", which.key_prefix);
+  add_unless_empty(query, "text", which.text);
   return query;
 }
 

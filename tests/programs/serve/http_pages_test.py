@@ -119,7 +119,7 @@ class Pages(PageCase):
         self.run_page("job.md", 5)
 
     def test_looking_at_jobs(self):
-        self.run_page("looking.md", 5)
+        self.run_page("looking.md", 6)
 
     def test_events(self):
         self.run_page("events.md", 1)

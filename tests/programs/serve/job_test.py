@@ -226,6 +226,12 @@ body, 5 bytes:
         self.assertRegex(self.job("list", "--due", "--prefix", "tube0"), rf"\AID  TUBE   DUE     AT\n 2  tube0  in 2 h  {TIME}\n\Z")
         self.assertEqual(self.lines("list", "--prefix", "tube")[3], self.ask("GET", "/v1/jobs?prefix=tube")[1]["jobs"][3])
         self.assertRegex(self.job("list", "--exact", "--state", "delayed", "--tube", "tube0"), TIME)
+        self.job("put", "tube1", "a needle", "--key", "other")
+        self.assertEqual([job["id"] for job in self.lines("list", "--key-prefix", "key", "--tube", "tube1")], ["1", "3"])
+        self.assertEqual([job["id"] for job in self.lines("list", "--text", "needle")], ["5"])
+        self.assertEqual(self.run_foliot(*self.arguments("list", "--text", "hay"), env=environment()),
+                         (0, "", "foliot: there are no such jobs\n"))
+        self.assertEqual(self.job("cancel", "tube1", "other"), "job 5: cancelled\n")
         self.assertEqual(self.job("tubes"), "TUBE   READY  DELAYED  RESERVED  BURIED\n"
                                             "tube0      0        1         0       0\n"
                                             "tube1      1        2         0       0\n")
@@ -938,7 +944,8 @@ class StoppedFolder(JobCase):
         self.assertIn("is buried", self.look("why", "3"))
         self.assertEqual(self.look("why", "4"), "job 4 of tube 'held' is ready: no server runs on the folder\n")
         self.assertEqual(json.loads(self.look("why", "4", "--json"))["waits"], "no_server")
-        self.assertEqual([json.loads(line)["id"] for line in self.look("list", "--state", "buried", "--json").splitlines()], ["3"])
+        for sought, ids in ((("--state", "buried"), ["3"]), (("--key-prefix", "k"), ["1"]), (("--text", "ell"), ["1"]), (("--text", "x"), ["2", "3", "4"])):
+            self.assertEqual([json.loads(line)["id"] for line in self.look("list", *sought, "--json").splitlines()], ids, sought)
         self.assertEqual(self.run_foliot("job", "list", "--data", "jobs", "--count", "1", env=environment())[2],
                          "foliot: more follow than these 1: --count shows more\n")
         for number in ("9", "18446744073709551615", "18446744073709551616", "99999999999999999999"):

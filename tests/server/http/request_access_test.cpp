@@ -809,7 +809,7 @@ TEST_F(RequestAccess, ListsHaveNothingThatIsOutOfTheRights) {
   with_tokens([&](http_server& in, watched_tokens&) -> task<> {
     http_client client(in);
     for (const char* const tube : {"bill", "mail", "mail.in", "mail.out", "news", "other"}) {
-      const received put = co_await client.ask("POST", fmt::format("/v1/jobs?tube={}", tube), shows(token_));
+      const received put = co_await client.ask("POST", fmt::format("/v1/jobs?tube={}", tube), shows(token_, "hello"));
       EXPECT_EQ(put.status, 201);
     }
     const auto ask = [&](std::string target) { return client.ask("GET", std::move(target), shows(narrow)); };
@@ -831,6 +831,8 @@ TEST_F(RequestAccess, ListsHaveNothingThatIsOutOfTheRights) {
     EXPECT_EQ(names_in(all.value()["jobs"]), (words{"mail.in", "mail.out", "news"}));
     const received behind_hidden_job = co_await ask("/v1/jobs?cursor=0-2");  // the job of `mail`
     EXPECT_EQ(behind_hidden_job.body, all.body);
+    const received sought = co_await ask("/v1/jobs?text=hello");
+    EXPECT_EQ(names_in(sought.value()["jobs"]), (words{"mail.in", "mail.out", "news"}));
     const received outside = co_await ask("/v1/jobs?prefix=b");
     EXPECT_EQ(outside.value()["jobs"].size(), 0u) << outside.body;
     const received hidden = co_await ask("/v1/tubes/bill/jobs");

@@ -455,6 +455,16 @@ TEST(LookRequests, ComeInPages) {
   });
 }
 
+/// The ids on a page, and the place of the next one.
+task<std::string> ids_in(http_client& by, std::string target) {
+  const received page = co_await by.ask("GET", std::move(target));
+  EXPECT_EQ(page.status, 200) << page.body;
+  const nlohmann::json listed = page.value();
+  std::string all;
+  for (const auto& each : listed["jobs"]) all += each["id"].get<std::string>() + " ";
+  co_return all + listed.value("next", "");
+}
+
 TEST(ListRequests, ShowTheJobsOfATubeByState) {
   with_server([](http_server& in) -> task<> {
     http_client client(in);
@@ -463,16 +473,8 @@ TEST(ListRequests, ShowTheJobsOfATubeByState) {
     co_await put(client, "/v1/jobs?priority=9&tube=a%2Fb", "last");          // 3
     co_await put(client, "/v1/jobs?priority=2&ttr=1m&tube=a%2Fb", "first");  // 4
     co_await put(client, "/v1/jobs?tube=c", "other");                        // 5
-    const auto ids_in = [&](std::string target) -> task<std::string> {
-      const received page = co_await client.ask("GET", std::move(target));
-      EXPECT_EQ(page.status, 200) << page.body;
-      const nlohmann::json listed = page.value();
-      std::string all;
-      for (const auto& each : listed["jobs"]) all += each["id"].get<std::string>() + " ";
-      co_return all + listed.value("next", "");
-    };
     const auto expect = [&](std::string target, std::string_view ids) -> task<> {
-      const std::string listed = co_await ids_in(target);
+      const std::string listed = co_await ids_in(client, target);
       EXPECT_EQ(listed, ids) << target;
     };
     co_await expect("/v1/tubes/a%2Fb/jobs?state=delayed", "2 1 ");
@@ -510,6 +512,65 @@ TEST(ListRequests, ShowTheJobsOfATubeByState) {
       const received refused = co_await client.ask("GET", target);
       EXPECT_EQ(refused.wrong(), wrong) << target;
     }
+    co_await client.leave();
+  });
+}
+
+TEST(ListRequests, SeekJobsByKeyAndBody) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    co_await put(client, "/v1/jobs?tube=mail&key=user-1&delay=2h", "hello Ada");  // 1
+    co_await put(client, "/v1/jobs?tube=mail&key=user-2&delay=1h", "hello Bob");  // 2
+    co_await put(client, "/v1/jobs?tube=mail&key=order-1", "for Ada");            // 3
+    co_await put(client, "/v1/jobs?tube=other&key=user-3", "bye Ada");            // 4
+    co_await put(client, "/v1/jobs?tube=other", "no key");                        // 5
+    const auto expect = [&](std::string target, std::string_view ids) -> task<> {
+      const std::string listed = co_await ids_in(client, target);
+      EXPECT_EQ(listed, ids) << target;
+    };
+    co_await expect("/v1/jobs?key_prefix=user-", "1 2 4 ");
+    co_await expect("/v1/jobs?key_prefix=user-&prefix=ma", "1 2 ");
+    co_await expect("/v1/tubes/mail/jobs?state=delayed&key_prefix=user-", "2 1 ");
+    co_await expect("/v1/jobs?text=Ada", "1 3 4 ");
+    co_await expect("/v1/jobs?text=Ada&key_prefix=user-", "1 4 ");
+    co_await expect("/v1/jobs?text=Ada&count=1", "1 0-1");
+    co_await expect("/v1/jobs?text=Ada&count=1&cursor=0-1", "3 0-3");
+    co_await expect("/v1/jobs?text=Ada&count=1&cursor=0-3", "4 ");
+    co_await expect("/v1/jobs?text=Eve", "");
+    const std::string soonest = co_await ids_in(client, "/v1/tubes/mail/jobs?state=delayed&key_prefix=user-&count=1");
+    EXPECT_TRUE(soonest.starts_with("2 ") && soonest.ends_with("-2")) << soonest;
+    co_await expect("/v1/tubes/mail/jobs?state=delayed&key_prefix=user-&count=1&cursor=" + soonest.substr(2), "1 ");
+    static_cast<void>(co_await reserve(client, R"({"tube":"other"})"));
+    co_await expect("/v1/reservations?text=Ada", "4 ");
+    co_await expect("/v1/reservations?key_prefix=order", "");
+    for (const auto& [target, wrong] : std::vector<std::pair<std::string, std::string>>{
+             {"/v1/jobs?text=", "400 parameter text"},
+             {"/v1/jobs?text=" + std::string(1001, 'x'), "400 parameter text"},
+             {"/v1/jobs?key_prefix=" + std::string(201, 'x'), "400 parameter key_prefix"},
+             {"/v1/due?text=x", "400 parameter text"}}) {
+      const received refused = co_await client.ask("GET", target);
+      EXPECT_EQ(refused.wrong(), wrong) << target;
+    }
+    co_await client.leave();
+  });
+}
+
+TEST(ListRequests, APageLooksAtABoundedNumberOfBodies) {
+  with_server([](http_server& in) -> task<> {
+    http_client client(in);
+    for (const int count : {1000, 99}) {
+      std::string all = R"({"tube":"mail","text":"hay"})";
+      for (int i = 1; i < count; ++i) all += R"(,{"tube":"mail","text":"hay"})";
+      const received hay = co_await client.ask_json("POST", "/v1/batch", R"({"jobs":[)" + all + "]}");
+      EXPECT_EQ(hay.status, 200) << hay.body.substr(0, 500);
+    }
+    co_await put(client, "/v1/jobs?tube=mail", "needle");
+    const std::string none = co_await ids_in(client, "/v1/jobs?text=needle");
+    EXPECT_EQ(none, "0-1000") << "others may follow";
+    const std::string found = co_await ids_in(client, "/v1/jobs?text=needle&cursor=0-1000");
+    EXPECT_EQ(found, "1100 ");
+    const std::string last = co_await ids_in(client, "/v1/jobs?text=hay&count=2&cursor=0-1097");
+    EXPECT_EQ(last, "1098 1099 ") << "the page has looked at all";
     co_await client.leave();
   });
 }
