@@ -39,11 +39,6 @@ jobs::broker& brokers::for_next_connection() const noexcept {
   return **std::ranges::min_element(all_, {}, rank_of);
 }
 
-std::size_t brokers::in_use() const noexcept {
-  const auto count = std::ranges::count_if(all_, [](const jobs::broker* one) { return counters_of(*one).clients > 0; });
-  return std::max<std::size_t>(static_cast<std::size_t>(count), 1);
-}
-
 jobs::broker_counters brokers::counters() const noexcept {
   jobs::broker_counters sum;
   for (const jobs::broker* const each : all_) {

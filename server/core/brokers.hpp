@@ -41,8 +41,6 @@ class brokers {
   [[nodiscard]] jobs::tube_clients clients_of(std::string_view tube) const;
   /// The name that the first broker tells which knows the reservation: broker::holder_of().
   [[nodiscard]] std::string holder_of(jobs::job_id id, std::uint32_t reserves) const;
-  /// How many of them have clients of the server, at least 1.
-  [[nodiscard]] std::size_t in_use() const noexcept;
   /// See broker::has_other_nodes().
   [[nodiscard]] bool has_other_nodes() const noexcept { return all_.front()->has_other_nodes(); }
 

@@ -15,7 +15,8 @@ namespace foliot::program {
 opened_stores::opened_stores(const serve_options& options, const server_log& log) : opened_(open_stores(options, log)) {
   for (std::size_t i = 0; i < opened_.size(); ++i) {
     const std::string label = opened_.size() == 1 ? "" : fmt::format("session {}: ", i + 1);
-    with_policies_.push_back(std::make_unique<jobs::policy_store>(*opened_[i]));
+    with_policies_.push_back(i == 0 ? std::make_unique<jobs::policy_store>(*opened_[i])
+                                    : std::make_unique<jobs::policy_store>(*opened_[i], *with_policies_.front()));
     with_policies_.back()->sweeps(i == 0);  // the sessions have the same jobs
     watched_.push_back(std::make_unique<watched_store>(
         *with_policies_[i], [&log, label](const std::string& sentence) { log.warning(label + sentence); }));

@@ -27,7 +27,7 @@ class opened_stores {
 
   /// All of them, watched.
   [[nodiscard]] std::vector<jobs::job_store*> all() const;
-  /// What acts by the policies of tubes, in the same order. They have none yet.
+  /// What acts by the policies of tubes, in the same order. They count together, and have no policies yet.
   [[nodiscard]] std::vector<jobs::policy_store*> with_policies() const;
   /// What the policies of tubes have done to jobs.
   [[nodiscard]] jobs::policy_counters policies() const noexcept {

@@ -195,10 +195,8 @@ class server {
         beanstalk_state_(brokers_.all(), options.max_job_size, options.max_tubes, memory_),
         http_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
         monitoring_api_(brokers_.all(), options.max_job_size, options.hosts, tokens, &log),
-        policies_(
-            brokers_.first(), stores.with_policies(),
-            [this](const std::string& sentence) { log_.warning("policies", sentence); },
-            [this] { return brokers_.all().in_use(); }),
+        policies_(brokers_.first(), stores.with_policies(),
+                  [this](const std::string& sentence) { log_.warning("policies", sentence); }),
         actions_(brokers_.first(), tokens == nullptr ? nullptr : &tokens->who(), options.max_job_size),
         schedules_(brokers_.first(), zones_),
         zone_data_(brokers_.first(), zones_, schedule_records::most_looks)

@@ -232,8 +232,7 @@ task<> policies_in_force::count_sharers() {
       warn_(fmt::format("the nodes cannot be counted, so `most_per_second` is divided among {} as before: {}", nodes_,
                         why.what()));
   }
-  const std::size_t sessions = sessions_in_use_ ? sessions_in_use_() : stores_.size();
-  const auto among = static_cast<std::uint32_t>(nodes_ * std::max<std::size_t>(sessions, 1));
+  const auto among = static_cast<std::uint32_t>(nodes_);
   if (sharers_.exchange(among, seam::relaxed) == among) co_return;
   for (jobs::policy_store* const each : stores_) each->share(among);
 }

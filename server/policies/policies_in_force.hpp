@@ -1,6 +1,6 @@
 // The policies by which a server acts: it reads their records, and hands the table of them to the stores.
 //
-//   policies_in_force policies(broker, stores, warn, sessions_in_use);
+//   policies_in_force policies(broker, stores, warn);
 //   co_await policies.read();                                // before a client can reserve
 //   auto running = runtime::spawn(policies.keep_on(), "policies");
 //   … a record was changed by this server:
@@ -16,9 +16,9 @@
 // known: that policy stays in force. Where it is not, as after a start, the members that are understood are in force,
 // and lacks_some() is true. `warn` gets a sentence on it, once.
 //
-// What a tube may have in a second is divided: evenly among the nodes, and at this one evenly among the sessions that
-// have clients. They are counted by keep_on(), each second where there are several stores: reading a table never waits
-// for a count, which needs all databases. Until one succeeds, the numbers before hold.
+// What a tube may have in a second is divided evenly among the nodes; the sessions of one count together. The nodes are
+// counted by keep_on(), each second where there are several stores: reading a table never waits for a count, which
+// needs all databases. Until one succeeds, the number before holds.
 //
 // Where no tube has a policy, the stores get no table.
 //
@@ -63,11 +63,10 @@ class policies_in_force {
   /// How long the store must have failed to show the records before that is told.
   static constexpr duration patience = duration::nanoseconds(5'000'000'000);
 
-  /// All must outlive it. `stores`: those that act by the policies, one for each session of the server. `warn` must not
-  /// throw. `sessions_in_use`: how many of these sessions have clients; empty: all.
-  policies_in_force(jobs::broker& by, std::vector<jobs::policy_store*> stores, std::function<void(std::string)> warn,
-                    std::function<std::size_t()> sessions_in_use = {})
-      : by_(by), stores_(std::move(stores)), warn_(std::move(warn)), sessions_in_use_(std::move(sessions_in_use)) {}
+  /// All must outlive it. `stores`: those that act by the policies, one for each session of the server, which count
+  /// together. `warn` must not throw.
+  policies_in_force(jobs::broker& by, std::vector<jobs::policy_store*> stores, std::function<void(std::string)> warn)
+      : by_(by), stores_(std::move(stores)), warn_(std::move(warn)) {}
   policies_in_force(const policies_in_force&) = delete;
   policies_in_force& operator=(const policies_in_force&) = delete;
 
@@ -100,7 +99,7 @@ class policies_in_force {
     const lock held(lock_);
     return lacks_some_;
   }
-  /// Among how many stores like each of these the rate of a tube is divided.
+  /// Among how many nodes the rate of a tube is divided.
   [[nodiscard]] std::uint32_t sharers() const noexcept { return sharers_.load(seam::relaxed); }
 
  private:
@@ -132,7 +131,6 @@ class policies_in_force {
   jobs::broker& by_;
   const std::vector<jobs::policy_store*> stores_;
   const std::function<void(std::string)> warn_;
-  const std::function<std::size_t()> sessions_in_use_;
   runtime::task_mutex reading_;
   records seen_;                             // of the task that holds reading_
   bool is_told_of_too_many_ = false;         // the same

@@ -33,11 +33,13 @@
 // history replaces that of the job, and keeps its tries. A history without room for the numbers of the tries stays as
 // it is: then timeouts alone count. Tries that a later version wrote stay, and nothing counts.
 //
-// Limits count the reservations that were made here, and those that count_tube shows for others. Where several nodes,
-// or several stores of one process, share the jobs, most_reserved may be exceeded by what they claim at the same
-// moment, most_reserved_of_group counts at each of them by itself, and most_per_second is divided by share(). A
-// reservation that was made here and ended or was touched elsewhere is found by the counts; and where a group is full
-// of it, or its TTR is over by what is known here, by a look at its job: within seconds, of up to 256 at a time.
+// Limits count the reservations that were made here, and those that count_tube shows for others. Several stores of one
+// process that share the jobs, as the sessions of a server, count together if they are made so: their limits are exact,
+// whichever of them makes and ends a reservation. Where several nodes share the jobs, most_reserved may be exceeded by
+// what they claim at the same moment, most_reserved_of_group counts at each of them by itself, and most_per_second is
+// divided by share(). A reservation that was made here and ended or was touched at another node is found by the counts;
+// and where a group is full of it, or its TTR is over by what is known here, by a look at its job: within seconds, of
+// up to 256 at a time.
 //
 // The steps that wait are bounded: while a tube has 1,024 of them, or 8 MiB, or all tubes have 64 MiB, nothing is
 // claimed from that tube. So its ready jobs wait, too, while the database of its dead letters is away.
@@ -50,9 +52,11 @@
 //   1. A reservation that was handed out while there were policies is in `held_` until it has ended.
 //   2. A reservation that was made and not handed out has a step in `steps_`.
 //   3. Each step that a store has refused for a moment is tried again, or its reservation has ended.
-//   4. The slots that are taken are those of the reservations in `held_` whose tubes have limits, which check() proves.
+//   4. The slots that are taken are those of the reservations in `held_` whose tubes have limits, which check() proves;
+//      with stores that count together, the slots of this one are among these.
 //
-// Thread safety: as job_store; set_policies(), share(), sweeps() and counters() by any thread.
+// Thread safety: as job_store; set_policies(), share(), sweeps() and counters() by any thread. Stores that count
+// together may be used by a thread each.
 // Failures: those of the inner store. A step that the inner store refuses, or cannot execute, is tried again.
 // Complexity: without policies a lock for each batch, and a look at the fields of each job that is claimed. Else O(log
 // n) for each job, and O(n) for the n tubes that are full while somebody waits; O(reservations) when the policies
@@ -98,11 +102,14 @@ class FOLIOT_EXPORT policy_store final : public job_store {
  public:
   /// Over this store, which must outlive it and whose clocks these must be. Without policies.
   explicit policy_store(job_store& inner, store_clocks clocks = {});
+  /// The same, and counts together with another one, below which are the same jobs, and whose monotonic clock must be
+  /// this one's. Each may be destroyed first.
+  policy_store(job_store& inner, const policy_store& counts_with, store_clocks clocks = {});
   ~policy_store() override;
 
   /// From the next batch on, these are the policies; null: none. A job that is reserved ends by those of that time.
   void set_policies(std::shared_ptr<const policy_table> policies) noexcept;
-  /// How many stores like this one share the jobs, at least 1: nodes, or several sessions of a server.
+  /// How many stores like this one share the jobs, at least 1; those that count together are one. For all of these.
   void share(std::uint32_t among) noexcept;
   /// Whether this store searches for ready jobs that have waited too long; by default it does. Where several stores
   /// share the jobs, one of them is enough.

@@ -13,7 +13,6 @@ constexpr duration told_within{std::chrono::seconds(10)};
 
 void held_by_policy::add(const reservation& token, held_job it, instant until) {
   static_cast<void>(take(token));
-  if (!it.group.empty()) groups_[{it.tube, it.group}].tokens.insert(token);
   held_.emplace(token, entry{std::move(it), until});
   ends_.emplace(until, token);
 }
@@ -29,11 +28,6 @@ std::optional<held_job> held_by_policy::take(const reservation& token) {
   ends_.erase({found->second.until, token});
   std::optional<held_job> taken(std::move(found->second.job));
   held_.erase(found);
-  if (!taken->group.empty()) {
-    const auto home = groups_.find({taken->tube, taken->group});
-    home->second.tokens.erase(token);
-    if (home->second.tokens.empty()) groups_.erase(home);
-  }
   return taken;
 }
 
@@ -54,31 +48,15 @@ std::vector<reservation> held_by_policy::untold(instant now, std::size_t most) c
   return found;
 }
 
-std::vector<reservation> held_by_policy::some_of(const std::string& tube, const std::string& group, std::size_t most) {
-  std::vector<reservation> found;
-  const auto home = groups_.find({tube, group});
-  if (home == groups_.end()) return found;
-  members& of = home->second;
-  const std::size_t count = std::min(most, of.tokens.size());
-  for (auto at = of.tokens.upper_bound(of.after); found.size() < count; ++at) {
-    if (at == of.tokens.end()) at = of.tokens.begin();
-    found.push_back(*at);
-    of.after = *at;
-  }
-  return found;
-}
-
 void held_by_policy::take_slot(const reservation& token) {
   const auto found = held_.find(token);
   if (found != held_.end()) found->second.job.has_slot = true;
 }
 
 bool held_by_policy::is_sound() const {
-  std::size_t in_groups = 0;
-  for (const auto& [name, of] : groups_) in_groups += of.tokens.size();
-  std::size_t with_group = 0;
-  for (const auto& [token, it] : held_) with_group += it.job.group.empty() ? 0U : 1U;
-  return held_.size() == ends_.size() && in_groups == with_group;
+  return held_.size() == ends_.size() && std::ranges::all_of(held_, [this](const auto& each) {
+           return ends_.contains({each.second.until, each.first});
+         });
 }
 
 }  // namespace foliot::jobs::detail

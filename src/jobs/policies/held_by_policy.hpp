@@ -3,7 +3,7 @@
 // A reservation whose end nobody tells, as the answer to it was lost or another node was asked to end it, is untold
 // some seconds behind its TTR.
 //
-// Invariants: each token is in the order of the ends once, and in its group once if it has one.
+// Invariants: each token is in the order of the ends once.
 // Thread safety: none. O(log n).
 #pragma once
 
@@ -47,8 +47,6 @@ class held_by_policy {
   void extend(const reservation& token, instant until);
   /// Those whose ends nobody has told, up to `most`.
   [[nodiscard]] std::vector<reservation> untold(instant now, std::size_t most) const;
-  /// Some of those of a group, up to `most`: others with each call, if there are more.
-  [[nodiscard]] std::vector<reservation> some_of(const std::string& tube, const std::string& group, std::size_t most);
   /// It takes a slot from now on.
   void take_slot(const reservation& token);
   [[nodiscard]] std::size_t size() const noexcept { return held_.size(); }
@@ -66,11 +64,6 @@ class held_by_policy {
   };
   std::map<reservation, entry> held_;
   std::set<std::pair<instant, reservation>> ends_;
-  struct members {
-    std::set<reservation> tokens;
-    reservation after{};  ///< the last one that some_of() has given
-  };
-  std::map<std::pair<std::string, std::string>, members> groups_;
 };
 
 }  // namespace foliot::jobs::detail

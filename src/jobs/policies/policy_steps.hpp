@@ -99,6 +99,13 @@ class policy_steps {
   [[nodiscard]] std::size_t size() const noexcept { return steps_.size(); }
   /// How many reservations of this tube are kept.
   [[nodiscard]] std::uint64_t kept_of(std::string_view tube) const noexcept;
+  /// The same of each tube of which some are.
+  template <class Visit>
+  void for_each_kept(Visit visit) const {
+    for (const auto& [tube, of] : tubes_) {
+      if (of.tokens != 0) visit(tube, of.tokens);
+    }
+  }
   /// Whether so much is to be done for this tube that no more of it may be claimed.
   [[nodiscard]] bool is_full(std::string_view tube) const noexcept;
   /// Whether so many reservations of it are kept, or so much of them, that not even a look may claim one more.

@@ -11,6 +11,7 @@
 #include <foliot/core/sync/mutex.hpp>
 
 #include "expiry_sweep.hpp"
+#include "held_back_tubes.hpp"
 #include "held_by_policy.hpp"
 #include "jobs/operation_parts.hpp"
 #include "policy_rules.hpp"
@@ -22,6 +23,8 @@ namespace foliot::jobs {
 
 using detail::expiry_sweep;
 using detail::fate;
+using detail::has_limits;
+using detail::held_back_tubes;
 using detail::held_by_policy;
 using detail::held_job;
 using detail::judgement;
@@ -31,13 +34,18 @@ using detail::policy_step;
 using detail::policy_steps;
 using detail::policy_turn;
 using detail::reckoned_tries;
+using detail::taken_slot;
 using detail::tube_limits;
 
 /// All that it knows, and how a batch goes: form(), the store below, and conclude(). Only the thread that executes
 /// touches it, but for what `guard_` guards.
 class policy_store::state {
  public:
-  state(job_store& inner, store_clocks clocks) : inner_(inner), clocks_(clocks) {}
+  state(job_store& inner, store_clocks clocks, std::shared_ptr<tube_limits> limits)
+      : inner_(inner), clocks_(clocks), limits_(std::move(limits)), member_(limits_->join()) {}
+  ~state() { limits_->leave(member_); }
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
 
   execution execute(std::span<operation> batch);
   [[nodiscard]] next_change next() const noexcept;
@@ -47,10 +55,7 @@ class policy_store::state {
     const lock held(guard_);
     wanted_.swap(policies);
   }
-  void share(std::uint32_t among) noexcept {
-    const lock held(guard_);
-    among_ = among;
-  }
+  [[nodiscard]] std::shared_ptr<tube_limits> shared_limits() const noexcept { return limits_; }
   void sweeps(bool does) noexcept {
     const lock held(guard_);
     sweeps_ = does;
@@ -75,8 +80,8 @@ class policy_store::state {
   void form_steps(policy_turn& it);
   void form_counts(policy_turn& it);
   void form_end(policy_turn& it, std::size_t at);
-  [[nodiscard]] bool is_answered(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned);
-  [[nodiscard]] bool is_claim_answered(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned);
+  [[nodiscard]] bool is_answered(policy_turn& it, std::size_t at);
+  [[nodiscard]] bool is_claim_answered(policy_turn& it, std::size_t at);
   [[nodiscard]] std::optional<bool> was_claimed_once(policy_turn& it, std::size_t at);
 
   // Behind it.
@@ -92,16 +97,27 @@ class policy_store::state {
   void conclude_end(policy_turn& it, std::size_t at, const holder_answer& got);
   void conclude_claim(policy_turn& it, std::size_t at, claim_answer& got);
   void conclude_page(const std::string& tube, const answer& got);
+  /// Tells those that count together which reservations are kept for steps: no client has them.
+  void tell_kept();
+  void note_count(const policy_turn& it, const detail::tube_count& begun, std::uint64_t reserved);
   void note_limits(policy_turn& it, const limited_claim& asked, const claim_answer& got);
+  void hold_back(const policy_turn& it, const std::string& tube) {
+    held_back_.add(tube, policy_of(tube), *limits_, it.now);
+  }
   [[nodiscard]] judgement judge_now(const policy_turn& it, const job& one, const tube_policy& by) const;
-  bool hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed);
-  void hold(policy_turn& it, const claimed_job& one, const tube_policy* by, reckoned_tries of);
+  bool hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed, limited_claim* of);
+  /// Whether it has a slot now; else its step is made.
+  bool takes_slot(policy_turn& it, const claimed_job& one, const tube_policy& by, const reckoned_tries& tries,
+                  limited_claim* of);
+  void hold(policy_turn& it, const claimed_job& one, const tube_policy* by, reckoned_tries of, bool has_slot);
+  [[nodiscard]] taken_slot slot_of(const claimed_job& one) const;
   void reject(const claimed_job& one, const tube_policy& by, judgement as, utc_time now);
   void give_back(const claimed_job& one, operation by, fate why);
   void park(policy_turn& it, const claimed_job& one, const tube_policy& by, const reckoned_tries& of);
   void check_group(const std::string& tube, const std::string& group);
-  void check_held(const reservation& token, const held_job& it, instant not_before);
-  void end(policy_turn& it, const held_job& ended);
+  void check_held(const reservation& token, const std::string& tube, instant not_before);
+  /// Frees the slot of a reservation that has ended. False: it had none.
+  bool end(policy_turn& it, const reservation& ended);
   void unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one);
   [[nodiscard]] reckoned_tries tries_of(const policy_turn& it, const job& of) const;
   void note_written(const operation& end);
@@ -115,8 +131,11 @@ class policy_store::state {
 
   table policies_;  ///< of the latest batch
   held_by_policy held_;
-  tube_limits limits_;
+  const std::shared_ptr<tube_limits> limits_;  ///< with the other stores that count here; never null
+  const std::uint32_t member_;
+  held_back_tubes held_back_;
   policy_steps steps_;
+  bool has_told_kept_ = false;
   expiry_sweep sweep_;
   /// What batches have brought whose answers the caller did not get.
   execution gathered_;
@@ -129,7 +148,6 @@ class policy_store::state {
 
   mutable mutex guard_{lock_rank::object};
   table wanted_ FOLIOT_GUARDED_BY(guard_);
-  std::uint32_t among_ FOLIOT_GUARDED_BY(guard_) = 1;
   bool sweeps_ FOLIOT_GUARDED_BY(guard_) = true;
   policy_counters counted_ FOLIOT_GUARDED_BY(guard_);
 };
@@ -157,10 +175,6 @@ constexpr std::size_t most_beside_search = 64;
 
 constexpr bool was_not_executed(const answer& got) noexcept {
   return std::holds_alternative<passed_over_answer>(got) || std::holds_alternative<unavailable_answer>(got);
-}
-
-bool has_limits(const tube_policy* by) noexcept {
-  return by != nullptr && (by->most_reserved != 0 || by->most_per_second != 0);
 }
 
 /// A release and a bury; null: another operation.
@@ -243,7 +257,6 @@ void policy_store::state::follow_policies(instant now) {
   {
     const lock held(guard_);
     wanted = wanted_;
-    limits_.share(among_);
     sweep_.begin(sweeps_);
   }
   if (wanted == policies_) return;
@@ -255,18 +268,16 @@ void policy_store::state::follow_policies(instant now) {
   held_.for_each([&](const reservation& token, const held_job& it) {
     const tube_policy* const by = policy_of(it.tube);
     if (it.has_slot || by == nullptr || !detail::has_bounds(*by)) return;
-    limits_.add_earlier(it.tube, it.group);
+    limits_->add_earlier(token, {.tube = it.tube, .group = it.group, .reserves = it.reserves, .member = member_});
     counts.push_back(token);
   });
   for (const reservation& token : counts) held_.take_slot(token);
-  limits_.forget_idle(policies_.get(), now);
+  limits_->forget_idle(policies_.get(), now);
   sweep_.follow(policies_.get(), now);
 }
 
 const tube_policy* policy_store::state::policy_of(std::string_view tube) const {
-  if (policies_ == nullptr) return nullptr;
-  const auto found = policies_->find(tube);
-  return found == policies_->end() ? nullptr : &found->second;
+  return detail::policy_in(policies_.get(), tube);
 }
 
 bool policy_store::state::has_nothing_to_do() const noexcept {
@@ -325,9 +336,10 @@ void policy_store::state::forget_untold_ends(policy_turn& it) {
     const held_job& known = *held_.find(token);
     if (known.has_slot && inner_.others() != nullptr) {
       // It may have been extended through another node.
-      check_held(token, known, instant::earliest());
+      check_held(token, known.tube, instant::earliest());
     } else {
-      end(it, *held_.take(token));
+      static_cast<void>(held_.take(token));
+      end(it, token);
     }
   }
 }
@@ -340,11 +352,10 @@ void policy_store::state::form(policy_turn& it) {
   form_steps(it);
   form_counts(it);
   it.refusals.resize(it.batch.size());
-  std::map<std::string, std::uint64_t> planned;
   for (std::size_t i = 0; i < it.batch.size(); ++i) {
     if (history_of(it.batch[i]) != nullptr) {
       form_end(it, i);
-    } else if (is_answered(it, i, planned)) {
+    } else if (is_answered(it, i)) {
       it.places.push_back(policy_turn::nowhere);
     } else {
       it.places.push_back(it.asks.size());
@@ -377,11 +388,14 @@ void policy_store::state::form_counts(policy_turn& it) {
     for (const std::string& tube : claiming->tubes) {
       const tube_policy* const by = policy_of(tube);
       const bool is_counted = by != nullptr && by->most_reserved != 0;
-      if (is_counted && (inner_.others() != nullptr || limits_.wants_count(tube))) counts.insert(tube);
+      if (is_counted && (inner_.others() != nullptr || limits_->wants_count(tube))) counts.insert(tube);
     }
   }
-  it.counted.assign(counts.begin(), counts.end());
-  for (const std::string& tube : it.counted) it.asks.emplace_back(count_tube{tube});
+  it.freed.clear();  // what has ended before is in no count
+  for (const std::string& tube : counts) {
+    it.counted.push_back(limits_->begin_count(tube, member_));
+    it.asks.emplace_back(count_tube{tube});
+  }
 }
 
 /// Looks at the jobs whose reservations end, where too little is known of them here; and at those that are claimed by
@@ -452,8 +466,8 @@ void policy_store::state::form_end(policy_turn& it, std::size_t at) {
 }
 
 /// Whether the operation needs not to be executed: then its answer is there.
-bool policy_store::state::is_answered(policy_turn& it, std::size_t at, std::map<std::string, std::uint64_t>& planned) {
-  if (std::holds_alternative<claim>(it.batch[at])) return is_claim_answered(it, at, planned);
+bool policy_store::state::is_answered(policy_turn& it, std::size_t at) {
+  if (std::holds_alternative<claim>(it.batch[at])) return is_claim_answered(it, at);
   const auto* const named = std::get_if<claim_job>(&it.batch[at]);
   if (named == nullptr) return false;
   const auto found = it.seen.find(named->id);
@@ -462,25 +476,24 @@ bool policy_store::state::is_answered(policy_turn& it, std::size_t at, std::map<
   return true;
 }
 
-bool policy_store::state::is_claim_answered(policy_turn& it, std::size_t at,
-                                            std::map<std::string, std::uint64_t>& planned) {
+bool policy_store::state::is_claim_answered(policy_turn& it, std::size_t at) {
   claim& what = std::get<claim>(it.batch[at]);
   const bool is_limited = std::ranges::any_of(
       what.tubes, [this](const std::string& each) { return has_limits(policy_of(each)) || steps_.is_full(each); });
   if (!is_limited) return false;
-  std::vector<std::string> open;
-  std::uint64_t most = what.count;
+  std::vector<tube_limits::asked_tube> asked;
   for (const std::string& tube : what.tubes) {
-    const tube_policy* const by = policy_of(tube);
-    const std::uint64_t free = has_limits(by) ? limits_.free(tube, *by, it.now) : tube_limits::any_number;
-    const std::uint64_t taken = std::min(planned[tube], free);
-    if (free == taken || steps_.is_full(tube)) {
-      limits_.hold_back(tube);
-      continue;
+    if (steps_.is_full(tube)) {
+      hold_back(it, tube);
+    } else {
+      const tube_policy* const by = policy_of(tube);
+      asked.push_back({tube, has_limits(by) ? by : nullptr});
     }
-    most = std::min(most, free - taken);
-    open.push_back(tube);
   }
+  tube_limits::claim_plan planned = limits_->plan(asked, what.count, it.now);
+  for (const std::string& tube : planned.full) hold_back(it, tube);
+  std::vector<std::string> open = std::move(planned.open);
+  for (const std::string& tube : open) it.planned[tube] += planned.count;
   // A claim of no job finds what an earlier one with the same `once` has claimed; its tubes say where to look.
   if (open.empty() && what.once.empty()) {
     it.refusals[at] = claim_answer{};
@@ -492,9 +505,9 @@ bool policy_store::state::is_claim_answered(policy_turn& it, std::size_t at,
     if (!was_claimed) return true;
     if (*was_claimed) open.clear();
   }
-  for (const std::string& tube : open) planned[tube] += most;
-  const auto allowed = open.empty() ? 0 : static_cast<std::uint32_t>(most);
-  it.limited.emplace(at, limited_claim{open, what.count, allowed});
+  if (open.empty()) planned = {};
+  const auto allowed = static_cast<std::uint32_t>(open.empty() ? 0 : planned.count);
+  it.limited.insert_or_assign(at, limited_claim{open, what.count, allowed, std::move(planned.slots)});
   if (!open.empty()) what.tubes = std::move(open);
   what.count = allowed;
   return false;
@@ -524,11 +537,9 @@ execution policy_store::state::conclude(policy_turn& it, execution done) {
     std::vector<answer> got = std::move(done.answers);
     std::size_t at = 0;
     for (policy_step* const each : it.steps) conclude_step(it, *each, got[at++]);
-    for (const std::string& tube : it.counted) {
-      const auto* const counted = std::get_if<count_answer>(&got[at++]);
-      if (counted == nullptr) continue;
-      const std::uint64_t kept = steps_.kept_of(tube);
-      limits_.note_count(tube, counted->counts.reserved - std::min(kept, counted->counts.reserved));
+    for (const detail::tube_count& each : it.counted) {
+      if (const auto* const counted = std::get_if<count_answer>(&got[at++]))
+        note_count(it, each, counted->counts.reserved);
     }
     done.answers.clear();
     for (std::size_t i = 0; i < it.batch.size(); ++i) {
@@ -547,7 +558,11 @@ execution policy_store::state::conclude(policy_turn& it, execution done) {
     steps_.add(std::move(looks));
   }
   const auto is_full = [this](const std::string& tube) { return steps_.is_full(tube); };
-  for (std::string& tube : limits_.take_freed(policies_.get(), it.now, is_full)) it.named.insert(std::move(tube));
+  it.limited.clear();  // which gives back the slots of claims that were not executed
+  tell_kept();
+  for (std::string& tube : held_back_.take_freed(*limits_, policies_.get(), it.now, is_full)) {
+    it.named.insert(std::move(tube));
+  }
   add_names(done.ready_tubes, {it.named.begin(), it.named.end()});
   return done;
 }
@@ -556,8 +571,8 @@ void policy_store::state::conclude_expired(policy_turn& it, execution& done) {
   gather(done, std::exchange(gathered_, {}));
   std::erase_if(done.expired, [&](const reservation& token) {
     it.expired.insert(token);
+    const bool had_slot = end(it, token);
     if (std::optional<held_job> held = held_.take(token)) {
-      end(it, *held);
       it.ended.insert_or_assign(token.id, *std::move(held));
       return false;
     }
@@ -565,7 +580,7 @@ void policy_store::state::conclude_expired(policy_turn& it, execution& done) {
       note_own_end(token);
       return true;
     }
-    limits_.note_end_elsewhere();
+    if (!had_slot) limits_->note_end_elsewhere();
     return false;
   });
 }
@@ -598,7 +613,7 @@ void policy_store::state::conclude_given_back(policy_turn& it, policy_step& one,
   note_written(ended.asks);
   if (ended.what == policy_step::kind::park) {
     ++it.counted_now.parked;
-    return unpark(ended.tube, ended.group, limits_.park(ended.tube, ended.group, ended.parked, policy_of(ended.tube)));
+    return unpark(ended.tube, ended.group, limits_->park(ended.tube, ended.group, ended.parked, policy_of(ended.tube)));
   }
   switch (ended.why) {
     case fate::handed_out: break;
@@ -666,21 +681,27 @@ void policy_store::state::conclude_unpark(policy_step& one, const answer& got) {
   } else if (std::get<change_answer>(got).what == change_answer::kind::done) {
     return;
   }
-  unpark(asked.tube, asked.group, limits_.next_parked(asked.tube, asked.group));
+  unpark(asked.tube, asked.group, limits_->next_parked(asked.tube, asked.group));
 }
 
-/// A reservation that a client has: still, or no more.
+/// A reservation that a client has, of this store or of one that counts with it: still, or no more.
 void policy_store::state::conclude_check(policy_turn& it, policy_step& one, const peek_answer& got) {
   const policy_step asked = steps_.take(one);
   checked_.erase(asked.of);
   const held_job* const known = held_.find(asked.of);
-  if (known == nullptr) return;
-  const bool is_held =
-      got.job && got.job->state == job_state::reserved && got.job->counters.reserves == known->reserves;
-  if (!is_held) return end(it, *held_.take(asked.of));
-  held_.extend(asked.of, std::max(got.job->expires, it.now));
+  const std::optional<taken_slot> slot = limits_->find(asked.of);
+  if (known == nullptr && !slot) return;
+  const std::uint32_t reserves = known != nullptr ? known->reserves : slot->reserves;
+  const bool is_held = got.job && got.job->state == job_state::reserved && got.job->counters.reserves == reserves;
+  if (!is_held) {
+    static_cast<void>(held_.take(asked.of));
+    end(it, asked.of);
+    return;
+  }
+  if (known != nullptr) held_.extend(asked.of, std::max(got.job->expires, it.now));
   // Nobody tells of an end elsewhere, so the next job of the group would wait for its due time.
-  if (limits_.parked(known->tube, known->group) != 0) check_held(asked.of, *known, it.now + check_again_after);
+  if (slot && limits_->parked(slot->tube, slot->group) != 0)
+    check_held(asked.of, slot->tube, it.now + check_again_after);
 }
 
 void policy_store::state::conclude_own(policy_turn& it, std::size_t at, answer& got) {
@@ -690,7 +711,8 @@ void policy_store::state::conclude_own(policy_turn& it, std::size_t at, answer& 
     conclude_claim(it, at, *claimed);
   } else {
     detail::for_each_replaced(it.batch[at], got, [this, &it](const reservation& token) {
-      if (const std::optional<held_job> held = held_.take(token)) end(it, *held);
+      static_cast<void>(held_.take(token));
+      end(it, token);
     });
   }
 }
@@ -703,11 +725,9 @@ void policy_store::state::conclude_end(policy_turn& it, std::size_t at, const ho
   if (got.what == holder_answer::kind::no_space) return;
   if (is_done && std::holds_alternative<touch>(what)) return held_.extend(token, got.expires);
   const std::optional<held_job> held = held_.take(token);
-  if (held) {
-    end(it, *held);
-  } else {
-    limits_.note_end_elsewhere();
-  }
+  // That a reservation of another store is not held here does not show that it has ended.
+  const bool had_slot = (held || is_done) && end(it, token);
+  if (!had_slot && !held) limits_->note_end_elsewhere();
   if (!is_done) return;
   if (!std::holds_alternative<abandon>(what)) own_ends_.erase(token.id);
   switch (it.follows[at]) {
@@ -726,11 +746,22 @@ void policy_store::state::conclude_claim(policy_turn& it, std::size_t at, claim_
     note_limits(it, limited->second, got);
   }
   const bool by_id = std::holds_alternative<claim_job>(it.batch[at]);
+  limited_claim* const of = limited == it.limited.end() ? nullptr : &limited->second;
   std::erase_if(got.jobs, [&](const claimed_job& each) {
-    if (hands_out(it, each, by_id, got.is_replayed)) return false;
+    if (hands_out(it, each, by_id, got.is_replayed, of)) return false;
     it.named.insert(each.job.tube);
     return true;
   });
+  if (of != nullptr) of->slots.give_back();
+}
+
+void policy_store::state::note_count(const policy_turn& it, const detail::tube_count& begun, std::uint64_t reserved) {
+  const auto of = [&begun](const auto& numbers) {
+    const auto found = numbers.find(begun.tube);
+    return found == numbers.end() ? std::uint64_t{0} : found->second;
+  };
+  const std::uint64_t kept = steps_.kept_of(begun.tube);
+  limits_->note_count(begun, reserved - std::min(kept, reserved), of(it.planned), of(it.freed));
 }
 
 void policy_store::state::note_limits(policy_turn& it, const limited_claim& asked, const claim_answer& got) {
@@ -738,11 +769,11 @@ void policy_store::state::note_limits(policy_turn& it, const limited_claim& aske
   const bool is_short = got.jobs.size() < asked.allowed;
   for (const std::string& tube : asked.tubes) {
     if (is_short) {
-      limits_.note_empty(tube);
+      held_back_.note_empty(tube);
     } else if (asked.allowed < asked.wanted) {
       // Named once it has a slot; the others, too, are not as empty as a short answer makes them seem.
       if (has_limits(policy_of(tube))) {
-        limits_.hold_back(tube);
+        hold_back(it, tube);
       } else {
         it.named.insert(tube);
       }
@@ -756,7 +787,8 @@ judgement policy_store::state::judge_now(const policy_turn& it, const job& one, 
   return judge(by, one, std::move(of), it.utc, since);
 }
 
-bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed) {
+bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, bool by_id, bool is_replayed,
+                                    limited_claim* of) {
   if (is_replayed && (held_.find(one.token) != nullptr || steps_.has(one.token))) return !steps_.has(one.token);
   const tube_policy* const by = policy_of(one.job.tube);
   static const tube_policy none;
@@ -767,7 +799,7 @@ bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, boo
     return false;
   }
   if (by == nullptr) {
-    if (policies_ != nullptr) hold(it, one, nullptr, {});
+    if (policies_ != nullptr) hold(it, one, nullptr, {}, false);
     return true;
   }
   judgement as = judge_now(it, one.job, *by);
@@ -783,31 +815,47 @@ bool policy_store::state::hands_out(policy_turn& it, const claimed_job& one, boo
     reject(one, *by, std::move(as), it.utc);
     return false;
   }
-  if (!by_id && !is_replayed) {
-    if (limits_.free(one.job.tube, *by, it.now) == 0) {
-      limits_.hold_back(one.job.tube);
-      give_back(one, abandon{one.token}, fate::handed_out);
-      return false;
-    }
-    if (!limits_.has_free(one.job.tube, std::string(detail::group_of(one.job)), *by)) {
-      park(it, one, *by, as.of);
-      return false;
-    }
+  const bool has_ended = it.expired.contains(one.token);
+  const bool is_limited = detail::has_bounds(*by) && !has_ended;
+  if (is_limited && (by_id || is_replayed)) {
+    limits_->add(one.token, slot_of(one), *by, it.now);
+  } else if (is_limited && !takes_slot(it, one, *by, as.of, of)) {
+    return false;
   }
-  hold(it, one, by, std::move(as.of));
+  hold(it, one, by, std::move(as.of), is_limited);
   return true;
 }
 
-void policy_store::state::hold(policy_turn& it, const claimed_job& one, const tube_policy* by, reckoned_tries of) {
+taken_slot policy_store::state::slot_of(const claimed_job& one) const {
+  return {.tube = one.job.tube,
+          .group = std::string(detail::group_of(one.job)),
+          .reserves = one.job.counters.reserves,
+          .member = member_};
+}
+
+bool policy_store::state::takes_slot(policy_turn& it, const claimed_job& one, const tube_policy& by,
+                                     const reckoned_tries& tries, limited_claim* of) {
+  switch (limits_->take(one.token, slot_of(one), by, it.now, of == nullptr ? nullptr : &of->slots)) {
+    case tube_limits::verdict::taken: return true;
+    case tube_limits::verdict::tube_is_full:
+      hold_back(it, one.job.tube);
+      give_back(one, abandon{one.token}, fate::handed_out);
+      break;
+    case tube_limits::verdict::group_is_full: park(it, one, by, tries); break;
+  }
+  return false;
+}
+
+void policy_store::state::hold(policy_turn& it, const claimed_job& one, const tube_policy* by, reckoned_tries of,
+                               bool has_slot) {
   if (it.expired.contains(one.token)) return;
   held_job held{.tube = one.job.tube,
                 .group = std::string(detail::group_of(one.job)),
                 .history = by != nullptr ? one.job.history : job_fields(),
                 .of = std::move(of),
                 .is_plain = by == nullptr,
-                .has_slot = by != nullptr && detail::has_bounds(*by),
+                .has_slot = has_slot,
                 .reserves = one.job.counters.reserves};
-  if (held.has_slot) limits_.add(held.tube, held.group, *by, it.now);
   held_.add(one.token, std::move(held), one.job.expires);
 }
 
@@ -844,7 +892,7 @@ void policy_store::state::park(policy_turn& it, const claimed_job& one, const tu
                                const reckoned_tries& of) {
   const std::string group(detail::group_of(one.job));
   const utc_time since = detail::waits_since(one.job, of);
-  utc_time until = it.utc + parking_time_among(limits_.parked(one.job.tube, group));
+  utc_time until = it.utc + parking_time_among(limits_->parked(one.job.tube, group));
   if (by.expires > milliseconds(0)) until = std::min(until, since + by.expires);
   std::optional<job_fields> history;
   if (by.expires > milliseconds(0) && of.is_readable) {
@@ -867,27 +915,31 @@ void policy_store::state::park(policy_turn& it, const claimed_job& one, const tu
 /// Some of those that the group is full of may have ended elsewhere.
 void policy_store::state::check_group(const std::string& tube, const std::string& group) {
   if (inner_.others() == nullptr || checked_.size() >= most_checked) return;
-  for (const reservation& token : held_.some_of(tube, group, most_checked_of_group)) {
-    check_held(token, *held_.find(token), instant::earliest());
+  for (const reservation& token : limits_->some_of(tube, group, most_checked_of_group)) {
+    check_held(token, tube, instant::earliest());
   }
 }
 
-void policy_store::state::check_held(const reservation& token, const held_job& it, instant not_before) {
+void policy_store::state::check_held(const reservation& token, const std::string& tube, instant not_before) {
   if (!checked_.insert(token).second) return;
   steps_.add({.what = policy_step::kind::check,
               .asks = peek{token.id, false},
-              .tube = it.tube,
+              .tube = tube,
               .of = token,
               .not_before = not_before});
 }
 
-void policy_store::state::end(policy_turn& it, const held_job& ended) {
-  if (!ended.has_slot) return;
-  // Other nodes are told that the tube may be claimed from again.
-  const tube_policy* const by = policy_of(ended.tube);
-  const bool was_full = by != nullptr && inner_.others() != nullptr && !limits_.has_slot(ended.tube, *by);
-  if (was_full) it.named.insert(ended.tube);
-  unpark(ended.tube, ended.group, limits_.remove(ended.tube, ended.group));
+bool policy_store::state::end(policy_turn& it, const reservation& ended) {
+  std::optional<detail::freed_slot> freed = limits_->remove(ended);
+  if (!freed) return false;
+  const std::string& tube = freed->was.tube;
+  ++it.freed[tube];
+  // Other nodes and sessions are told that the tube may be claimed from again.
+  const tube_policy* const by = policy_of(tube);
+  const bool was_full = by != nullptr && by->most_reserved != 0 && freed->taken_before >= by->most_reserved;
+  if (was_full && inner_.others() != nullptr) it.named.insert(tube);
+  unpark(tube, freed->was.group, freed->next);
+  return true;
 }
 
 void policy_store::state::unpark(const std::string& tube, const std::string& group, std::optional<parked_job> one) {
@@ -954,6 +1006,17 @@ void policy_store::state::conclude_page(const std::string& tube, const answer& g
   }
 }
 
+void policy_store::state::tell_kept() {
+  std::map<std::string, std::uint64_t, std::less<>> kept;
+  steps_.for_each_kept([this, &kept](const std::string& tube, std::uint64_t count) {
+    const tube_policy* const by = policy_of(tube);
+    if (by != nullptr && by->most_reserved != 0) kept.emplace(tube, count);
+  });
+  const bool tells = !kept.empty();
+  if (tells || has_told_kept_) limits_->note_kept(member_, std::move(kept));
+  has_told_kept_ = tells;
+}
+
 next_change policy_store::state::next() const noexcept {
   next_change found = inner_.next();
   bool is_new = false;
@@ -963,29 +1026,31 @@ next_change policy_store::state::next() const noexcept {
   }
   if (is_new) found.expiry = instant::earliest();
   const auto is_full = [this](const std::string& tube) { return steps_.is_full(tube); };
-  found.expiry = std::min({found.expiry, steps_.next(), sweep_.next(), limits_.next(policies_.get(), is_full)});
+  found.expiry =
+      std::min({found.expiry, steps_.next(), sweep_.next(), held_back_.next(*limits_, policies_.get(), is_full)});
   return found;
 }
 
 check_result policy_store::state::check() const {
-  if (!held_.is_sound())
-    return std::unexpected("each reservation is in the order of their ends, and in its group, once");
+  if (!held_.is_sound()) return std::unexpected("each reservation is in the order of their ends once");
   if (!steps_.is_sound()) return std::unexpected("the steps are not those that were counted");
-  std::map<std::pair<std::string, std::string>, std::uint64_t> held;
-  held_.for_each([&held](const reservation&, const held_job& it) {
-    if (it.has_slot) ++held[{it.tube, it.group}];
+  std::set<reservation> with_slots;
+  held_.for_each([&with_slots](const reservation& token, const held_job& it) {
+    if (it.has_slot) with_slots.insert(token);
   });
-  return limits_.check(held);
+  return limits_->check(member_, with_slots);
 }
 
 policy_store::policy_store(job_store& inner, store_clocks clocks)
-    : inner_(inner), state_(std::make_unique<state>(inner, clocks)) {}
+    : inner_(inner), state_(std::make_unique<state>(inner, clocks, std::make_shared<tube_limits>())) {}
+policy_store::policy_store(job_store& inner, const policy_store& counts_with, store_clocks clocks)
+    : inner_(inner), state_(std::make_unique<state>(inner, clocks, counts_with.state_->shared_limits())) {}
 policy_store::~policy_store() = default;
 
 void policy_store::set_policies(std::shared_ptr<const policy_table> policies) noexcept {
   state_->set_policies(std::move(policies));
 }
-void policy_store::share(std::uint32_t among) noexcept { state_->share(among); }
+void policy_store::share(std::uint32_t among) noexcept { state_->shared_limits()->share(among); }
 void policy_store::sweeps(bool does) noexcept { state_->sweeps(does); }
 policy_counters policy_store::counters() const noexcept { return state_->counters(); }
 

@@ -532,6 +532,118 @@ TEST(PolicyNodes, AFreedSlotIsNamedSoThatOthersHearOfIt) {
   EXPECT_FALSE(names(world.last, "mail")) << "it was not full";
 }
 
+// Stores that count together.
+
+/// Two sessions of a server: `there` is the other one, over the same jobs.
+struct two_sessions : policy_world {
+  explicit two_sessions(policy_table policies)
+      : policy_world(std::move(policies), {}, true), there_spied(inner, &nodes), there(there_spied, *store, clocks) {
+    there.set_policies(table);
+  }
+  execution run_there(operation what) {
+    execution done = there.execute(std::span(&what, 1));
+    check_there();
+    return done;
+  }
+  claim_answer claim_there(std::uint32_t count = 1) {
+    return std::get<claim_answer>(run_there(claim{.tubes = {"mail"}, .count = count}).answers.at(0));
+  }
+  void check_there() {
+    const check_result right = there.check();
+    EXPECT_TRUE(right.has_value()) << right.error();
+  }
+  foliot::test::spy_store there_spied;
+  policy_store there;
+};
+
+TEST(PolicySessions, TheSlotsOfAGroupAreThoseOfTheServer) {
+  two_sessions world(mail({.most_reserved_of_group = 1}));
+  const put what{.tube = "mail", .body = "b", .ttr = 1h, .fields = in_group("a")};
+  world.put_one(what);
+  const job_id second = world.put_one(what);
+  const auto one = world.claim_one();
+  ASSERT_TRUE(one);
+  EXPECT_TRUE(world.claim_there().jobs.empty());
+  world.there.execute({});
+  EXPECT_EQ(world.state_of(second), job_state::delayed);
+  world.run(finish{one->token});
+  EXPECT_EQ(world.state_of(second), job_state::ready) << "the session that has the end wakes the job of the other";
+  EXPECT_EQ(world.claim_there().jobs.size(), 1U);
+}
+
+TEST(PolicySessions, AReservationThatEndsAtAnotherSessionFreesItsSlotAtOnce) {
+  two_sessions world(mail({.most_reserved_of_group = 1}));
+  const put what{.tube = "mail", .body = "b", .ttr = 1h, .fields = in_group("a")};
+  world.put_one(what);
+  world.put_one(what);
+  const auto one = world.claim_one();
+  ASSERT_TRUE(one);
+  EXPECT_FALSE(world.claim_one());
+  world.run_there(finish{one->token});
+  while (world.there.next().expiry <= world.time.now()) world.there.execute({});
+  EXPECT_TRUE(world.claim_one());
+  EXPECT_FALSE(world.claim_one());
+}
+
+TEST(PolicySessions, ASlotThatAClaimUnderWayMayTakeIsLookedAtAgain) {
+  two_sessions world(mail({.most_reserved = 1}));
+  // Its claim finds nothing; in between another job comes, and a client of the other session asks.
+  bool is_first = true;
+  world.spied.after = [&](execution&) {
+    if (!std::exchange(is_first, false)) return;
+    operation puts(put{.tube = "mail", .body = "b", .ttr = 1h});
+    world.inner.execute(std::span(&puts, 1));
+    EXPECT_TRUE(world.claim_there().jobs.empty()) << "the claim under way may have it";
+  };
+  EXPECT_TRUE(world.only(claim{.tubes = {"mail"}}).jobs.empty());
+  world.spied.accept();
+  const instant next = world.there.next().expiry;
+  ASSERT_LE(next, world.time.now() + 5ms);
+  world.time.advance_to(std::max(next, world.time.now()));
+  EXPECT_TRUE(names(world.there.execute({}), "mail"));
+  EXPECT_EQ(world.claim_there().jobs.size(), 1U);
+}
+
+TEST(PolicySessions, ACountWhileAnotherSessionHandsOutFreesNothing) {
+  two_sessions world(mail({.most_reserved = 1}));
+  for (int i = 0; i < 3; ++i) world.put_one();
+  // Behind the count, and before its answer is read, the other session claims.
+  std::size_t got = 0;
+  world.spied.before = [&](std::span<operation>) { got += world.claim_there().jobs.size(); };
+  got += world.only(claim{.tubes = {"mail"}}).jobs.size();
+  world.spied.accept();
+  world.spied.after = [&](execution&) { got += world.claim_there().jobs.size(); };
+  got += world.only(claim{.tubes = {"mail"}}).jobs.size();
+  world.spied.accept();
+  EXPECT_EQ(got, 1U);
+  EXPECT_EQ(world.run(count_tube{"mail"}).counts.reserved, 1U);
+}
+
+TEST(PolicySessions, TheRateIsThatOfTheServer) {
+  two_sessions world(mail({.most_per_second = 4}));
+  for (int i = 0; i < 20; ++i) world.put_one();
+  std::size_t got = 0;
+  for (int ms = 0; ms < 2'000; ++ms) {
+    got += world.only(claim{.tubes = {"mail"}}).jobs.size() + world.claim_there().jobs.size();
+    world.time.advance(1ms);
+  }
+  EXPECT_EQ(got, 8U);
+}
+
+TEST(PolicySessions, OneThatEndsLeavesItsSlots) {
+  policy_world world(mail({.most_reserved_of_group = 1}), {}, true);
+  auto there = std::make_unique<policy_store>(world.spied, *world.store, world.clocks);
+  there->set_policies(world.table);
+  world.put_one("mail", in_group("a"));
+  operation claims(claim{.tubes = {"mail"}});
+  ASSERT_EQ(std::get<claim_answer>(there->execute(std::span(&claims, 1)).answers.at(0)).jobs.size(), 1U);
+  world.check();
+  there.reset();
+  world.check();
+  world.put_one("mail", in_group("a"));
+  EXPECT_TRUE(world.claim_one());
+}
+
 /// The beginning of the wait is with the job, not with the node.
 TEST(PolicyNodes, AParkedJobExpiresThoughItsNodeIsGone) {
   policy_world world(mail({.expires = 10min, .most_reserved_of_group = 1}), {}, true);
