@@ -4,4 +4,5 @@
 
 #include <foliot/schedule/rule.hpp>
 #include <foliot/schedule/timetable.hpp>
+#include <foliot/schedule/timetable_cursor.hpp>
 #include <foliot/schedule/zone.hpp>

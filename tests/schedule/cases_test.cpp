@@ -19,7 +19,8 @@ struct reference_case {
   std::string id, kind, text, where, from, expected, remark;
 };
 
-/// These are about more than times; the functions below, and those of other tests, have what they say about times.
+/// These are about more than times. The functions below have what they say about times; C196, C202, C204 and C215 are
+/// those of tests/server/schedules/schedule_planner_test.cpp, C192 is among the intervals.
 const std::set<std::string> by_hand{"C182", "C184", "C186", "C187", "C188", "C190", "C192", "C194",
                                     "C195", "C196", "C202", "C204", "C212", "C214", "C215", "C217"};
 
