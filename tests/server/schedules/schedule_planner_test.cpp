@@ -1,6 +1,7 @@
 // What a schedule makes, and when, and what becomes of the rest: each case on its own.
 #include "server/schedules/schedule_planner.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -134,6 +135,51 @@ TEST(SchedulePlanner, ADeadlineMayBeShorterThanTheGrace) {
   world.turn("2026-11-30T11:00:11Z");
   EXPECT_THAT(world.log(), ElementsAre("regular 2026-11-30T10:00:00Z"));
   EXPECT_EQ(world.count_of(outcome::expired_by_deadline), 1u);
+}
+
+// Cases of others' reports that are about more than times (../shared/reference/cron-cases.tsv).
+
+TEST(SchedulePlanner, AFirstOccurrenceIsMissedToo) {  // C196
+  schedule_world world(plan_of_rule("0 0 1 1 *"), time_at("2025-12-31T23:50:00Z"));
+  world.turn("2026-01-01T06:00:00Z");
+  EXPECT_THAT(world.log(), ElementsAre("late 2026-01-01T00:00:00Z")) << "the cursor begins with the schedule";
+  EXPECT_THAT(world.faults(), IsEmpty());
+}
+
+TEST(SchedulePlanner, AnInstantThatNobodyIsThereForIsMadeByTheNext) {  // C202
+  schedule_world world(plan_of_rule("0 10 * * *"), time_at("2026-01-01T09:59:57Z"));
+  world.turn("2026-01-01T10:00:01Z");
+  world.turn("2026-01-01T10:00:02Z");
+  EXPECT_THAT(world.log(), ElementsAre("regular 2026-01-01T10:00:00Z"));
+  EXPECT_THAT(world.faults(), IsEmpty());
+}
+
+TEST(SchedulePlanner, AClockThatGoesBackRepeatsNothing) {  // C204
+  schedule_world world(plan_of_rule("30 18 * * *"), time_at("2026-01-01T12:00:00Z"));
+  world.go_to("2026-01-01T18:31:00Z");
+  world.turn("2026-01-01T16:31:00Z");
+  EXPECT_EQ(world.due(), time_at("2026-01-02T18:30:00Z"));
+  world.turn("2026-01-01T18:30:00Z");
+  world.turn("2026-01-01T18:31:00Z");
+  world.go_to("2026-01-02T19:00:00Z");
+  EXPECT_THAT(world.log(), ElementsAre("regular 2026-01-01T18:30:00Z", "regular 2026-01-02T18:30:00Z"));
+  EXPECT_THAT(world.faults(), IsEmpty());
+}
+
+/// An occurrence is decided at its instant, and its job waits for the jitter. So an hour whose job would come at 09:55
+/// is missed from 09:01 on; and that it is made late takes nothing from the next one.
+TEST(SchedulePlanner, AMissedOneWithJitterDoesNotConsumeTheNext) {  // C215
+  schedule_world world(plan_of_rule("@hourly", R"("jitter":"1h","missed":"all")"), time_at("2026-01-01T08:30:00Z"));
+  const jobs::utc_time back = time_at("2026-01-01T10:05:00Z");
+  world.turn(back);
+  world.go_to("2026-01-01T11:00:30Z");
+  EXPECT_THAT(world.log(),
+              ElementsAre("late 2026-01-01T09:00:00Z", "late 2026-01-01T10:00:00Z", "regular 2026-01-01T11:00:00Z"));
+  for (const planned_occurrence& each : world.made()) {
+    const jobs::utc_time delayed = each.name.at + world.table().delay_of(each.name.at);
+    EXPECT_EQ(each.due, std::max(delayed, each.reason == reason::late ? back : delayed));
+  }
+  EXPECT_THAT(world.faults(), IsEmpty());
 }
 
 TEST(SchedulePlanner, PausedTimeIsNotMissed) {
