@@ -1,6 +1,7 @@
 // How many webhooks a second one core delivers, and what targets that are down cost the others.
 //
 //   webhook-bench [--deliveries N] [--at-once N] [--targets N] [--dead N] [--body BYTES]
+//   webhook-bench --sink BYTES     the receiver alone, of bodies of this length, for bench/deliver_webhooks.py
 //
 // A process of its own is the receiver, on the last core; the engine runs on the first one. Deliveries are signed, and
 // go by plain HTTP over connections that are kept alive. `--dead N` adds N targets whose receiver accepts connections
@@ -48,6 +49,7 @@ struct bench_options {
   std::size_t targets = 4;
   std::size_t dead = 0;
   std::size_t body = 200;
+  std::size_t sink = 0;  ///< not 0: only the receiver
 };
 
 void pin_to(std::size_t core) {
@@ -245,12 +247,13 @@ bench_options parse(int count, char** arguments) {
                                                        {"--at-once", &options.at_once},
                                                        {"--targets", &options.targets},
                                                        {"--dead", &options.dead},
-                                                       {"--body", &options.body}};
+                                                       {"--body", &options.body},
+                                                       {"--sink", &options.sink}};
   for (int i = 1; i < count; i += 2) {
     const auto found = known.find(arguments[i]);
     if (found == known.end() || i + 1 == count)
       throw std::runtime_error(
-          "usage: webhook-bench [--deliveries N] [--at-once N] [--targets N] [--dead N] [--body BYTES]");
+          "usage: webhook-bench [--deliveries N] [--at-once N] [--targets N] [--dead N] [--body BYTES] | --sink BYTES");
     *found->second = number_of(arguments[i + 1]);
   }
   if (options.targets == 0) throw std::runtime_error("there must be at least one target");
@@ -259,6 +262,11 @@ bench_options parse(int count, char** arguments) {
 
 void run_all(const bench_options& options) {
   const gate at = listen_anywhere();
+  if (options.sink != 0) {
+    fmt::print("{}\n", at.port);
+    std::fflush(stdout);
+    receiver(at.fd, options.sink).run();
+  }
   const receiving_process receiving(at, options.body);
   pin_to(0);
   const double alone = measure(options, at.port, {});

@@ -260,6 +260,24 @@ void add_policies(ordered_json& all, const api_state& state) {
   shown["parked"] = counted.parked;
 }
 
+/// The targets of tubes, and what became of the deliveries by this server since its start.
+void add_webhooks(ordered_json& all, const api_state& state) {
+  if (state.deliveries == nullptr) return;
+  const delivery_figures counted = state.deliveries->figures();
+  ordered_json& shown = all["webhooks"] = ordered_json::object();
+  shown["targets"] = counted.targets;
+  shown["disabled"] = counted.disabled;
+  shown["hindered"] = counted.hindered;
+  shown["open_circuits"] = counted.open_circuits;
+  shown["under_way"] = counted.under_way;
+  shown["delivered"] = counted.delivered;
+  shown["rejected"] = counted.rejected;
+  shown["gone"] = counted.gone;
+  shown["not_sent"] = counted.not_sent;
+  shown["unknown"] = counted.unknown;
+  shown["forbidden"] = counted.forbidden;
+}
+
 /// How long jobs took at this server since its start.
 void add_times(ordered_json& all, const jobs::job_flow& flow) {
   ordered_json& shown = all["times"] = ordered_json::object();
@@ -502,6 +520,7 @@ task<response> show_statistics(call& by) {
   add_flow(all, flow);
   add_times(all, flow);
   add_policies(all, by.state);
+  add_webhooks(all, by.state);
   if (seen.nodes) add_nodes(all, *seen.nodes);
   add_connections(all, by.state);
   if (by.state.certificates != nullptr) {

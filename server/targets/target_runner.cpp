@@ -43,6 +43,9 @@ constexpr int most_writes_of_gone = 20;
 constexpr std::size_t least_known = 10;
 /// How often a target looks whether there is memory for its next delivery.
 constexpr duration between_looks_at_memory = std::chrono::milliseconds(20);
+/// So many jobs of a target are reserved together, and so many bytes of them, while there are many.
+constexpr std::size_t most_taken_at_once = 64;
+constexpr std::uint64_t most_bytes_taken_at_once = std::uint64_t{1} << 20U;
 /// How often a target that is hindered looks whether it still is.
 constexpr duration between_looks_at_hindrance = std::chrono::milliseconds(500);
 
@@ -471,6 +474,7 @@ task<known_delivery> target_runner::try_out(std::string tube, target_plan plan) 
   const auto turns = std::make_shared<target_turns>(webhooks::target_limits{}, engine_.room());
   auto entering = target_turns::enter(turns);
   std::optional<delivery_turn> turn = co_await entering;
+  if (!is_tried_out_.exchange(true, seam::relaxed)) wake();  // this node may not know of the target yet
   auto delivering = engine_.deliver(std::move(request), std::move(*turn));
   const delivery_answer came = co_await delivering;
   tell_answer(told, came);
@@ -568,6 +572,9 @@ task<bool> target_runner::look_after_targets() {
 }
 
 void target_runner::serve_deliveries() {
+  // An engine that runs needs descriptors, which most servers have no use for.
+  const bool is_needed = targets_now_.load(seam::relaxed) != 0 || is_tried_out_.load(seam::relaxed);
+  if (!running_engine_ && !is_needed) return;
   if (running_engine_ && !running_engine_.done()) return;
   if (running_engine_) log_.warning("webhooks", "the task of the deliveries has failed: it begins again");
   running_engine_ = runtime::spawn(engine_.run(), "webhooks' engine");
@@ -580,6 +587,7 @@ task<> target_runner::keep_on() {
       serve_deliveries();
       auto looking = look();
       co_await looking;
+      serve_deliveries();
       auto after = look_after_targets();
       is_soon = co_await after;
     } catch (const jobs::broker_closed&) {
@@ -646,8 +654,9 @@ task<> target_runner::take_jobs(target_ptr of) {
       by.set_name("webhook");
       by.watch(of->tube);
       bool goes_on = true;
+      bool is_busy = false;
       while (goes_on && !ends_.load(seam::relaxed)) {
-        auto taking = take_one(of, by);
+        auto taking = take_some(of, by, is_busy);
         goes_on = co_await taking;
       }
     } catch (const jobs::broker_closed&) {
@@ -668,33 +677,53 @@ task<> target_runner::wait_for_memory(target_ptr of) {
   }
 }
 
-task<bool> target_runner::take_one(target_ptr of, jobs::client& by) {
+/// A claim is a batch of the store, and over a database a statement: while there are many jobs one of them is for
+/// several.
+task<bool> target_runner::take_some(target_ptr of, jobs::client& by, bool& is_busy) {
   auto waiting = wait_for_memory(of);
   co_await waiting;
   const std::shared_ptr<target_turns> turns = of->turns();
   auto entering = target_turns::enter(turns);
-  std::optional<delivery_turn> turn = co_await entering;
-  if (!turn || !check(*of)->hindrance.empty()) co_return false;
-  auto reserving = by.reserve();
-  jobs::reserve_answer got = co_await reserving;
-  if (!got.job) co_return true;
-  const jobs::reservation token = got.job->token;
-  by.part_with(token);
-  bool is_begun = false;
-  try {
-    // The turns of another URL are not for this one.
-    if (turns == of->turns() && turn->is_good(runtime::now()) && check(*of)->hindrance.empty()) {
-      auto delivering = deliver_one(of, std::move(*got.job), std::move(*turn), of->under_way.enter());
-      static_cast<void>(runtime::spawn(std::move(delivering), of->gives_up.get_token(), "a webhook"));
-      is_begun = true;
-    }
-  } catch (const std::bad_alloc&) {
-    // It is given back.
+  std::optional<delivery_turn> first = co_await entering;
+  if (!first || !check(*of)->hindrance.empty()) co_return false;
+  std::vector<delivery_turn> free;
+  free.push_back(*std::move(first));
+  const bool has_rate = of->record()->plan.each_second != 0;  // of which turns that are not used would take a part
+  while (is_busy && !has_rate && free.size() < most_taken_at_once) {
+    std::optional<delivery_turn> more = target_turns::try_enter(turns);
+    if (!more) break;
+    free.push_back(*std::move(more));
   }
-  if (is_begun) co_return true;
-  auto giving = give_back(token);
-  co_await giving;
+  jobs::claim what{
+      .tubes = {of->tube}, .count = static_cast<std::uint32_t>(free.size()), .bytes = most_bytes_taken_at_once};
+  const std::optional<duration> no_wait = is_busy ? std::optional(duration::zero()) : std::nullopt;
+  auto reserving = by.reserve(std::move(what), no_wait);
+  jobs::claim_answer got = co_await reserving;
+  is_busy = !got.jobs.empty();
+  if (got.what == jobs::claim_answer::kind::no_space) co_await runtime::sleep(after_failure);
+  // None is lost if memory is missing in between: by has them until then, and gives them back.
+  for (jobs::claimed_job& each : got.jobs) {
+    const jobs::reservation token = each.token;
+    by.part_with(token);
+    delivery_turn turn = std::move(free.back());
+    free.pop_back();
+    // The turns of another URL are not for this one.
+    const bool is_good = turns == of->turns() && turn.is_good(runtime::now()) && check(*of)->hindrance.empty();
+    if (is_good && begin_delivery(of, each, turn)) continue;
+    auto giving = give_back(token);
+    co_await giving;
+  }
   co_return true;
+}
+
+bool target_runner::begin_delivery(const target_ptr& of, jobs::claimed_job& got, delivery_turn& turn) {
+  try {
+    auto delivering = deliver_one(of, std::move(got), std::move(turn), of->under_way.enter());
+    static_cast<void>(runtime::spawn(std::move(delivering), of->gives_up.get_token(), "a webhook"));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 task<> target_runner::give_back(jobs::reservation token) {

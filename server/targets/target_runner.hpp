@@ -135,8 +135,11 @@ class target_runner final : public target_deliveries {
 
   /// The task of a target: takes jobs and begins their deliveries, until it is asked to stop or the target is disabled.
   task<> take_jobs(target_ptr of);
-  /// Until a job has been taken. False: the target is disabled, or hindered.
-  task<bool> take_one(target_ptr of, jobs::client& by);
+  /// Until a job has been taken; where there was one just before, as many as there are turns, without a wait. False:
+  /// the target is disabled, or hindered.
+  task<bool> take_some(target_ptr of, jobs::client& by, bool& is_busy);
+  /// Begins the delivery of a job that was taken. False: it has to be given back.
+  [[nodiscard]] bool begin_delivery(const target_ptr& of, jobs::claimed_job& got, webhooks::delivery_turn& turn);
   /// Waits while too many bytes are under way, some of them to this target.
   task<> wait_for_memory(target_ptr of);
   task<> deliver_one(target_ptr of, jobs::claimed_job got, webhooks::delivery_turn turn,
@@ -160,13 +163,14 @@ class target_runner final : public target_deliveries {
   const secret_file* const secrets_;
   const server_log& log_;
   webhooks::delivery_engine engine_;
-  runtime::join_handle<> running_engine_;
-  runtime::task_mutex looking_;    // of a look
-  std::vector<seen_target> seen_;  // of the task that has it, as the next ones
-  std::vector<target_ptr> ended_;  // which may have deliveries under way
+  runtime::join_handle<> running_engine_;  // of keep_on(): none before there is a target
+  runtime::task_mutex looking_;            // of a look
+  std::vector<seen_target> seen_;          // of the task that has it, as the next ones
+  std::vector<target_ptr> ended_;          // which may have deliveries under way
   mutable mutex lock_{lock_rank::object};
   std::map<std::string, target_ptr, std::less<>> targets_ FOLIOT_GUARDED_BY(lock_);
   seam::atomic<std::size_t> targets_now_{0};      // orders nothing
+  seam::atomic<bool> is_tried_out_{false};        // the same: somebody has asked for a test
   seam::atomic<std::size_t> bytes_under_way_{0};  // orders nothing
   runtime::channel<woken> wakes_{1};
   seam::atomic<bool> ends_{false};  // orders nothing

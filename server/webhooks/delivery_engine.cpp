@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -48,7 +49,6 @@ class delivery_engine::core {
       : options_(std::move(options)), rules_(std::move(rules)), room_(options_.most_at_once) {
     initialise_libcurl();
     const lock held(lock_);
-    current_ = make_pool();
     spare_.reserve(most_spare_transfers);  // so that recycle() never allocates
   }
   ~core() {
@@ -61,10 +61,15 @@ class delivery_engine::core {
   core(const core&) = delete;
   core& operator=(const core&) = delete;
 
-  [[nodiscard]] int descriptor() const noexcept { return poller_.descriptor(); }
+  /// What the runtime watches. The first call makes all that needs descriptors.
+  [[nodiscard]] int descriptor() {
+    const lock held(lock_);
+    open();
+    return poller_->descriptor();
+  }
   [[nodiscard]] shared_room& room() noexcept { return room_; }
 
-  /// The serving task begins: from now on its timer is set.
+  /// The serving task begins, which has asked for the descriptor: from now on its timer is set.
   void attach(runtime::timer& timer) {
     const lock held(lock_);
     timer_ = &timer;
@@ -117,6 +122,8 @@ class delivery_engine::core {
   static int want_timer(CURLM*, long milliseconds, void* mine) noexcept;
   static void headers_in(void* mine, transfer& of) noexcept;
 
+  /// Makes the poller and libcurl's handle, if they are not there: an engine without deliveries costs no descriptor.
+  void open() FOLIOT_REQUIRES(lock_);
   [[nodiscard]] std::unique_ptr<pool> make_pool() FOLIOT_REQUIRES(lock_);
   [[nodiscard]] watched_socket& socket_at(curl_socket_t fd) FOLIOT_REQUIRES(lock_);
   [[nodiscard]] bool watch(watched_socket& one, curl_socket_t fd, readiness in) noexcept FOLIOT_REQUIRES(lock_);
@@ -134,20 +141,25 @@ class delivery_engine::core {
   void arm(instant now) FOLIOT_REQUIRES(lock_);
 
   const engine_options options_;
-  seam::poller poller_;
+  std::optional<seam::poller> poller_;  // made by open(), before anything uses it, and there from then on
   mutable mutex lock_{lock_rank::engine};
   address_rules rules_ FOLIOT_GUARDED_BY(lock_);
   shared_room room_;
   std::vector<watched_socket> sockets_ FOLIOT_GUARDED_BY(lock_);  // by descriptor
   std::vector<std::unique_ptr<transfer>> spare_ FOLIOT_GUARDED_BY(lock_);
   std::vector<std::unique_ptr<transfer>> running_ FOLIOT_GUARDED_BY(lock_);
-  std::list<transfer*> bodies_ FOLIOT_GUARDED_BY(lock_);  // by their deadlines, which are all as far away
-  std::unique_ptr<pool> current_ FOLIOT_GUARDED_BY(lock_);
+  std::list<transfer*> bodies_ FOLIOT_GUARDED_BY(lock_);    // by their deadlines, which are all as far away
+  std::unique_ptr<pool> current_ FOLIOT_GUARDED_BY(lock_);  // null until open()
   std::vector<std::unique_ptr<pool>> draining_ FOLIOT_GUARDED_BY(lock_);  // of earlier rules
   runtime::timer* timer_ FOLIOT_GUARDED_BY(lock_) = nullptr;
   instant armed_ FOLIOT_GUARDED_BY(lock_) = instant::never();
   engine_metrics metrics_ FOLIOT_GUARDED_BY(lock_);
 };
+
+void delivery_engine::core::open() {
+  if (!poller_) poller_.emplace();
+  if (current_ == nullptr) current_ = make_pool();
+}
 
 std::unique_ptr<delivery_engine::core::pool> delivery_engine::core::make_pool() {
   auto made = std::make_unique<pool>();
@@ -258,9 +270,9 @@ bool delivery_engine::core::watch(watched_socket& one, curl_socket_t fd, readine
   if (one.in == in) return true;
   try {
     if (one.in == readiness::none) {
-      poller_.add(fd, in, static_cast<std::uint64_t>(fd));
+      poller_->add(fd, in, static_cast<std::uint64_t>(fd));
     } else {
-      poller_.modify(fd, in, static_cast<std::uint64_t>(fd));
+      poller_->modify(fd, in, static_cast<std::uint64_t>(fd));
     }
   } catch (const std::exception&) {  // the system has no memory for it: the delivery fails
     return false;
@@ -270,7 +282,7 @@ bool delivery_engine::core::watch(watched_socket& one, curl_socket_t fd, readine
 }
 
 void delivery_engine::core::unwatch(watched_socket& one, curl_socket_t fd) noexcept {
-  if (one.in != readiness::none) poller_.remove(fd);
+  if (one.in != readiness::none) poller_->remove(fd);
   one.in = readiness::none;
 }
 
@@ -294,7 +306,7 @@ void delivery_engine::core::act_on(const seam::poll_event& event) noexcept {
 
 void delivery_engine::core::serve(bool timer_fired) {
   std::array<seam::poll_event, seam::poller::most_events> events;
-  const seam::polled found = poller_.wait(instant{}, events);  // which has passed: it only looks
+  const seam::polled found = poller_->wait(instant{}, events);  // which has passed: it only looks
   const lock held(lock_);
   ++metrics_.turns;
   for (std::size_t i = 0; i < found.events; ++i) act_on(events[i]);
@@ -410,6 +422,7 @@ transfer& delivery_engine::core::start(delivery_request request) {
   if (request.secrets != nullptr)
     signature = request.secrets->sign({.id = request.id, .timestamp = timestamp, .body = request.body}, now);
   const lock held(lock_);
+  open();
   auto vetted = rules_.vet_target(request.url);
   if (running_.size() == running_.capacity()) running_.reserve(2 * running_.size() + 16);
   auto owned = take_spare();
@@ -473,6 +486,10 @@ void delivery_engine::core::recycle(transfer& which) noexcept {
 
 void delivery_engine::core::set_rules(address_rules rules) {
   const lock held(lock_);
+  if (current_ == nullptr) {
+    rules_ = std::move(rules);
+    return;
+  }
   auto fresh = make_pool();
   draining_.reserve(draining_.size() + 1);
   draining_.push_back(std::exchange(current_, std::move(fresh)));

@@ -24,6 +24,8 @@
 // one timer of the runtime is set for the earliest thing that libcurl, or the engine, waits for. run() is the one task
 // that serves both. deliver() hands the request to libcurl itself, under the engine's lock.
 //
+// What needs descriptors is made by run(), or by the first delivery: an engine that neither has happened to has none.
+//
 // Cancellation is certain: when the wait of deliver() throws `cancelled`, or its task is destroyed, the request is
 // taken from libcurl before the stack unwinds: nothing more is sent, and the connection is closed unless it was idle.
 //
@@ -82,17 +84,18 @@ struct engine_metrics {
 
 class delivery_engine {
  public:
-  /// Throws std::runtime_error if libcurl cannot be used, std::system_error, std::bad_alloc.
+  /// Throws std::runtime_error if libcurl cannot be used, std::bad_alloc.
   delivery_engine(engine_options options, address_rules rules);
   ~delivery_engine();
   delivery_engine(const delivery_engine&) = delete;
   delivery_engine& operator=(const delivery_engine&) = delete;
 
   /// Serves until the task is asked to stop, and then throws `cancelled`. Spawn it once at a time; deliveries wait
-  /// while it does not run.
+  /// while it does not run. Throws std::system_error if there are no descriptors for it, std::bad_alloc.
   [[nodiscard]] runtime::task<> run();
 
-  /// Delivers. Throws std::invalid_argument for a request with a fault (fault_of()), `cancelled`, std::bad_alloc.
+  /// Delivers. Throws std::invalid_argument for a request with a fault (fault_of()), `cancelled`, std::system_error if
+  /// it is the first one and there are no descriptors, std::bad_alloc.
   [[nodiscard]] runtime::task<delivery_answer> deliver(delivery_request request, delivery_turn turn);
 
   /// The rules for all deliveries that begin from now on. Throws std::bad_alloc; the rules are then as before.

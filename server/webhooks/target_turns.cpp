@@ -112,4 +112,17 @@ runtime::task<std::optional<delivery_turn>> target_turns::enter(std::shared_ptr<
   }
 }
 
+std::optional<delivery_turn> target_turns::try_enter(const std::shared_ptr<target_turns>& turns) {
+  if (turns->waiting() != 0) return std::nullopt;
+  const permission may = turns->gate_.try_enter(runtime::now());
+  if (may.what != permission::kind::granted) return std::nullopt;
+  delivery_turn turn(turns, may.is_probe);
+  turn.has_entered_ = turns->enter_room(false);
+  if (!turn.has_entered_) {
+    if (!turns->room_.free_.try_acquire()) return std::nullopt;
+    turn.has_entered_ = turns->enter_room(true);
+  }
+  return std::optional<delivery_turn>(std::move(turn));
+}
+
 }  // namespace foliot::program::webhooks

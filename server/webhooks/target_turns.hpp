@@ -82,6 +82,10 @@ class target_turns {
   /// Waits for a turn. Nothing if the target is disabled, now or meanwhile. Throws `cancelled`, std::bad_alloc.
   [[nodiscard]] static runtime::task<std::optional<delivery_turn>> enter(std::shared_ptr<target_turns> turns);
 
+  /// A turn that may begin at once; nothing: there is none, or another task waits. One that is not used costs a target
+  /// with a rate its part of that.
+  [[nodiscard]] static std::optional<delivery_turn> try_enter(const std::shared_ptr<target_turns>& turns);
+
   void disable() noexcept;
   void enable() noexcept;
   void set_limits(const target_limits& limits);

@@ -2,10 +2,12 @@
 // force.
 #include "server/targets/target_runner.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +15,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -181,6 +184,52 @@ TEST(TargetRunner, A410ThatIsNotWrittenIsForgottenByEnable) {
     auto delivering = world.wait_until([](const delivery_state& seen) { return seen.delivered == 1; });
     co_await delivering;
     EXPECT_EQ(world.runner->figures().disabled, 0U);
+  });
+}
+
+/// While there are many jobs, a claim is for as many as the target has turns.
+TEST(TargetRunner, ManyJobsAreTakenTogether) {
+  run_with_runner([](test::broker_world& on, runner_world& world) -> task<> {
+    world.next.text = webhooks::test::ok;
+    for (int i = 0; i < 30; ++i) static_cast<void>(co_await test::put_job(on.jobs, test::mail("x")));
+    std::uint32_t most = 0;
+    on.store.before = [&most](std::span<jobs::operation> batch) {
+      for (const jobs::operation& each : batch) {
+        const auto* const claims = std::get_if<jobs::claim>(&each);
+        if (claims != nullptr && claims->tubes == std::vector<std::string>{"mail"})
+          most = std::max(most, claims->count);
+      }
+    };
+    auto making = world.put_target(true);
+    co_await making;
+    world.runner->wake();
+    auto delivering = world.wait_until([](const delivery_state& seen) { return seen.delivered == 30; });
+    co_await delivering;
+    EXPECT_GE(most, 9u) << "one of ten is under way, or has just ended";
+    EXPECT_LE(most, 10u);
+    EXPECT_EQ(world.runner->figures().delivered, 30u) << "each once";
+  });
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+/// A server without webhooks has the descriptors that it would have without their engine.
+TEST(TargetRunner, WithoutATargetCostsNoDescriptors) {
+  run_with_runner([](test::broker_world&, runner_world& world) -> task<> {
+    const std::size_t before = open_descriptors();  // the runner has not run yet
+    auto applying = world.runner->apply();
+    co_await applying;
+    co_await runtime::sleep(10ms);
+    EXPECT_EQ(open_descriptors(), before);
+    auto making = world.put_target(false);
+    co_await making;
+    world.runner->wake();
+    const instant until = runtime::now() + patience;
+    while (open_descriptors() == before && runtime::now() < until) co_await runtime::sleep(2ms);
+    EXPECT_GT(open_descriptors(), before);
   });
 }
 
