@@ -1,12 +1,13 @@
 """Policies of tubes, as clients over HTTP and of beanstalk meet them: failed tries, delays, dead letters, expiry and limits; over
-a server that is killed, and over two nodes of one database."""
+a server that is killed, over two nodes of one database, and over two sessions of one node."""
+import threading
 import time
 
 from kit.beanstalk_client import PATIENCE
 from kit.http_case import HttpCase
 from kit.program_case import main
 from kit.serve_case import put
-from nodes_test import NodesCase
+from nodes_test import CONNECTIONS_OF_FIRST_SESSION, NodesCase
 
 
 class PoliciesCase(HttpCase):
@@ -284,6 +285,65 @@ class NodesPolicies(NodesCase, PoliciesCase):
             self.settle(self.reserve("mail", client=client)[0], "release", client=client, reason=f"at n{number}")
         [letter] = self.reserve("mail-dead", client=self.clients[0])
         self.assertEqual([one.get("why") for one in letter["tries"]["last"]], ["at n0", "at n1", None], letter)
+
+
+class SessionsOfANode(NodesCase, PoliciesCase):
+    """A node has two sessions with its database, each with clients of its own, and counts for both."""
+    def setUp(self):
+        super().setUp()
+        server = self.start_node("n0")
+        self.client = self.connect_http(self.here / "n0.http")
+        self.counts("mail")  # so it is connected, and has its session
+        for _ in range(CONNECTIONS_OF_FIRST_SESSION):
+            self.connect(server).ask(b"watch mail\r\n")
+        self.there = self.connect_http(self.here / "n0.http")
+
+    def expect_session(self, number):
+        """The only reservation is of this session."""
+        name = self.database.sql(self.database.folder, "SELECT convert_from(n.name, 'UTF8') FROM foliot.reserved r "
+                                 "JOIN foliot.node n ON n.session = r.session").strip()
+        self.assertEqual(name, "n0" if number == 1 else f"n0 (session {number})")
+
+    def test_a_reservation_that_ends_at_the_other_session(self):
+        self.set_policy("mail", {"most_reserved_of_group": 1})
+        jobs = [self.put_job("mail", group="one") for _ in range(3)]
+        [got] = self.reserve("mail")
+        self.expect_session(1)
+        self.assertEqual(self.reserve("mail", timeout="0s", client=self.there), [])
+        self.settle(got, "finish", client=self.there)
+        [got] = self.reserve("mail", client=self.there)
+        self.expect_session(2)
+        self.assertIn(got["id"], jobs[1:])
+        self.assertEqual(self.reserve("mail", timeout="0s"), [])
+
+    def test_both_sessions_at_once(self):
+        for policy, put in [({"most_reserved": 2}, {}), ({"most_reserved_of_group": 1}, {"group": "one"})]:
+            tube = f"mail-{len(put)}"
+            most = max(policy.values())
+            self.set_policy(tube, policy)
+            wanted = [self.put_job(tube, **put) for _ in range(60)]
+            held, done, lock, failures = set(), [], threading.Lock(), []
+
+            def work(client):
+                while len(done) < len(wanted) and not failures:
+                    for job in self.reserve(tube, timeout="1s", client=client):
+                        with lock:
+                            held.add(job["id"])
+                            if len(held) > most:
+                                failures.append(set(held))
+                        self.look(job["id"], client=client)
+                        with lock:
+                            held.remove(job["id"])
+                        self.settle(job, "finish", client=client)
+                        done.append(job["id"])
+
+            workers = [threading.Thread(target=work, args=(client,)) for client in (self.client, self.there)]
+            for each in workers:
+                each.start()
+            for each in workers:
+                each.join()
+            self.assertEqual(failures, [], policy)
+            self.assertEqual(sorted(done), sorted(wanted))
 
 
 if __name__ == "__main__":
