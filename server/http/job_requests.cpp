@@ -423,10 +423,14 @@ ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body, jo
   if (const std::string_view type = content_type_of(what.fields); !type.empty()) all["content_type"] = type;
   for (const auto& [name, value] : headers_of(what.fields)) all["headers"][name] = value;
   if (const auto occurrence = occurrence_note::in(what.fields)) all["schedule"] = shown(*occurrence);
-  show_policy_fields(all, what);
-  if (const attempt_notes notes = attempt_notes::in(what.history); notes.failed != 0) all["attempts"] = notes.json();
+  show_notes(all, what);
   if (with_body) show_body(all, what);
   return all;
+}
+
+void show_notes(ordered_json& to, const jobs::job& what) {
+  show_policy_fields(to, what);
+  if (const attempt_notes notes = attempt_notes::in(what.history); notes.failed != 0) to["attempts"] = notes.json();
 }
 
 void show_holder(ordered_json& to, const call& by, const jobs::job& what) {

@@ -108,6 +108,8 @@ template <class Change>
 /// clock as the job's times.
 [[nodiscard]] ordered_json shown(const jobs::job& what, jobs::utc_time now, bool with_body,
                                  jobs::job_version version = 0);
+/// Adds what the fields and the history of a job tell: its group and expiry, its failed tries and deliveries.
+void show_notes(ordered_json& to, const jobs::job& what);
 /// Adds who has reserved a job, if it is reserved, if this server knows that, and if the client of the call may see it.
 void show_holder(ordered_json& to, const call& by, const jobs::job& what);
 /// The memory that a job as JSON takes, if its body is of this size: an escape of JSON has up to six bytes.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -26,6 +27,7 @@
 #include <foliot/runtime/wall_time.hpp>
 
 #include "inputs.hpp"
+#include "job_policy.hpp"
 #include "job_requests.hpp"
 #include "job_search.hpp"
 #include "problem.hpp"
@@ -97,15 +99,21 @@ void add_counts(ordered_json& to, const jobs::count_answer& counted) {
   if (counted.paused_until != instant::never()) to["paused_until"] = time_text_of(counted.paused_until);
 }
 
+/// Says of a tube that the server delivers its jobs to a target, so that nobody reserves them.
+void add_target_word(ordered_json& to, const call& by, std::string_view tube) {
+  if (by.client.is_delivered(tube)) to["has_target"] = true;
+}
+
 /// Adds why a job that is ready is still there.
-void explain_ready(ordered_json& to, const jobs::job& what, const jobs::count_answer& of_tube,
-                   const jobs::tube_clients& here) {
+void explain_ready(ordered_json& to, const jobs::job& what, const jobs::count_answer& of_tube, const call& by) {
   // No job that is not urgent comes before one that is.
   const std::uint64_t counted = what.priority < jobs::urgent_below ? of_tube.counts.urgent : of_tube.counts.ready;
   if (of_tube.paused_until != instant::never()) {
     to["waits"] = "paused";
     to["until"] = time_text_of(of_tube.paused_until);
-  } else if (here.watchers == 0) {
+  } else if (by.client.is_delivered(what.tube)) {
+    to["waits"] = "has_target";
+  } else if (by.state.clients_of(what.tube).watchers == 0) {
     to["waits"] = "nobody_watches";
   } else if (counted > 1) {
     to["waits"] = "others_first";
@@ -126,15 +134,14 @@ task<std::string> node_of(call& by, const jobs::job& reserved) {
 }
 
 /// Adds why no worker has the job, or until when one has it.
-void explain(ordered_json& to, const jobs::peek_answer& seen, const jobs::count_answer& of_tube,
-             const jobs::tube_clients& here) {
+void explain(ordered_json& to, const jobs::peek_answer& seen, const jobs::count_answer& of_tube, const call& by) {
   const jobs::job& what = *seen.job;
   switch (what.state) {
     case jobs::job_state::delayed:
       to["waits"] = "due_later";
       to["until"] = time_text(what.due);
       break;
-    case jobs::job_state::ready: explain_ready(to, what, of_tube, here); break;
+    case jobs::job_state::ready: explain_ready(to, what, of_tube, by); break;
     case jobs::job_state::reserved:
       to["waits"] = "reserved";
       if (what.expires != instant::never()) to["until"] = time_text_of(what.expires);
@@ -355,6 +362,12 @@ void add_connections(ordered_json& all, const api_state& state) {
 
 }  // namespace
 
+void add_process(ordered_json& to, const api_state& state) {
+  static const std::uint64_t process = random_stream::entropy();
+  to["process"] = fmt::format("{:016x}", process);
+  if (state.has_other_nodes()) to["node"] = state.node;
+}
+
 task<response> show_tubes(call& by) {
   const std::string after = by.in.part_of_name("cursor", jobs::longest_tube_name).value_or("");
   const std::string prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
@@ -371,6 +384,7 @@ task<response> show_tubes(call& by) {
     ordered_json shown = ordered_json::object();
     shown["tube"] = listed.tubes[i];
     add_counts(shown, listed.counts[i]);
+    add_target_word(shown, by, listed.tubes[i]);
     all["tubes"].push_back(std::move(shown));
   }
   if (!listed.next.empty()) all["next"] = listed.next;
@@ -386,6 +400,7 @@ task<response> show_tube(call& by) {
   ordered_json all = ordered_json::object();
   all["tube"] = tube;
   add_counts(all, counted);
+  add_target_word(all, by, tube);
   const jobs::tube_clients clients = by.state.clients_of(tube);
   all["watching"] = clients.watchers;
   all["waiting"] = clients.waiting;
@@ -410,7 +425,7 @@ task<response> explain_job(call& by) {
     if (!node.empty()) all["node"] = node;
     show_holder(all, by, *seen.job);
   }
-  explain(all, seen, counted, by.state.clients_of(seen.job->tube));
+  explain(all, seen, counted, by);
   co_return respond_json(200, all);
 }
 
@@ -501,10 +516,7 @@ task<response> show_statistics(call& by) {
   ordered_json all = ordered_json::object();
   add_counts(all["jobs"], seen.counted);
   ordered_json& server = all["server"] = ordered_json::object();
-  // Behind a balancer the next answer may be of another server, whose counters are others.
-  static const std::uint64_t process = random_stream::entropy();
-  server["process"] = fmt::format("{:016x}", process);
-  if (seen.nodes) server["node"] = by.state.node;
+  add_process(server, by.state);
   server["batches"] = counters.batches;
   server["operations"] = counters.operations;
   server["timeouts"] = counters.expired;
@@ -556,20 +568,61 @@ task<jobs::jobs_answer> read_page(call& by, jobs::list_jobs page, const job_filt
   return by.client.execute(std::move(page));
 }
 
+/// The most jobs on a page with their tries: each of them is looked at besides.
+constexpr std::uint32_t most_with_tries = 100;
+/// What the fields and the history of a job take, at the most.
+constexpr std::size_t memory_of_look = 2 * jobs::most_field_bytes;
+
+/// Looks at each job of a page, which the rights of the client have listed, without its body.
+task<std::vector<jobs::peek_answer>> look_at_each(call& by, const std::vector<jobs::listed_job>& those) {
+  std::deque<jobs::in_flight<jobs::peek>> looks;
+  for (const jobs::listed_job& each : those)
+    looks.emplace_back(by.client.connection_for_server(), jobs::peek{each.job.id, false});
+  std::vector<jobs::peek_answer> seen;
+  for (jobs::in_flight<jobs::peek>& each : looks) {
+    jobs::peek_answer one = co_await each;
+    seen.push_back(std::move(one));
+  }
+  co_return seen;
+}
+
+/// What the notes of these jobs take as JSON, at the most: an escape has up to six bytes.
+std::size_t memory_of_notes(const std::vector<jobs::peek_answer>& of) noexcept {
+  std::size_t bytes = 0;
+  for (const jobs::peek_answer& each : of) {
+    if (each.job) bytes += 6 * (each.job->history.bytes().size() + each.job->fields.bytes().size());
+  }
+  return bytes;
+}
+
 task<response> list_page(call& by, jobs::list_jobs page) {
+  const bool with_tries = by.in.flag("with_tries").value_or(false);
+  if (with_tries && page.count > most_with_tries)
+    by.in.refuse("count", fmt::format("`count` must be at most {} with `with_tries`", most_with_tries));
   const job_filter sought = read_sought(by.in);
   by.in.expect_no_others();
-  const std::size_t memory = page.count * memory_of_shown(0) + memory_of_search(sought, by.state.max_job_size);
+  const std::size_t memory_of_one = memory_of_shown(0) + (with_tries ? memory_of_look : 0);
+  const std::size_t memory = page.count * memory_of_one + memory_of_search(sought, by.state.max_job_size);
   const bool has_room = co_await by.side.take_room(memory);
   if (!has_room) co_return respond_without_memory();
   auto listing = read_page(by, std::move(page), sought);
   const jobs::jobs_answer listed = co_await listing;
+  std::vector<jobs::peek_answer> seen;
+  if (with_tries) {
+    auto looking = look_at_each(by, listed.jobs);
+    seen = co_await looking;
+    const bool has_room_for_notes = co_await by.side.take_room(memory_of_notes(seen));
+    if (!has_room_for_notes) co_return respond_without_memory();
+  }
   ordered_json all = ordered_json::object();
   all["jobs"] = ordered_json::array();
-  for (const jobs::listed_job& each : listed.jobs) {
+  for (std::size_t i = 0; i < listed.jobs.size(); ++i) {
+    const jobs::listed_job& each = listed.jobs[i];
     ordered_json one = shown(each.job, listed.now, false, each.version);
     if (!each.node.empty()) one["node"] = each.node;
     show_holder(one, by, each.job);
+    if (with_tries && seen[i].job) show_notes(one, *seen[i].job);  // without one it has ended meanwhile
+    hide_what_is_others(one, by);
     all["jobs"].push_back(std::move(one));
   }
   if (listed.next) all["next"] = cursor_of(*listed.next);

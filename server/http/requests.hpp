@@ -18,6 +18,9 @@ namespace foliot::program::http {
 
 // Of people who look: tubes, lists of jobs, what is due next, why a job waits, statistics (look_requests.cpp).
 
+/// Adds which process has answered, by a random number of its own, and which node, where several share a store. Behind
+/// a balancer the next answer may be of another one, whose counters are others. Any task.
+void add_process(ordered_json& to, const api_state& state);
 /// A page of the tubes that have jobs, by name, with their counts.
 [[nodiscard]] task<response> show_tubes(call& by);
 [[nodiscard]] task<response> show_tube(call& by);
@@ -45,8 +48,8 @@ namespace foliot::program::http {
 /// in their order. Of a batch with `atomic`, which has only puts, all are put or none.
 [[nodiscard]] task<response> execute_batch(call& by);
 
-// About actions: changes of many jobs that a filter names (action_requests.cpp). An action is counted first, then run by
-// another request, which repeats the number; server/actions does the rest.
+// About actions: changes of many jobs that a filter names (action_requests.cpp). An action is counted first, then run
+// by another request, which repeats the number; server/actions does the rest.
 //
 // All of them need the scope `change`, for a client that may not change jobs has no actions; an action that searches in
 // bodies needs `look` besides, for its count tells what is in them. An action that does not exist for the rights of a
@@ -73,9 +76,9 @@ namespace foliot::program::http {
 /// server drains, or if the file of access tokens has a mistake.
 [[nodiscard]] task<response> tell_readiness(call& by);
 
-// Of Prometheus (metrics_requests.cpp). It needs the scope `look`. Who may look at some tubes only gets what these have,
-// and nothing of the server. A page costs the same whatever is stored: see tube_survey.hpp. While the store does not
-// answer, the page has what the server itself knows.
+// Of Prometheus (metrics_requests.cpp). It needs the scope `look`. Who may look at some tubes only gets what these
+// have, and nothing of the server. A page costs the same whatever is stored: see tube_survey.hpp. While the store does
+// not answer, the page has what the server itself knows.
 
 /// A page of metrics in Prometheus' text format.
 [[nodiscard]] task<response> show_metrics(call& by);

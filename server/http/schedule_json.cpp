@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -175,6 +176,16 @@ std::optional<schedule_version> version_of_tag(std::string_view tag) noexcept {
 void add_version(ordered_json& to, const schedule_version& version) {
   to["version"] = version.version;
   to["incarnation"] = fmt::format("{:016x}", version.incarnation);
+}
+
+ordered_json shown(const std::vector<schedule::occurrence>& those) {
+  ordered_json all = ordered_json::array();
+  for (const schedule::occurrence& each : those) {
+    ordered_json one = ordered_json::object();
+    add_occurrence_times(one, each);
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 ordered_json entry_of(const known_schedule& what) {

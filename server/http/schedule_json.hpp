@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <foliot/schedule/timetable.hpp>
 
@@ -43,6 +44,8 @@ void add_version(ordered_json& to, const schedule_version& version);
 [[nodiscard]] ordered_json shown(const known_schedule& what, const schedule_table* table);
 /// What a plan means, and when it would make its next occurrences. `table`: its timetable.
 [[nodiscard]] ordered_json preview_of(const known_schedule& what, const schedule_table& table);
+/// Occurrences of a timetable: their instants, and what the clock shows.
+[[nodiscard]] ordered_json shown(const std::vector<schedule::occurrence>& those);
 /// What the job of an occurrence tells its worker.
 [[nodiscard]] ordered_json shown(const occurrence_note& what);
 

@@ -412,6 +412,7 @@ task<response> backfill_schedule(call& by) {
     told["left_out"] = done.backfilled->left_out;
     if (done.backfilled->first) told["first"] = schedule::text_of(*done.backfilled->first);
     if (done.backfilled->last) told["last"] = schedule::text_of(*done.backfilled->last);
+    if (is_dry) told["times"] = shown(done.backfilled->soonest);
   }
   co_return respond_with_version(told, done.version);
 }

@@ -1,20 +1,27 @@
 #include "webhook_requests.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <foliot/jobs/broker.hpp>
 #include <foliot/jobs/limits.hpp>
+#include <foliot/jobs/operations.hpp>
 
 #include "entity_tags.hpp"
 #include "inputs.hpp"
 #include "job_requests.hpp"
 #include "problem.hpp"
+#include "requests.hpp"
+#include "server/access/rights.hpp"
 #include "server/targets/target_deliveries.hpp"
 #include "server/targets/target_plan.hpp"
 #include "server/targets/target_records.hpp"
@@ -28,6 +35,8 @@ using targets = target_records;
 
 /// The bytes of a target that is shown, as a record, a document and a text, without its texts.
 constexpr std::size_t memory_of_target = std::size_t{4} << 10;
+/// The most targets on a page with the counts of their jobs: each tube is counted by itself.
+constexpr std::size_t most_with_jobs = 100;
 
 std::size_t memory_of_texts(const target_record& of) noexcept {
   std::size_t bytes = of.tube.size() + of.fault.size() + of.state.by.size() + of.state.why.size();
@@ -164,6 +173,28 @@ ordered_json shown_delivery(const known_delivery& one) {
   return all;
 }
 
+/// The counts of the jobs in these tubes, which are within the rights of the client.
+task<std::vector<jobs::count_answer>> count_jobs_of(call& by, std::span<const target_record> those) {
+  std::deque<jobs::in_flight<jobs::count_tube>> looks;
+  for (const target_record& each : those)
+    looks.emplace_back(by.client.connection_for_server(), jobs::count_tube{each.tube});
+  std::vector<jobs::count_answer> counts;
+  for (jobs::in_flight<jobs::count_tube>& each : looks) {
+    const jobs::count_answer counted = co_await each;
+    counts.push_back(counted);
+  }
+  co_return counts;
+}
+
+void add_waiting_jobs(ordered_json& to, const jobs::count_answer& counted) {
+  ordered_json& jobs_of_tube = to["jobs"] = ordered_json::object();
+  jobs_of_tube["ready"] = counted.counts.ready;
+  jobs_of_tube["reserved"] = counted.counts.reserved;
+  jobs_of_tube["delayed"] = counted.counts.delayed;
+  jobs_of_tube["buried"] = counted.counts.buried;
+  if (counted.what == jobs::count_answer::kind::cut_short) jobs_of_tube["at_least"] = true;
+}
+
 response respond_to_target_change(const std::string& tube, const targets::answer& done, std::string_view outcome,
                                   int status = 200) {
   if (done.what != targets::result::done) return respond_to_target(done);
@@ -200,27 +231,44 @@ task<response> show_webhook(call& by) {
   auto finding = all.find(tube);
   const targets::answer found = co_await finding;
   if (found.what != targets::result::done || !found.seen) co_return respond_to_target(found);
-  response made = respond_json(200, shown_target(*found.seen, deliveries.state_of(tube)));
+  ordered_json shown = shown_target(*found.seen, deliveries.state_of(tube));
+  add_process(shown["server"] = ordered_json::object(), by.state);
+  response made = respond_json(200, shown);
   made.fields.push_back({"ETag", target_etag(found.version)});
   co_return made;
 }
 
 task<response> list_webhooks(call& by) {
   std::string prefix = by.in.part_of_name("prefix", jobs::longest_tube_name).value_or("");
+  const std::string after = by.in.part_of_name("cursor", jobs::longest_tube_name).value_or("");
+  const bool with_jobs = by.in.flag("with_jobs").value_or(false);
+  const std::size_t most = with_jobs ? most_with_jobs : most_targets;
+  const std::size_t count = by.in.number("count", 1, most).value_or(most);
   by.in.expect_no_others();
   target_deliveries& deliveries = deliveries_of(by);
+  if (with_jobs) by.client.check_scope(scope::look);
   const bool has_room = co_await by.side.take_room(most_targets * memory_of_target);
   if (!has_room) co_return respond_without_memory();
   targets all(by.client, deliveries);
   auto listing = all.list(std::move(prefix));
   const std::vector<target_record> found = co_await listing;
+  const auto first = std::ranges::upper_bound(found, after, {}, &target_record::tube);
+  const bool is_last = static_cast<std::size_t>(found.end() - first) <= count;
+  const std::span page(first, is_last ? found.end() : first + static_cast<std::ptrdiff_t>(count));
   std::size_t texts = 0;
-  for (const target_record& each : found) texts += memory_of_texts(each);
+  for (const target_record& each : page) texts += memory_of_texts(each);
   const bool has_room_for_texts = co_await by.side.take_room(texts);
   if (!has_room_for_texts) co_return respond_without_memory();
+  auto counting = count_jobs_of(by, with_jobs ? page : page.first(0));
+  const std::vector<jobs::count_answer> counts = co_await counting;
   ordered_json shown = ordered_json::object();
   ordered_json& list = shown["webhooks"] = ordered_json::array();
-  for (const target_record& each : found) list.push_back(shown_target(each, deliveries.state_of(each.tube)));
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    list.push_back(shown_target(page[i], deliveries.state_of(page[i].tube)));
+    if (with_jobs) add_waiting_jobs(list.back(), counts[i]);
+  }
+  if (!is_last) shown["next"] = page.back().tube;
+  add_process(shown["server"] = ordered_json::object(), by.state);
   co_return respond_json(200, shown);
 }
 
@@ -288,6 +336,7 @@ task<response> show_deliveries(call& by) {
   shown["tube"] = tube;
   ordered_json& list = shown["deliveries"] = ordered_json::array();
   for (const known_delivery& each : deliveries.last_of(tube)) list.push_back(shown_delivery(each));
+  add_process(shown["server"] = ordered_json::object(), by.state);
   co_return respond_json(200, shown);
 }
 

@@ -878,6 +878,7 @@ std::expected<backfill_count, plan_error> count_backfill(const schedule_plan& pl
     ++made.to_make;
     if (!made.first) made.first = place;
     made.last = place;
+    if (made.soonest.size() < most_shown_of_backfill) made.soonest.push_back(*next);
   }
 }
 

@@ -180,12 +180,15 @@ void refuse_schedule(schedule_state& state, std::string_view why, jobs::utc_time
 inline constexpr std::size_t most_questions_of_look = 1'000'000;
 /// The most occurrences of one backfill.
 inline constexpr std::size_t most_backfilled = 10'000;
+/// So many of a backfill's occurrences are told one by one.
+inline constexpr std::size_t most_shown_of_backfill = 50;
 /// What a backfill would make.
 struct backfill_count {
   std::size_t to_make = 0;
   std::size_t left_out = 0;  ///< occurrences of the stretch that may have been made, or are not decided yet
   std::optional<std::chrono::sys_seconds> first = {};
   std::optional<std::chrono::sys_seconds> last = {};
+  std::vector<schedule::occurrence> soonest = {};  ///< the first most_shown_of_backfill of those to make
 };
 /// Counts, exactly. `from` and `to` belong to the stretch. Refused: more than most_backfilled, a stretch that ends
 /// before it begins, a rule `after`, and one of which too much is excluded to count within most_questions_of_look.

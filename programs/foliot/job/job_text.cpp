@@ -182,6 +182,8 @@ std::string why_text(const ordered_json& why, const time_style& style) {
     text += fmt::format(": a worker has set it aside; 'foliot job kick {}' makes it ready", id);
   } else if (waits == "paused") {
     text += fmt::format(", but its tube is paused until {}", until);
+  } else if (waits == "has_target") {
+    text += ": the server delivers it to the target of its tube; 'foliot job webhook' shows how that goes";
   } else if (waits == "nobody_watches") {
     text += ", but no client of this server watches its tube: start a worker";
   } else if (waits == "no_server") {

@@ -69,7 +69,7 @@ TEST(JobText, NeutralisesEachPlace) {
   add_tube(tubes, job, at_six);
   expect_no_controls(tubes.text());
   for (const char* const waits :
-       {"due_later", "reserved", "buried", "paused", "nobody_watches", "next", "others_first", hostile}) {
+       {"due_later", "reserved", "buried", "paused", "has_target", "nobody_watches", "next", "others_first", hostile}) {
     job["waits"] = waits;
     job["until"] = hostile;
     expect_no_controls(why_text(job, at_six));

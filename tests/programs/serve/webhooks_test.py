@@ -202,7 +202,7 @@ class Webhooks(WebhookCase):
         self.assertEqual((status, problem["outcome"]), (403, "not_allowed"), problem)
         self.assertIn("--webhook-allow", problem["detail"])
         self.assertEqual(problem["errors"][0]["pointer"], "#/url")
-        self.assertEqual(self.ask("GET", "/v1/webhooks")[1], {"webhooks": []})
+        self.assertEqual(self.ask("GET", "/v1/webhooks")[1]["webhooks"], [])
         self.assertEqual(self.ask("GET", "/v1/tubes/mail/webhook")[0], 404)
         status, got = self.ask("POST", "/v1/reserve", {"tube": "mail", "timeout": "0s"})
         self.assertEqual((status, got["jobs"]), (200, []))
@@ -267,6 +267,8 @@ class Webhooks(WebhookCase):
         self.assertEqual((status, problem["outcome"]), (409, "has_target"), problem)
         status, problem = self.ask("POST", "/v1/reserve", {"tubes": ["mail", "other"], "timeout": "0s"})
         self.assertEqual((status, problem["outcome"]), (409, "has_target"), problem)
+        self.assertTrue(self.ask("GET", "/v1/tubes/mail")[1]["has_target"])
+        self.assertNotIn("has_target", self.ask("GET", "/v1/tubes/other")[1])
         worker = self.connect(self.server)
         self.assertEqual(worker.ask(b"watch mail\r\n"), b"WATCHING 2\r\n")
         self.assertEqual(worker.ask(b"reserve-with-timeout 0\r\n"), b"TIMED_OUT\r\n")
@@ -275,6 +277,11 @@ class Webhooks(WebhookCase):
         ids = self.put_jobs("mail", [b"a", b"b", b"c"])
         receiver.wait_for_bodies([b"a", b"b", b"c"])
         self.wait_for(lambda: self.look("mail"), lambda seen: seen["deliveries"]["buried"] == 3)
+        self.target("more", receiver.url())
+        self.assertEqual(self.ask("POST", "/v1/tubes/more/webhook/disable")[0], 200)
+        [waits] = self.put_jobs("more", [b"waits"]).values()
+        self.assertEqual(self.ask("GET", f"/v1/jobs/{waits}/why")[1]["waits"], "has_target")
+        self.expect_pages_of_targets()
         for each in ids.values():
             self.assertEqual(worker.ask(b"reserve-job %s\r\n" % each.encode()), b"NOT_FOUND\r\n")
         self.assertEqual(worker.ask(b"watch default\r\n"), b"WATCHING 2\r\n")
@@ -285,6 +292,19 @@ class Webhooks(WebhookCase):
         self.assertEqual(self.ask("DELETE", "/v1/tubes/mail/webhook")[0], 200)
         self.assertEqual(self.ask("POST", f"/v1/jobs/{ids[b'a']}/kick")[0], 200)
         self.assertIn(waiting.answer(), (b"RESERVED %s 1\r\na\r\n" % ids[b"a"].encode(), b"HAS_TARGET\r\n"))
+
+    def expect_pages_of_targets(self):
+        """Of `mail`, with three jobs that are buried, and `more`, with one that waits."""
+        jobs = {"ready": 0, "reserved": 0, "delayed": 0, "buried": 3}
+        first = self.ask("GET", "/v1/webhooks?count=1&with_jobs=true")[1]
+        self.assertEqual(([(each["tube"], each["jobs"]) for each in first["webhooks"]], first["next"]), ([("mail", jobs)], "mail"))
+        second = self.ask("GET", "/v1/webhooks?count=1&with_jobs=true&cursor=mail")[1]
+        self.assertEqual([(each["tube"], each["jobs"]) for each in second["webhooks"]], [("more", jobs | {"ready": 1, "buried": 0})])
+        self.assertNotIn("next", second)
+        everything = self.ask("GET", "/v1/webhooks")[1]
+        self.assertEqual([each["tube"] for each in everything["webhooks"]], ["mail", "more"])
+        self.assertEqual(everything["server"], self.ask("GET", "/v1/tubes/mail/webhook/deliveries")[1]["server"])
+        self.assertEqual(self.ask("GET", "/v1/webhooks?count=101&with_jobs=true")[0], 400)
 
     def test_tries_end_and_are_told(self):
         receiver = self.receiver(lambda request, handler: (503, {}))

@@ -437,6 +437,8 @@ TEST_F(RequestAccess, DeadLettersTellNothingOfATubeOutOfTheRights) {
     for (const char* const each : {"bill", "salary-ada", "w1", "\"7\""})
       EXPECT_FALSE(some.body.contains(each)) << some.body;
     for (const char* const each : {"of mail", "w2", "moved"}) EXPECT_TRUE(some.body.contains(each)) << some.body;
+    const received page = co_await look("/v1/jobs?tube=mail.dead&with_tries=true", narrow);
+    EXPECT_EQ(page.value()["jobs"][0]["tries"], some.value()["tries"]) << page.body << ": a list tells no more";
 
     const received put = co_await client.ask("PUT", "/v1/policies/mail.in",
                                              shows_with_json(token_, R"({"tries":3,"dead_letters":"bill"})"));
@@ -503,7 +505,8 @@ std::vector<example> examples_of_policies() {
 /// Those of webhooks. There are none here: an example that has its scope is told so.
 std::vector<example> examples_of_webhooks() {
   const std::string plan = R"({"url":"https://hooks.example.com/","secret":"one"})";
-  std::vector<example> all = {{"GET", "/v1/webhooks", scope::administer}};
+  std::vector<example> all = {{"GET", "/v1/webhooks", scope::administer},
+                              {"GET", "/v1/webhooks?count=50&with_jobs=true", scope::administer}};
   for (const std::string rest : {"", "/enable", "/disable", "/test", "/deliveries"}) {
     for (const std::string& path : {"/v1/tubes/mail/webhook" + rest, "/v1/webhook" + rest + "?tube=mail"}) {
       if (rest.empty() || rest == "/deliveries") all.push_back({"GET", path, scope::administer});
@@ -526,6 +529,7 @@ std::vector<example> examples_of_all() {
       {"POST", "/v1/batch", scope::change, R"({"jobs":[{"cancel":{"id":"9"}},{"kick":{"id":"9"}}]})"},
       {"POST", "/v1/batch", scope::reserve, R"({"jobs":[{"finish":{"reservation":"17-5-2"}}]})"},
       {"GET", "/v1/jobs/1", scope::look},
+      {"GET", "/v1/jobs?with_tries=true", scope::look},
       {"HEAD", "/v1/jobs/1", scope::look},
       {"GET", "/v1/tubes/mail/jobs/key", scope::look},
       {"GET", "/v1/job?id=1", scope::look},

@@ -526,6 +526,9 @@ TEST(ScheduleRequests, ABackfillIsCountedFirst) {
     EXPECT_EQ(counted.value()["count"], 10);
     EXPECT_EQ(counted.value()["first"], "2026-03-01T09:00:00Z");
     EXPECT_EQ(counted.value()["last"], "2026-03-10T09:00:00Z");
+    EXPECT_EQ(counted.value()["times"].size(), 10u) << counted.body;
+    EXPECT_EQ(counted.value()["times"][9]["at"], "2026-03-10T09:00:00Z") << counted.body;
+    EXPECT_EQ(counted.value()["times"][9]["local"], "2026-03-10T09:00:00") << counted.body;
     co_await runtime::sleep(10s);
     const auto none = co_await jobs_of(in, "mail");
     EXPECT_EQ(none.size(), 0u);
