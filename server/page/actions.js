@@ -15,10 +15,10 @@ const filterText = ({tube, prefix, state: of, key_prefix: key, text}) => [
 const titleOf = (action) => `${VERBS[action.do][0]} jobs`;
 
 export function showChange(at) {
-  const {tube = "", prefix = "", state: of = "", key_prefix: begin = "", text: body = ""} = at.values;
+  const {tube = "", prefix = "", state: of = "", key_prefix: begin = "", text: body = "", do: wanted = "cancel"} = at.values;
   const text = (label, value, more = {}) => field(label, "input", {value, autocomplete: "off", spellcheck: "false", ...more});
   const fields = {
-    what: field("Do", "select", {value: "cancel"}, Object.entries(VERBS).map(([word, [verb]]) => [word, verb.toLowerCase()])),
+    what: field("Do", "select", {value: Object.hasOwn(VERBS, wanted) ? wanted : "cancel"}, Object.entries(VERBS).map(([word, [verb]]) => [word, verb.toLowerCase()])),
     when: whenField("New due time, for a move"),
     tube: text("Jobs of the tube", tube),
     prefix: text("or of the tubes that begin with", prefix, {hint: hasAllTubes() ? "Neither of the two: all tubes." : "Neither of the two: all tubes of this access token."}),

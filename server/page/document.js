@@ -53,7 +53,7 @@ export const time = (text, now) =>
 export const shortTime = (text, now) => element("time", {datetime: text, title: localTime(text)}, relative(text, now));
 
 const STATES = new Set(["delayed", "ready", "reserved", "buried", "counting", "counted", "running", "done", "stopped", "active", "paused", "ended",
-  "refused"]);
+  "refused", "disabled", "hindered", "unreadable"]);
 export const state = (text) => element("span", {class: "state" + (STATES.has(text) ? " " + text : "")}, visible(text));
 
 /** A place of the page, for `href`: its name, and its values. Empty values are left out. */
@@ -86,6 +86,12 @@ export function facts(...pairs) {
   return element("dl", {class: "facts"}, shown.map(([title, value]) => [element("dt", {}, title), element("dd", {}, value)]));
 }
 
+/** Lines of a cell, of which the first one counts most. Those that are missing are left out. */
+export const lines = (first, ...others) => element("div", {class: "lines"}, element("div", {}, first),
+  others.filter(Boolean).map((each) => element("div", {class: "quiet"}, each)));
+/** A short list within a record. */
+export const listOf = (all) => element("ul", {class: "headers"}, all.map((each) => element("li", {}, each)));
+
 let lastField = 0;
 /** A field of a form with its label. `kind`: "input", "select" with choices, or "textarea". */
 export function field(label, kind, properties, choices = []) {
@@ -97,6 +103,24 @@ export function field(label, kind, properties, choices = []) {
   const whole = element("div", {class: "field"}, element("label", {for: id}, label), control,
     hint && element("p", {class: "hint", id: id + "-hint"}, hint));
   return {whole, control};
+}
+/** Says at a field what is wrong with its value, and gives it the focus: a screen reader reads that with its label. */
+export function refuseField({whole, control}, error) {
+  const id = control.id + "-wrong";
+  whole.append(element("p", {class: "trouble", role: "alert", id}, visible(error.message)));
+  control.setAttribute("aria-invalid", "true");
+  control.setAttribute("aria-describedby", [control.getAttribute("aria-describedby"), id].filter(Boolean).join(" "));
+  control.focus();
+}
+/** Takes away what was said so. */
+export function acceptField({whole, control}) {
+  const wrong = whole.querySelector(".trouble");
+  if (wrong === null) return;
+  wrong.remove();
+  control.removeAttribute("aria-invalid");
+  const others = control.getAttribute("aria-describedby").split(" ").filter((each) => each !== wrong.id).join(" ");
+  if (others === "") control.removeAttribute("aria-describedby");
+  else control.setAttribute("aria-describedby", others);
 }
 
 export const button = (text, onclick, more = {}) => element("button", {type: "button", onclick, ...more}, text);

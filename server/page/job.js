@@ -4,6 +4,7 @@ import {ask, look, serverNow} from "./api.js";
 import {asking} from "./asking.js";
 import {address, button, copyButton, element, facts, field, link, name, number, replace, report, state, tell, time} from "./document.js";
 import {count, hexLines, size, visible, visibleLines} from "./texts.js";
+import {triesShown} from "./tries.js";
 
 const PART = 16384;  // letters or bytes of a body that are shown at first
 const HIDING = "foliot.hides-bodies";
@@ -23,12 +24,20 @@ function keepHiding(value) {
   }
 }
 
+/** How a buried job has come to be that. */
+function lastTryOf({attempts, tries}) {
+  if (attempts !== undefined) return "Its deliveries have failed, and it has had its last try.";
+  const last = tries?.last.at(-1)?.how;
+  return last === "released" || last === "timed_out" ? "It has had its last try." : "A worker has set it aside.";
+}
 const WAITS = {
   due_later: (why, now) => ["It is due later: ", time(why.until, now), "."],
   reserved: (why, now) => ["A worker has it", why.held_by !== undefined && [", ", name(why.held_by)],
     why.node !== undefined && [", at the node ", name(why.node)], why.until && [", until ", time(why.until, now), " at the latest"], "."],
-  buried: () => ["A worker has set it aside. Kick it to make it ready."],
+  buried: (why, now, job) => [lastTryOf(job), " Kick it to make it ready."],
   paused: (why, now) => ["Its tube is paused, until ", time(why.until, now), "."],
+  has_target: (why) => ["The server delivers it to ", may("administer") ? link(address("target", {tube: why.tube}), "the target of its tube") : "the target of its tube",
+    why.ahead_at_most > 0 && `; others may come first: ${count(why.ahead_at_most)} at most`, "."],
   nobody_watches: () => ["No worker of this server watches its tube."],
   others_first: (why) => ["Others of its tube may come first", why.ahead_at_most !== undefined && `: ${count(why.ahead_at_most)} at most`, "."],
   next: () => ["The next worker gets it."],
@@ -110,10 +119,10 @@ function bodyPlace(signal, refused) {
 }
 
 /** Changes the job, if it still is what was shown. */
-const change = (job, method, path, json) =>
+export const change = (job, method, path, json) =>
   ask(method, path, {json, headers: {"If-Match": `"${job.version}"`}});
 
-const about = (job) => element("p", {}, "Job ", job.id, job.key !== undefined && [" with the key ", name(job.key)], " in the tube ", name(job.tube), ".");
+export const about = (job) => element("p", {}, "Job ", job.id, job.key !== undefined && [" with the key ", name(job.key)], " in the tube ", name(job.tube), ".");
 
 async function cancel(job, after) {
   const done = await asking({title: "Cancel the job?", text: [about(job), element("p", {}, "It is removed, and no worker gets it.")],
@@ -156,15 +165,6 @@ const buttonsFor = (job, after) => may("change") && job.state !== "reserved" && 
   job.state === "buried" && button("Kick…", () => kick(job, after)),
   button("Cancel…", () => cancel(job, after), {class: "danger"}));
 
-const ENDS = {released: "released", timed_out: "its TTR has ended", buried: "buried", moved: "moved here"};
-
-/** The failed tries, and the last of them with their reasons. */
-const triesOf = (tries, now) => [`${count(tries.failed)} failed`, element("ul", {class: "headers"}, tries.last.map((each) => element("li", {},
-  time(each.when, now), ": ", ENDS[each.how] ?? visible(each.how),
-  each.tube !== undefined && [" from the tube ", name(each.tube), ", job ", visible(each.id)],
-  each.worker !== undefined && [" by ", name(each.worker)],
-  each.why !== undefined && [": ", visible(each.why)])))];
-
 const recordOf = (job, now) => facts(
   ["Id", [job.id, copyButton(job.id, "the id")]],
   ["Key", job.key !== undefined && [name(job.key), copyButton(job.key, "the key")]],
@@ -178,7 +178,6 @@ const recordOf = (job, now) => facts(
   ["Priority", number(job.priority)],
   ["TTR", visible(job.ttr)],
   ["Counted", `${count(job.reserves)} reserved, ${count(job.timeouts)} timed out, ${count(job.releases)} released, ${count(job.buries)} buried, ${count(job.kicks)} kicked`],
-  ["Tries", job.tries && triesOf(job.tries, now)],
   ["Group", job.group !== undefined && name(job.group)],
   ["Expires", job.expires && time(job.expires, now)],
   ["Content type", job.content_type !== undefined && visible(job.content_type)],
@@ -213,8 +212,9 @@ export function showJob(at) {
       bodies.hidden = job === null;
       if (job === null) return replace(record, element("p", {class: "nothing"}, "There is no such job: it has ended, or never was."));
       const now = serverNow();
-      replace(record, why && element("p", {class: "why"}, WAITS[why.waits]?.(why, now) ?? visible(why.waits)),
-        buttonsFor(job, at.refresh), recordOf(job.held_by === undefined && why?.held_by !== undefined ? {...job, held_by: why.held_by} : job, now));
+      replace(record, why && element("p", {class: "why"}, WAITS[why.waits]?.(why, now, job) ?? visible(why.waits)),
+        buttonsFor(job, at.refresh), recordOf(job.held_by === undefined && why?.held_by !== undefined ? {...job, held_by: why.held_by} : job, now),
+        triesShown(job, now));
       showBody();
     };
   });

@@ -2,6 +2,7 @@
 import {may} from "./access.js";
 import {look, serverNow} from "./api.js";
 import {address, element, field, link, name, number, replace, shortTime, state, table} from "./document.js";
+import {tryColumns} from "./tries.js";
 
 const jobLink = (job) => link(address("job", {id: job.id}), job.id);
 
@@ -14,6 +15,7 @@ export function jobTable(jobs, now, nothing, more = []) {
     {title: "Due", cell: (row) => shortTime(row.due, now)},
     {title: "Priority", number: true, cell: (row) => number(row.priority)},
     {title: "Reserves", number: true, cell: (row) => number(row.reserves)},
+    ...tryColumns(jobs),
     ...more];
   return table("Jobs", columns.filter(Boolean), jobs, nothing);
 }
@@ -55,7 +57,7 @@ export function showJobs(at) {
     element("section", {"aria-label": "List jobs"}, byFilter), at.wrong, list);
   return at.live(async () => {
     const sought = {key_prefix: begin, text: body};
-    const page = await look("v1/jobs", {tube, prefix: tube === "" ? prefix : "", state: wanted, ...sought, cursor}, at.signal);
+    const page = await look("v1/jobs", {tube, prefix: tube === "" ? prefix : "", state: wanted, ...sought, cursor, with_tries: true}, at.signal);
     return () => {
       const now = serverNow();
       const nothing = !page.next ? "There are no such jobs."
@@ -76,7 +78,7 @@ export function showReservations(at) {
   replace(at.main, element("h1", {tabindex: "-1"}, "Reserved"), element("p", {class: "quiet"}, "The jobs that workers have, until when at the latest, and who has them."),
     form, at.wrong, list);
   return at.live(async () => {
-    const page = await look("v1/reservations", {tube, prefix: tube === "" ? prefix : "", cursor}, at.signal);
+    const page = await look("v1/reservations", {tube, prefix: tube === "" ? prefix : "", cursor, with_tries: true}, at.signal);
     return () => {
       const now = serverNow();
       const hasNodes = page.jobs.some((each) => each.node !== undefined);
@@ -88,7 +90,8 @@ export function showReservations(at) {
         hasNodes && {title: "Node", cell: (row) => row.node !== undefined && name(row.node)},
         {title: "Until", cell: (row) => row.reserved_until && shortTime(row.reserved_until, now)},
         {title: "Reserves", number: true, cell: (row) => number(row.reserves)},
-        {title: "Timeouts", number: true, cell: (row) => number(row.timeouts)}];
+        {title: "Timeouts", number: true, cell: (row) => number(row.timeouts)},
+        ...tryColumns(page.jobs)];
       replace(list, table("Jobs that workers have", columns.filter(Boolean), page.jobs, page.next ? "No job on this page: others may follow." : "No worker has a job."),
         pagesOf("reservations", at.values, page.next));
       list.removeAttribute("aria-busy");

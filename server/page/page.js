@@ -13,14 +13,17 @@
 import {forget, isReadOnly, known, learn, may} from "./access.js";
 import {showAction, showActions, showChange} from "./actions.js";
 import {hasToken, keepToken} from "./api.js";
+import {showBackfill} from "./backfill.js";
 import {address, button, element, field, link, name, replace, report, tell} from "./document.js";
 import {showEvents} from "./events.js";
 import {isHeld, unmark} from "./held.js";
 import {showJob} from "./job.js";
 import {showJobs, showReservations} from "./jobs.js";
 import {showPlan} from "./plan.js";
+import {showPolicies, showPolicy} from "./policies.js";
 import {showPut} from "./put.js";
 import {showSchedule, showSchedules} from "./schedules.js";
+import {showTarget, showTargets} from "./targets.js";
 import {visible} from "./texts.js";
 import {showTube, showTubes} from "./tubes.js";
 
@@ -34,12 +37,17 @@ const PLACES = [
   {at: "jobs", title: "Jobs", show: showJobs, scope: "look"},
   {at: "reservations", title: "Reserved", show: showReservations, scope: "look"},
   {at: "schedules", title: "Schedules", show: showSchedules, scope: "look"},
+  {at: "targets", title: "Webhooks", show: showTargets, scope: "administer"},
   {at: "events", title: "Events", show: showEvents, scope: "look"},
   {at: "actions", title: "Changes", show: showActions, scope: "change"},
   {at: "put", title: "Put", show: showPut, scope: "put"},
   {at: "tube", show: showTube, within: ""},
   {at: "job", show: showJob, within: "jobs"},
   {at: "schedule", show: showSchedule, within: "schedules"},
+  {at: "backfill", show: showBackfill, within: "schedules", scope: "put"},
+  {at: "policies", show: showPolicies, within: "", scope: "look"},
+  {at: "policy", show: showPolicy, within: "", scope: "administer"},
+  {at: "target", show: showTarget, within: "targets", scope: "administer"},
   {at: "plan", show: showPlan, within: "schedules", scope: "put"},
   {at: "change", show: showChange, within: "actions", scope: "change"},
   {at: "action", show: showAction, within: "actions", scope: "change"},

@@ -11,6 +11,9 @@ function requestOf(fields) {
   const json = {tube: text("tube").trim(), ttr: text("ttr").trim(), priority: Number(text("priority"))};
   if (text("key") !== "") Object.assign(json, {key: text("key"), existing: text("existing")});
   if (text("when").trim() !== "") Object.assign(json, whenIn(text("when")));
+  if (text("group") !== "") json.group = text("group");
+  const expires = text("expires").trim();
+  if (expires !== "") json[/^\d{4}-/.test(expires) ? "expires" : "expires_in"] = expires.replace(/^(\S+) (\S)/, "$1T$2");
   json.text = text("body");
   if (text("kind") === "json") {
     try {
@@ -46,6 +49,8 @@ export function showPut(at) {
     when: whenField("Due"),
     priority: text("Priority", "0", {type: "number", min: 0, max: 4294967295, required: true, hint: "Lower numbers come first."}),
     ttr: text("TTR", "1m", {required: true, hint: "How long a worker may keep it."}),
+    group: text("Group", "", {maxlength: 200, hint: "A name for jobs that belong together, such as a customer: a policy may limit how many are worked on."}),
+    expires: text("Expires", "", {hint: "After how long it is of no use, such as 5m; or a time. Empty: as the policy of the tube says."}),
     kind: field("The body is", "select", {value: "text"}, [["text", "text"], ["json", "JSON"]]),
     body: field("Body", "textarea", {rows: 8, spellcheck: "false"}),
   };

@@ -2,7 +2,7 @@
 import {may} from "./access.js";
 import {ask, look, serverNow} from "./api.js";
 import {asking} from "./asking.js";
-import {address, button, element, facts, field, link, name, number, replace, shortTime, state, table, tell, time} from "./document.js";
+import {address, button, element, facts, field, lines, link, listOf, name, replace, shortTime, state, table, tell, time} from "./document.js";
 import {count, many, milliseconds, visible} from "./texts.js";
 
 const ON_A_PAGE = 50;
@@ -21,9 +21,6 @@ const wordOf = (words, word) => words[word] ?? visible(word);
 
 /** "2026-11-30 09:00" of "2026-11-30T09:00:00"; seconds only if there are some. */
 const clockText = (text) => visible(text).replace("T", " ").replace(/(:00)?(\.0+)?Z?$/, "");
-/** Lines of a cell, of which the first one counts most. Those that are missing are left out. */
-const lines = (first, ...others) => element("div", {class: "lines"}, element("div", {}, first),
-  others.filter(Boolean).map((each) => element("div", {class: "quiet"}, each)));
 /** What the clock of the schedule shows, and UTC. */
 const clocks = (one, zone) => [`${clockText(one.local)} ${visible(zone)}`, zone !== "UTC" && `${clockText(one.at)} UTC`]
   .filter(Boolean).map((each) => element("span", {class: "clock"}, each));
@@ -138,7 +135,8 @@ function buttonsFor(one, after) {
     element("a", {class: "button", href: scheduleAddress(one, "plan")}, isReadable ? "Edit…" : "Put a new plan…"),
     isReadable && [one.pause ? button("Resume…", () => resume(one, after)) : button("Pause…", () => pause(one, after)),
       button("Run now…", () => runNow(one, after)),
-      next && !isDelay && button("Skip the next…", () => skipNext(one, next, after))],
+      next && !isDelay && button("Skip the next…", () => skipNext(one, next, after)),
+      !isDelay && element("a", {class: "button", href: scheduleAddress(one, "backfill")}, "Backfill…")],
     button("Delete…", () => remove(one), {class: "danger"}));
 }
 
@@ -154,16 +152,15 @@ function noteOn(one, now) {
   return all.join("; ");
 }
 
-/** Occurrences to come. */
-export const upcomingTable = (next, zone, now, nothing) => table("What comes next", [
-  {title: "Next", cell: (row) => shortTime(row.at, now)},
+/** Occurrences to come; or others, with a caption of their own. */
+export const upcomingTable = (next, zone, now, nothing, caption = "What comes next") => table(caption, [
+  {title: "When", cell: (row) => shortTime(row.at, now)},
   {title: `Clock of ${visible(zone)}`, cell: (row) => `${clockText(row.local)} ${visible(row.abbreviation)} ${visible(row.offset)}`},
   {title: "UTC", cell: (row) => clockText(row.at)},
   {title: "Note", cell: (row) => noteOn(row, now)}], next, nothing);
 
 const ruleText = (rule) => visible(rule.text ?? rule) + (rule.dialect !== undefined ? ` (${visible(rule.dialect)})` : "");
 
-const listOf = (all) => element("ul", {class: "headers"}, all.map((each) => element("li", {}, each)));
 const exclusionsOf = ({dates = [], rules = []}) => listOf([...rules.map((each) => name(ruleText(each))), ...dates.slice(0, 20).map((each) => visible(each)),
   dates.length > 20 && `and ${count(dates.length - 20)} other days`].filter(Boolean));
 
@@ -189,7 +186,7 @@ function planFacts(one, now) {
     ["Last that ended", one.last_success && time(one.last_success.at, now)],
     ["Last that failed", one.last_failure && time(one.last_failure.at, now)],
     ["Waits", one.queue?.length > 0 && many(one.queue.length, "occurrence")],
-    ["Backfills", one.backfills?.length > 0 && number(one.backfills.length)]);
+    ["Backfills", one.backfills?.length > 0 && listOf(one.backfills.map((each) => [`${count(each.made)} made so far, left from `, time(each.from, now), " to ", time(each.to, now)]))]);
 }
 
 const historyOf = (one, now) => [

@@ -52,7 +52,7 @@ export function localTime(time) {
 }
 
 /** "1 job", "2 jobs". */
-export const many = (value, noun) => count(value) + " " + noun + (value === 1 ? "" : "s");
+export const many = (value, noun, several = noun + "s") => count(value) + " " + (value === 1 ? noun : several);
 
 /** The size of so many bytes. */
 export const size = (bytes) =>
@@ -70,6 +70,9 @@ export function hexLines(bytes) {
   }
   return lines.join("\n");
 }
+
+/** A short length of time in milliseconds, such as "12 ms" or "1.5 s". */
+export const took = (value) => (value < 1000 ? count(value) + " ms" : value < 60000 ? (value / 1000).toFixed(1) + " s" : length(value));
 
 const LENGTHS = {ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000};
 /** The milliseconds of a length such as "1h30m"; null: it is none. */

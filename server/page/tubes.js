@@ -5,7 +5,8 @@ import {asking} from "./asking.js";
 import {address, button, element, facts, field, link, name, number, replace, shortTime, table, tell, time} from "./document.js";
 import {dueCharts} from "./due.js";
 import {jobTable} from "./jobs.js";
-import {count, length, visible} from "./texts.js";
+import {policyCounts, policyOf, policyShown} from "./policies.js";
+import {count, length, many, visible} from "./texts.js";
 import {gained, Looks, timeCharts} from "./times.js";
 
 const TUBES_ON_A_PAGE = 50;
@@ -36,7 +37,9 @@ function summary(value, change) {
     STATES.map(([state, title]) => tile(title, number(jobs[state], jobs.at_least), {class: state})),
     tile("Put", flow("put")), tile("Handed out", flow("reserved")), tile("Finished", flow("finished")), tile("Timeouts", flow("timed_out")),
     tile("Operations", gained(change, (each) => each.server.operations)),
-    tile("Waiting workers", count(server.waiting)), connections && tile("Connections", count(connections.open)))];
+    tile("Waiting workers", count(server.waiting)), connections && tile("Connections", count(connections.open))),
+    value.policies?.tubes > 0 && element("p", {class: "quiet"}, link(address("policies"), many(value.policies.tubes, "policy", "policies")),
+      ", since the start: ", policyCounts(value), ".")];
 }
 
 /** The nodes that share a database; nothing if there are none. */
@@ -60,7 +63,8 @@ function tubeTable(tubes, now) {
     return row[state] === 0 ? element("span", {class: "zero"}, text) : link(address("jobs", {tube: row.tube, state}), text);
   }}));
   return table("Tubes and the numbers of their jobs", [
-    {title: "Tube", cell: (row) => [tubeLink(row.tube), row.paused_until && element("span", {class: "label"}, "paused, ends ", shortTime(row.paused_until, now))]},
+    {title: "Tube", cell: (row) => [tubeLink(row.tube), row.paused_until && element("span", {class: "label"}, "paused, ends ", shortTime(row.paused_until, now)),
+      row.has_target && element("span", {class: "label usual"}, "target")]},
     ...counts], tubes, "There are no tubes of this name: a tube is there while it has jobs.");
 }
 
@@ -118,12 +122,13 @@ export function showTube(at) {
   const {tube = ""} = at.values;
   const about = element("div", {"aria-busy": "true"});
   const next = element("div", {});
-  replace(at.main, element("h1", {tabindex: "-1"}, "Tube ", name(tube)), at.wrong, about, next);
+  const policy = element("section", {"aria-label": "Policy"});
+  replace(at.main, element("h1", {tabindex: "-1"}, "Tube ", name(tube)), at.wrong, about, next, policy);
   return at.live(async () => {
-    const [seen, ready, delayed] = await Promise.all([
-      look("v1/tube", {tube}, at.signal),
-      look("v1/jobs", {tube, state: "ready", count: 5}, at.signal),
-      look("v1/jobs", {tube, state: "delayed", count: 5}, at.signal)]);
+    const some = (state) => look("v1/jobs", {tube, state, count: 5, with_tries: true}, at.signal);
+    const [seen, ready, delayed, buried, known] = await Promise.all([
+      look("v1/tube", {tube}, at.signal), some("ready"), some("delayed"), some("buried"), policyOf(tube, at.signal)]);
+    const statistics = known !== null && hasAllTubes() ? await look("v1/statistics", {}, at.signal) : null;
     return () => {
       const now = serverNow();
       const jobsIn = (state) => link(address("jobs", {tube, state}), number(seen[state], seen.at_least));
@@ -131,7 +136,8 @@ export function showTube(at) {
       replace(about,
         element("dl", {class: "tiles"}, STATES.map(([state, title]) => tile(title, jobsIn(state), {class: state})),
           tile("Watching", count(seen.watching)), tile("Waiting workers", count(seen.waiting))),
-        facts(["Paused", seen.paused_until && ["until ", time(seen.paused_until, now)]],
+        facts(["Target", seen.has_target && [may("administer") ? link(address("target", {tube}), "The server delivers its jobs") : "The server delivers its jobs", ": nobody reserves from it"]],
+          ["Paused", seen.paused_until && ["until ", time(seen.paused_until, now)]],
           ["Waits longest", oldest && ["due ", time(oldest, now), ready.next ? " (of the first five)" : ""]]),
         element("div", {class: "buttons"},
           may("administer") && (seen.paused_until ? button("Resume…", () => resumeTube(tube, at.refresh)) : button("Pause…", () => pauseTube(tube, at.refresh))),
@@ -142,7 +148,9 @@ export function showTube(at) {
           element("a", {class: "button", href: address("events", {tube})}, "Events")));
       replace(next,
         element("h2", {}, "Ready next"), jobTable(ready.jobs, now, "No job is ready."),
-        element("h2", {}, "Due next"), jobTable(delayed.jobs, now, "No job is due later."));
+        element("h2", {}, "Due next"), jobTable(delayed.jobs, now, "No job is due later."),
+        buried.jobs.length > 0 && [element("h2", {}, "Buried"), jobTable(buried.jobs, now, "")]);
+      replace(policy, policyShown(tube, known, statistics, now, at.refresh));
       about.removeAttribute("aria-busy");
       document.title = visible(tube) + " · foliot";
     };

@@ -35,6 +35,7 @@ except ImportError:
         os.execv(DEBIANS_PYTHON, [DEBIANS_PYTHON, *sys.argv])
 
 import downloads
+from webhooks_test import KEY, Receiver, secret_of
 from kit import nginx, postgresql_server
 from kit.access_case import AccessCase
 from kit.beanstalk_client import PATIENCE, free_port
@@ -229,6 +230,10 @@ class PageCase(AccessCase):
             control.clear()
             control.send_keys(value)
         return control
+
+    def field_in_hand(self):
+        """The label of the field with the focus, and whether it is said to be wrong."""
+        return tuple(self.script("const at = document.activeElement; return [at.labels?.[0]?.textContent ?? at.localName, at.getAttribute('aria-invalid')]"))
 
     def row(self, first):
         """The texts of the row of a table whose first cell begins so; None if there is none."""
@@ -716,6 +721,7 @@ class PageChanges(PageCase):
         self.press("Move it")
         self.told("Job 1: rescheduled")
         self.assertEqual(self.must("GET", "/v1/jobs/1")["due"], "2100-01-01T00:00:00.000Z")
+        self.wait(lambda: self.all(".facts time[datetime^='2100-01-01']"), "the job as it is now")
         self.press("Fire…")
         self.press("Fire it")
         self.told("Job 1: ready")
@@ -746,6 +752,8 @@ class PageChanges(PageCase):
         self.fill("Key", "taken")
         self.fill("Due", "1h")
         self.fill("Priority", "7")
+        self.fill("Group", "customer 7")
+        self.fill("Expires", "2h")
         self.fill("The body is", "JSON")
         self.fill("Body", '{"a": }')
         self.press("Put…")
@@ -762,6 +770,8 @@ class PageChanges(PageCase):
         self.wait(lambda: self.heading() == "Job 2")
         job = self.must("GET", "/v1/jobs/2")
         self.assertEqual((job["key"], job["priority"], job["state"], job["body"]), ("free", 7, "delayed", {"a": 1}))
+        self.assertEqual(job["group"], "customer 7")
+        self.wait(lambda: self.fact("Group") == "customer 7" and (self.fact("Expires") or "").startswith("in 1h 59m"), "the group")
 
     def test_a_put_whose_answer_is_lost_happens_once(self):
         self.begin_with()
@@ -874,7 +884,7 @@ class PageIsHostile(PageCase):
         self.begin_page(with_tokens=False)
         self.open()
         for each in HOSTILE:
-            for place in ["tube?tube=", "job?id=", "job?tube=t&key=", "jobs?tube=", "jobs?prefix=", "jobs?state=", "?prefix=", "?cursor=",
+            for place in ["tube?tube=", "policy?tube=", "policies?prefix=", "target?tube=", "targets?cursor=", "backfill?name=", "job?id=", "job?tube=t&key=", "jobs?tube=", "jobs?prefix=", "jobs?state=", "?prefix=", "?cursor=",
                           "action?id=", "change?tube=", "events?tube=", "put?tube=", "put?key=", "reservations?cursor=", ""]:
                 self.script("location.hash = arguments[0] + encodeURIComponent(arguments[1])", "#/" + place, each)
                 self.wait(lambda: self.script("return document.querySelector('main h1') !== null"))
@@ -1360,6 +1370,222 @@ class PageOfSchedules(PageCase):
         self.assertEqual(self.all("main img, main script"), [])
 
 
+    def test_a_backfill_is_counted_first(self):
+        self.begin_page(with_tokens=False)
+        self.plan(plan={"rules": ["0 9 * * *"], "zone": "Europe/Berlin", "starts": "2026-01-01T00:00:00Z"})
+        self.open("#/schedule?tube=mail&name=report")
+        self.press("Backfill…")
+        self.wait(lambda: self.heading() == "Backfill the schedule report of mail")
+        self.fill("From", "yesterday")
+        self.press("Count them…")
+        self.see("`from` must be")
+        self.assertEqual(self.field_in_hand(), ("From", "true"))
+        self.fill("From", "2026-03-25")
+        self.fill("To", "2026-03-31 12:00")
+        self.press("Count them…")
+        self.see("Make 7 jobs?", "7 occurrences would be made, from ", "2026-03-29 09:00 CEST +02:00", "2026-03-28 09:00 CET +01:00")
+        self.assertEqual(len(self.all("dialog tbody tr")), 7)
+        self.assertEqual(self.must("GET", "/v1/jobs?tube=mail")["jobs"], [])
+        self.press("Leave it")
+        self.press("Count them…")
+        self.see("Make 7 jobs?")
+        self.plan(plan={"rules": ["0 10 * * *"], "starts": "2026-01-01T00:00:00Z"})
+        self.press("Make 7 jobs")
+        self.see("the schedule has changed")
+        self.press("Leave it")
+        self.press("Count them…")
+        self.press("Make 7 jobs")
+        self.see("It is done: 7 occurrences had their turn.", "7 of 7")
+        self.assertEqual(len(self.must("GET", "/v1/jobs?tube=mail")["jobs"]), 7)
+        self.press("To the schedule")
+        self.wait(lambda: "7 backfill" in (self.fact("Jobs made") or ""), "the jobs")
+        self.go("#/backfill?tube=mail&name=report")
+        self.fill("From", "2026-03-25")
+        self.fill("To", "2026-03-31 12:00")
+        self.press("Count them…")
+        self.see("There is nothing to make in this stretch: 7 occurrences of it were made before")
+
+
+class PageOfPoliciesAndTargets(PageCase):
+    """Policies of tubes, the tries of jobs, and targets with their deliveries."""
+    IMAGE = "<img src=x onerror='window.hit=1'>"
+
+    def policy(self, tube="mail"):
+        return self.must("GET", f"/v1/policy?tube={tube}")["policy"]
+
+    def member(self, title):
+        """The value of a member of the policy that is shown."""
+        return (self.row(title) or [None, None])[1]
+
+    def fail_one(self, reason, how="release"):
+        held = self.must("POST", "/v1/reserve?tube=mail")["jobs"][0]["reservation"]
+        self.must("POST", f"/v1/reservations/{held}/{how}", {"reason": reason})
+
+    def test_a_policy_is_set_and_removed(self):
+        self.begin_signed_in(at="#/tube?tube=mail")
+        self.see("The tube has no policy: all members have their defaults.")
+        self.assertEqual([self.member(each) for each in ("Tries", "Delay", "After the last try", "Expires", "Most a second", "Burst")],
+                         ["no last try default", "none: it is ready at once default", "buried in this tube default", "never default", "any number default", None])
+        self.press("Set a policy…")
+        self.fill("Tries", "many")
+        self.fill("Delay", "10s 5m")
+        self.fill("Factor", "2")
+        for wrong, told, better in [("Tries", "`tries` must be", "3"), ("Delay", "`listed` excludes", "10s"), ("Dead letters", "needs `tries`", None)]:
+            if wrong == "Dead letters":
+                self.fill("Tries", "")
+                self.fill(wrong, "mail/dead")
+            self.press("Set the policy…")
+            self.press("Set it")
+            self.see(told)
+            self.assertEqual(self.field_in_hand(), (wrong, "true"))
+            if better:
+                self.fill(wrong, better)
+        self.fill("Tries", "3")
+        self.fill("Most a second", "5")
+        self.press("Set the policy…")
+        self.see("Set the policy?", "It holds for the jobs that are there, too.")
+        self.assertEqual(self.script("return Array.from(document.querySelectorAll('dialog tbody tr')).map((each) => each.innerText.split('\\t'))"),
+                         [["Tries", "no last try", "3"], ["Delay", "none: it is ready at once", "10s, each 2 times the one before, at most 1d"],
+                          ["After the last try", "buried in this tube", "moved to mail/dead"], ["Most a second", "any number", "5"]])
+        self.press("Set it")
+        self.told("Policy of mail: made")
+        self.wait(lambda: self.member("Tries") == "3", "the policy")
+        self.assertEqual((self.member("Burst"), self.member("After the last try")), ("1 default", "moved to mail/dead"))
+        self.see("Of all tubes, since the start of the server: 0 tried again")
+        self.assertEqual(self.policy(), {"tries": 3, "delay": {"first": "10s", "factor": 2}, "dead_letters": "mail/dead", "most_per_second": 5})
+        self.press("Change the policy…")
+        self.fill("Tries", "4")
+        self.must("PUT", "/v1/policies/mail", {"tries": 9})
+        self.press("Change the policy…")
+        self.press("Change it")
+        self.see("the policy has changed")
+        self.press("Leave it")
+        self.assertEqual(self.policy(), {"tries": 9})
+        self.press("Back to the tube")
+        self.wait(lambda: self.member("Tries") == "9", "the other policy")
+        self.go("#/policies")
+        self.see_row("mail", "9", "none: it is ready at once", "buried in this tube", "never")
+        self.press("mail")
+        self.press("Remove the policy…")
+        self.press("Remove it")
+        self.told("Policy of mail: deleted")
+        self.see("The tube has no policy")
+        self.must("GET", "/v1/policies/mail", status=404)
+
+    def test_a_token_sees_its_part_of_a_policy(self):
+        looking = self.make("looking", "look", "--tubes", "mail")
+        narrow = self.make("narrow", "look,administer", "--tubes", "mail")
+        self.begin_signed_in(token=looking)
+        self.must("PUT", "/v1/policies/mail", {"tries": 3, "dead_letters": "dead"})
+        self.go("#/tube?tube=mail")
+        self.wait(lambda: self.member("Tries") == "3", "the policy")
+        self.assertEqual(self.member("After the last try"), "moved to a tube that is out of the rights of this access token")
+        self.assertEqual([each for each in self.buttons() if each.endswith("…") or each == "Webhooks"], [])
+        for place in ("policy", "target"):
+            self.go(f"#/{place}?tube=mail")
+            self.see("lacks the scope administer")
+        self.press("Sign out")
+        self.sign_in(narrow)
+        self.go("#/policy?tube=mail")
+        self.see("to set the policy here takes them away")
+        self.press("Change the policy…")
+        self.see("Change the policy?", "moved to a tube that is out of the rights")
+        self.press("Leave it")
+
+    def test_tries_are_shown(self):
+        self.begin_page(with_tokens=False)
+        self.must("PUT", "/v1/policies/mail", {"tries": 2, "dead_letters": "dead"})
+        job = self.must("POST", "/v1/jobs?tube=mail", {"text": "first"})["id"]
+        self.fail_one("the mailbox is full")
+        self.open("#/jobs?tube=mail&state=ready")
+        self.wait(lambda: (self.row(job) or [])[-2:] == ["1", "the mailbox is full"], "the reason")
+        self.fail_one(self.IMAGE)
+        letter = self.wait(lambda: self.must("GET", "/v1/jobs?tube=dead")["jobs"], "the dead letter")[0]["id"]
+        self.go("#/tube?tube=dead")
+        self.see("from mail: " + self.IMAGE)
+        self.go(f"#/job?id={letter}")
+        self.see("Tries")
+        rows = self.script("return Array.from(document.querySelectorAll('tbody tr')).map((each) => Array.from(each.cells).slice(1).map((cell) => cell.innerText))")
+        self.assertEqual(rows, [[f"moved here from the tube mail, job {job}", "", ""], ["released", "a local socket", self.IMAGE],
+                                ["released", "a local socket", "the mailbox is full"]])
+        self.assertEqual(self.all("main img"), [])
+        self.assertIsNone(self.script("return window.hit ?? null"))
+
+    def begin_with_target(self, react):
+        if "--webhook-allow" not in self.expect_done("serve", "--help"):
+            self.skipTest("the program was built without webhooks")
+        self.receiver = Receiver(react)
+        self.addCleanup(self.receiver.end)
+        secrets = self.here / "secrets"
+        secrets.touch(0o600)
+        secrets.write_text(f"[secret one]\npresent = {secret_of(KEY)}\n")
+        self.begin_page("--webhook-secrets", secrets, "--webhook-allow", f"127.0.0.1/32:{self.receiver.port}", "--webhook-allow-http", with_tokens=False)
+        self.must("PUT", "/v1/tubes/mail/webhook", {"url": self.receiver.url(), "secret": "one", "tries": 1, "failures_to_open": 1, "headers": {"x-site": self.IMAGE}})
+
+    def answer_with_a_script(self, _request, handler):
+        body = self.IMAGE.encode()
+        handler.send_response(500)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def test_a_target_and_its_deliveries(self):
+        self.begin_with_target(self.answer_with_a_script)
+        job = self.must("POST", "/v1/jobs?tube=mail", {"text": "x", "key": self.IMAGE})["id"]
+        self.wait(lambda: self.must("GET", f"/v1/jobs/{job}")["state"] == "buried", "the burial")
+        self.open("#/tube?tube=mail")
+        self.wait(lambda: self.fact("Target") == "The server delivers its jobs: nobody reserves from it", "the target")
+        self.see("the target answered 500")
+        self.press("Webhooks")
+        row = self.wait(lambda: self.row("mail"), "the target")
+        self.assertEqual(row[0].split("\n"), ["mail", self.receiver.url()])
+        self.assertEqual(row[1].strip(), "active")
+        self.assertRegex(row[2], r"\Aopen\ntried again .*\n1 failure in a row\Z")
+        self.assertEqual(row[3].split("\n"), ["0 ready", "1 buried"])
+        self.assertEqual(row[5].split("\n"), ["0 delivered", "1 failed", "1 buried"])
+        self.press("mail")
+        row = self.wait(lambda: next(iter(self.deliveries()), None), "the delivery")
+        self.assertRegex(row[0], r" ago\nit was buried\Z")
+        self.assertEqual(row[1].split("\n"), [job, self.IMAGE])
+        self.assertEqual((row[2], row[3].split("\n")[0]), ("1", "500, rejected"))
+        self.assertRegex(row[4], r"\A\d+ ms\Z")
+        self.assertIn("it said: " + self.IMAGE, row[5])
+        self.go(f"#/job?id={job}")
+        self.see("Its deliveries have failed, and it has had its last try.", "Deliveries that have failed")
+        self.go("#/target?tube=mail")
+        self.receiver.react = lambda request, handler: (204, {})
+        self.must("POST", "/v1/tubes/mail/webhook/enable")  # which closes the circuit
+        self.press("Send again…")
+        self.see("Send the job again?", f"Job {job} with the key {self.IMAGE} in the tube mail.")
+        self.press("Send it again")
+        self.told(f"Job {job}: ready")
+        self.wait(lambda: [each[2:4] for each in self.deliveries()][:1] == [["2", "204, delivered\n127.0.0.1"]], "the second delivery")
+        self.assertNotIn("Send again…", self.buttons())
+        self.press("Send a test…")
+        self.press("Send it")
+        self.wait(lambda: "The test was delivered, 204, in " in self.script("return document.getElementById('told').textContent"), "the test")
+        self.press("Disable…")
+        self.fill("Note", self.IMAGE)
+        self.press("Disable it")
+        self.told("Target of mail: disabled")
+        self.see("disabled " + self.IMAGE)
+        self.press("Enable…")
+        self.press("Enable it")
+        self.told("Target of mail: enabled")
+        self.receiver.react = lambda request, handler: (410, {})
+        waits = self.must("POST", "/v1/jobs?tube=mail", {"text": "y"})["id"]
+        self.see("It has answered 410: it wants no more.")
+        self.assertEqual(self.all("main img"), [])
+        self.assertIsNone(self.script("return window.hit ?? null"))
+        self.assertNotIn(secret_of(KEY).removeprefix("whsec_"), self.browser.page_source)
+        self.go(f"#/job?id={waits}")
+        self.see("The server delivers it to the target of its tube")
+
+    def deliveries(self):
+        return self.script("const found = Array.from(document.querySelectorAll('table')).find((each) => each.caption.textContent.startsWith('Deliveries, '));"
+                           "return found ? Array.from(found.tBodies[0].rows).map((row) => Array.from(row.cells).map((each) => each.innerText)) : []")
+
+
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class PageOverNodes(BehindNginx):
     """Three nodes of one database: whichever answers, the jobs are the same, and so are those who may come in."""
@@ -1550,6 +1776,28 @@ class PageForAll(PageCase):
         self.told("Schedule report: paused")
         self.see("It is paused", "holidays")
 
+    def test_a_policy_by_keyboard_alone(self):
+        self.begin_page(with_tokens=False)
+        self.open("#/tube?tube=mail")
+        self.tab_to("Set a policy…")
+        self.type(Keys.ENTER)
+        self.wait(lambda: self.heading() == "Set a policy for mail")
+        self.wait_shown()
+        self.assertEqual(self.script("return document.activeElement.localName"), "h1", "a screen reader reads where it is")
+        self.tab_to("Tries")
+        self.type("many", Keys.ENTER)
+        self.see("Set the policy?")
+        self.assertEqual(self.script("return document.activeElement.innerText"), "Set it")
+        self.type(Keys.ENTER)
+        self.see("`tries` must be")
+        told = self.script("const at = document.activeElement; return at.getAttribute('aria-describedby').split(' ').map((each) => document.getElementById(each).textContent)")
+        self.assertEqual((self.field_in_hand(), told[0][:5], told[1][:15]), (("Tries", "true"), "After", "`tries` must be"), "the hint and what is wrong")
+        self.type(*[Keys.BACKSPACE] * len("many"), "5", Keys.ENTER)
+        self.see("Set the policy?")
+        self.type(Keys.ENTER)
+        self.told("Policy of mail: made")
+        self.wait(lambda: self.heading() == "Tube mail" and self.row("Tries")[1] == "5", "the policy")
+
     def test_the_focus_survives_a_refresh(self):
         self.begin_page(with_tokens=False)
         self.must("POST", "/v1/jobs?tube=mail", {})
@@ -1585,7 +1833,49 @@ class PageForAll(PageCase):
         made = self.must("POST", "/v1/actions", {"do": "cancel", "tube": "carts.remind", "key_prefix": "carts-"})["id"]
         self.wait(lambda: self.must("GET", f"/v1/actions/{made}")["state"] == "counted")
         self.fill_with_schedules()
+        self.fill_with_policies()
+        self.fill_with_targets()
         return made
+
+    def fill_with_policies(self):
+        for reason in ("the mailbox is full", "421 try again later"):
+            self.must("POST", "/v1/jobs?tube=mail.out", {"text": "hello"})
+            held = self.must("POST", "/v1/reserve?tube=mail.out")["jobs"][0]["reservation"]
+            self.must("POST", f"/v1/reservations/{held}/bury", {"reason": reason})
+        for tube, policy in [("mail.out", {"tries": 5, "delay": {"first": "10s", "factor": 3, "most": "1h"}, "dead_letters": "mail.dead", "most_per_second": 20}),
+                             ("sms.out", {"tries": 3, "delay": ["5s", "1m"], "expires": "10m"}), ("carts.remind", {"most_reserved_of_group": 1})]:
+            self.must("PUT", f"/v1/policies/{tube}", policy)
+
+    def fill_with_targets(self):
+        """One that goes well but for some jobs, one that is down, and one that is gone."""
+        if not self.has_webhooks:
+            return
+        for tube, more in [("hooks.crm", {}), ("hooks.legacy", {}), ("hooks.orders", {"each_second": 50, "tries": 2, "delays": ["1ms"], "failures_to_open": 0})]:
+            self.must("PUT", f"/v1/tubes/{tube}/webhook", {"url": self.receiver.url(f"/{tube}"), "secret": "one", "failures_to_open": 1, **more})
+        jobs = [{"tube": "hooks.orders", "key": f"order-{4711 + i}", "body": {"order": 4711 + i}} for i in range(6)]
+        jobs += [{"tube": tube, "key": f"{tube}-{i}", "text": "x"} for tube in ("hooks.crm", "hooks.legacy") for i in range(3)]
+        self.must("POST", "/v1/batch", {"jobs": jobs})
+
+        def states():
+            crm, legacy, orders = self.must("GET", "/v1/webhooks")["webhooks"]
+            return (crm["deliveries"]["circuit"], legacy["state"], orders["deliveries"]["delivered"], orders["deliveries"]["buried"])
+        self.wait(lambda: states() == ("open", "disabled", 4, 2), "the deliveries")
+
+    @staticmethod
+    def answer_as_a_shop_may(request, _handler):
+        if request.path.endswith("orders"):
+            return (503 if request.headers["foliot-key"] in ("order-4713", "order-4716") else 204), {}
+        return (410 if request.path.endswith("legacy") else 500), {}
+
+    def begin_page_with_targets(self):
+        self.has_webhooks = "--webhook-allow" in self.expect_done("serve", "--help")
+        self.receiver = Receiver(self.answer_as_a_shop_may)
+        self.addCleanup(self.receiver.end)
+        secrets = self.here / "secrets"
+        secrets.touch(0o600)
+        secrets.write_text(f"[secret one]\npresent = {secret_of(KEY)}\n")
+        allowed = ["--webhook-secrets", secrets, "--webhook-allow", f"127.0.0.1/32:{self.receiver.port}", "--webhook-allow-http"]
+        self.begin_page(*(allowed if self.has_webhooks else []))
 
     def fill_with_schedules(self):
         for tube, name, plan in [
@@ -1625,12 +1915,18 @@ class PageForAll(PageCase):
         return {"sign-in": None, "tubes": "#/", "tube": "#/tube?tube=mail.out", "jobs": "#/jobs?tube=orders.expire&state=delayed", "job": "#/job?id=5",
                 "reserved": "#/reservations", "events": "#/events", "changes": "#/actions", "change": f"#/action?id={action}", "new-change": "#/change",
                 "put": "#/put", "schedules": "#/schedules", "schedule": "#/schedule?tube=reports.nightly&name=sales",
-                "plan": "#/plan?tube=reports.nightly&name=sales", "new-plan": "#/plan", "no-job": "#/job?id=999999", "nowhere": "#/nowhere"}
+                "plan": "#/plan?tube=reports.nightly&name=sales", "new-plan": "#/plan", "no-job": "#/job?id=999999", "nowhere": "#/nowhere",
+                **self.places_of_policies_and_targets()}
+
+    @staticmethod
+    def places_of_policies_and_targets():
+        return {"policy": "#/policy?tube=mail.out", "policies": "#/policies", "buried": "#/jobs?tube=mail.out&state=buried", "targets": "#/targets",
+                "target": "#/target?tube=hooks.orders", "backfill": "#/backfill?tube=reports.nightly&name=sales"}
 
     def test_no_barrier_is_found(self):
         axe = (downloads.of_npm("axe-core", AXE) / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
         self.addCleanup(self.end_look)
-        self.begin_page()
+        self.begin_page_with_targets()
         self.signs_in = True
         action = self.fill_with_examples()
         found = []
@@ -1638,6 +1934,8 @@ class PageForAll(PageCase):
             self.set_look(width, scheme)
             self.open()
             for place, at in self.places(action).items():
+                if look in ("dark", "narrow") and place in self.places_of_policies_and_targets():
+                    continue  # the other two have these colours, and this width
                 if place == "tubes":
                     self.sign_in(self.admin)
                 elif at:
@@ -1669,10 +1967,10 @@ class PageForAll(PageCase):
         folder = Path(PICTURES) if PICTURES else self.here / "pictures"
         folder.mkdir(parents=True, exist_ok=True)
         self.addCleanup(self.end_look)
-        self.begin_page()
+        self.begin_page_with_targets()
         self.signs_in = True
         action = self.fill_with_examples()
-        shown = {"tubes": None, "tube": None, "job": None, "change": None, "sign-in": None, "jobs": None, "put": None, "new-change": None, "schedules": None, "schedule": None, "plan": None}
+        shown = self.places_of_policies_and_targets() | {"tubes": None, "tube": None, "job": None, "change": None, "sign-in": None, "jobs": None, "put": None, "new-change": None, "schedules": None, "schedule": None, "plan": None}
         for look, width, scheme in self.looks()[:3]:
             self.set_look(width, scheme)
             self.open()
