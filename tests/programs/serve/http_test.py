@@ -665,6 +665,7 @@ class Examples(HttpCase):
 
 class Nodes(NodesCase, HttpCase):
     """Two servers over one database."""
+    shares_server = True
 
     def begin_node(self, name):
         return self.connect_http(self.start_node(name).http)
@@ -780,6 +781,7 @@ class Nodes(NodesCase, HttpCase):
 
 class EndedNodes(NodesCase, HttpCase):
     """Two servers over one database, of which one ends. The other one may lose its registration, too: nothing depends on it."""
+    shares_server = True
     node_timeout = 2
 
     def begin_node(self, name):

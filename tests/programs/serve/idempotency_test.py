@@ -110,6 +110,7 @@ class Once(OnceCase):
 
 class OnceOverNodes(NodesCase, OnceCase):
     """Two servers over one database."""
+    shares_server = True
 
     def begin_node(self, name):
         return self.connect_http(self.start_node(name).http)

@@ -994,6 +994,7 @@ class Nodes(NodesCase, JobCase):
 @unittest.skipIf(nginx.PROGRAM is None, "nginx is not installed (Debian: nginx)")
 class Balanced(NodesCase, JobCase):
     """Three servers over one database, which ask for access tokens, behind a proxy that gives each request to any of them."""
+    shares_server = True
 
     def setUp(self):
         super().setUp()

@@ -23,15 +23,17 @@ ROUNDS = int(os.environ.get("FOLIOT_MAP_ROUNDS", "4" if SANITIZED else "8"))
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class TwoDatabases(NodesCase):
     seed_variable = "FOLIOT_MAP_SEED"
+    shares_server = True
 
     def setUp(self):
         super().setUp()
-        self.other = postgresql_server.PostgresqlServer()
+        self.other = postgresql_server.shared_server("other")
         self.addCleanup(self.other.remove)
         self.expect_done("serve", "--store", self.other.database, "--migrate")
         # The nodes have a role of their own. No name of a database has one, so each program uses that of its environment.
         for server in (self.database, self.other):
-            server.sql(server.folder, "CREATE ROLE foliot_node LOGIN; " + documented_sql.grants("serve/nodes.md", "foliot_node"))
+            server.sql(server.folder, "DROP ROLE IF EXISTS foliot_node; CREATE ROLE foliot_node LOGIN; " +
+                       documented_sql.grants("serve/nodes.md", "foliot_node"))
             server.database = f"host={server.folder} dbname=jobs"
         operator = unittest.mock.patch.dict(os.environ, PGUSER="postgres")
         operator.start()

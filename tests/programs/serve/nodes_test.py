@@ -27,6 +27,7 @@ GRACE = LOAD_TIMEOUT + 60  # seconds: an outage is shorter
 
 class NodesCase(ServeCase):
     """A database, and nodes that are started by name."""
+    shares_server = False  # whether the tests of the class have one server of PostgreSQL, with a new database for each
     node_timeout = LOAD_TIMEOUT
     seed_variable = "FOLIOT_NODES_SEED"
 
@@ -39,7 +40,7 @@ class NodesCase(ServeCase):
     def make_database(self):
         if not postgresql_server.is_installed():
             self.skipTest("PostgreSQL's server is not installed (Debian: postgresql)")
-        self.database = postgresql_server.PostgresqlServer()
+        self.database = postgresql_server.shared_server() if self.shares_server else postgresql_server.PostgresqlServer()
         self.addCleanup(self.database.remove)
         self.expect_done("serve", "--store", self.database.database, "--migrate")
 
@@ -117,6 +118,7 @@ class NodesCase(ServeCase):
 
 @unittest.skipUnless(postgresql_server.is_installed(), "PostgreSQL's server is not installed (Debian: postgresql)")
 class Nodes(NodesCase):
+    shares_server = True
     node_timeout = NODE_TIMEOUT
 
     def test_a_job_put_at_one_node_is_reserved_at_another(self):

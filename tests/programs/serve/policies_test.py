@@ -196,6 +196,7 @@ class Policies(PoliciesCase):
 
 
 class NodesPolicies(NodesCase, PoliciesCase):
+    shares_server = True
     node_timeout = 30
 
     def setUp(self):

@@ -24,6 +24,7 @@ class ApplicationCase(NodesCase):
 
 class Psql(ApplicationCase):
     """psql, for as long as a transaction lasts."""
+    shares_server = True
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,6 @@
 """A PostgreSQL server of a program's own, on a socket in a temporary folder. It ends with the program, also if that is
 killed."""
+import atexit
 import os
 import subprocess
 import time
@@ -128,3 +129,60 @@ class PostgresqlServer:
         if self.standby:
             self._run("remove", self.standby)
         self._run("remove", self.folder)
+
+
+class SharedServer(PostgresqlServer):
+    """A server for all tests of a program, one after the other: to make one takes a second of a processor. A test begins with
+    renew() and ends with remove(), and has a database that is new. What belongs to the server stays, as roles do. A test may end the
+    server or stop it, and need not start it again."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_hung = self.is_ended = False
+        self.has_database = True
+        atexit.register(super().remove)
+
+    def renew(self):
+        if not self.has_database:
+            self._run("create", self.folder, "jobs")
+        self.has_database = True
+        self.database = f"host={self.folder} user=postgres dbname=jobs"
+        return self
+
+    def start(self):
+        super().start()
+        self.is_ended = False
+
+    def stop_at_once(self):
+        super().stop_at_once()
+        self.is_ended = True
+
+    def kill(self):
+        super().kill()
+        self.is_ended = True
+
+    def hang(self):
+        self.is_hung = True
+        super().hang()
+
+    def go_on(self):
+        super().go_on()
+        self.is_hung = False
+
+    def remove(self):
+        if self.is_hung:
+            self.go_on()
+        if self.is_ended:
+            self.start()
+        self.ask(f"host={self.folder} user=postgres dbname=postgres", "DROP DATABASE jobs WITH (FORCE)")
+        self.has_database = False
+
+
+_shared = {}
+
+
+def shared_server(name="first"):
+    """The shared server of this program with this name, and a new database."""
+    if name not in _shared:
+        _shared[name] = SharedServer()
+    return _shared[name].renew()
