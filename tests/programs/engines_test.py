@@ -16,6 +16,8 @@ from idle_sessions import SECOND, requests_of, sessions_of
 from kit.program_case import ProgramCase, main
 
 REAL_LOG = Path(os.environ.get("FOLIOT_DATA_DIR", ".")) / "nasa-1995-08-01.log.gz"
+# Of a sample. A program with sanitizers does the same, ten times as slowly.
+LINES = int(os.environ.get("FOLIOT_SAMPLE_LINES") or (8_000 if os.environ.get("FOLIOT_SANITIZED") == "1" else 40_000))
 
 ENGINES = ["foliot", "global-heap", "bucket-heaps", "quad-heap-lazy", "goim", "goim-heap", "epoll-heap", "red-black-tree",
            "hashed-wheel", "hierarchical-wheel", "linux-wheel", "erlang-wheel", "foliot-runtime", "processor-heaps",
@@ -48,7 +50,7 @@ class Comparing(ProgramCase):
 
 class Engines(Comparing):
     def sample(self):
-        self.expect_done("sample", "--lines", 40_000, "--clients", 2_000, "--late", 20, "-o", "sample.log")
+        self.expect_done("sample", "--lines", LINES, "--clients", LINES // 20, "--late", 20, "-o", "sample.log")
         return (self.here / "sample.log").read_bytes()
 
     def test_agree_also_where_a_late_one_joins_sessions(self):
@@ -77,7 +79,7 @@ class Engines(Comparing):
     def test_summary_for_people(self):
         self.sample()
         out = self.expect_done("replay", "--engine", "all", "sample.log")
-        self.assertRegex(out, r"\Afoliot replay of sample\.log, idle 30m, engine all\nlines +40,000\nmalformed +0\n"
+        self.assertRegex(out, rf"\Afoliot replay of sample\.log, idle 30m, engine all\nlines +{LINES:,}\nmalformed +0\n"
                               r"out of order +[\d,]+\nclients +[\d,]+\nwall time +[\d.]+ s\npeak memory +[\d.]+ MiB\n\n"
                               r"engine +ns/operation +operations/s +sessions +peak pending +may be late by +agrees\n"
                               r"foliot +[\d.]+ +[\d,]+ +[\d,]+ +[\d,]+ +-  \(reference\)\n")
@@ -104,9 +106,9 @@ class Engines(Comparing):
                 "engine", "sessions", "timers", "processor_seconds", "nanoseconds_per_timer_operation",
                 "timer_operations_per_second", "lateness_allowed_seconds", "agrees"])
             timers = engine["timers"]
-            self.assertEqual(timers["started"] + timers["reset"], 40_000)
+            self.assertEqual(timers["started"] + timers["reset"], LINES)
             self.assertEqual(timers["fired"], engine["sessions"])
-            operations = 40_000 + timers["fired"]
+            operations = LINES + timers["fired"]
             cost = engine["processor_seconds"] * 1e9 / operations
             self.assertAlmostEqual(engine["nanoseconds_per_timer_operation"], cost, 3)
             self.assertEqual(engine["lateness_allowed_seconds"], lateness.get(engine["engine"], 0.001))
@@ -121,7 +123,7 @@ class Engines(Comparing):
     def test_strict_ends_at_the_first_malformed_line(self):
         data = self.sample()
         self.put("bad.log", data + b"this is no log\n" + data)
-        self.expect_error("bad.log:40001: malformed line", "replay", "--engine", "all", "--strict", "--json",
+        self.expect_error(f"bad.log:{LINES + 1}: malformed line", "replay", "--engine", "all", "--strict", "--json",
                           "out.json", "--sessions", "out.csv", "bad.log", code=1)
         self.assertEqual(self.names(), ["bad.log", "sample.log"])
 

@@ -21,11 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-#if defined(FOLIOT_SANITIZED)
 constexpr int rounds = 300;
-#else
-constexpr int rounds = 1000;
-#endif
 
 class Races : public threaded_suite {
  protected:

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 #if defined(FOLIOT_SANITIZED)
 constexpr int rounds = 300;
 #else
-constexpr int rounds = 3000;
+constexpr int rounds = 1000;
 #endif
 
 class WatchRaces : public watching_suite {

@@ -49,7 +49,7 @@ def of_pip(name, *packages):
     """A folder for PYTHONPATH with these packages of PyPI, and with none that they depend on."""
     return downloaded(name, lambda to: try_to_run(
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20",
-        "--no-deps", "--only-binary", ":all:", "--target", to, *packages))
+        "--no-deps", "--no-compile", "--only-binary", ":all:", "--target", to, *packages))
 
 
 def of_npm(name, *packages):
