@@ -292,7 +292,7 @@ void fill_bench(CLI::App& line, command& chosen) {
   add_numbers("--n", all->timers, bench::parse_timers,
               "Numbers of pending timers, up to 1e8; default\n1e3,1e4,1e5,1e6, for the generations 1e5");
   add_numbers("--threads", all->threads, bench::parse_threads,
-              "Numbers of threads in W5, and of processors in Go's\nbenchmarks, 1 to 4; default 1,2, for the "
+              "Numbers of threads in W5, and of processors in Go's\nbenchmarks, 1 to 256; default 1,2, for the "
               "generations 1,2,3,4");
   add_repetitions(line, all->options.repetitions);
   line.add_flag("--quick", all->options.quick,

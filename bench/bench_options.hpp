@@ -24,7 +24,7 @@
 namespace foliot::program::bench {
 
 inline constexpr std::size_t most_timers = 100'000'000;
-inline constexpr int most_threads = 4;
+inline constexpr int most_threads = 256;  // as many processors as a runtime may have
 inline constexpr int most_repetitions = 1000;
 
 struct bench_options {

@@ -7,6 +7,7 @@
 #include "bench/benchmark.hpp"
 #include "bench/record.hpp"
 #include "bench/serve/serve_results.hpp"
+#include "contention.hpp"
 
 namespace foliot::program::bench {
 
@@ -38,6 +39,17 @@ json record_json(const results& all, const record& each) {
   if (const auto ratio = all.ratio(each)) made["ratio"] = rounded(*ratio);
   if (each.bytes_per_timer) made["bytes_per_timer"] = rounded(*each.bytes_per_timer);
   if (each.bytes_per_task) made["bytes_per_task"] = rounded(*each.bytes_per_task);
+  return made;
+}
+
+json contention_json(const contention& each) {
+  json made = {{"workload", name(each.what)}, {"contestant", each.contestant}, {"n", each.timers}};
+  if (each.begins_at) made["begins_at"] = *each.begins_at;
+  if (each.last_judged) made["judged_up_to"] = *each.last_judged;
+  made["threads"] = json::array();
+  for (const contention::step& at : each.steps) {
+    made["threads"].push_back({{"threads", at.threads}, {"share", to_thousandth(at.share)}});
+  }
   return made;
 }
 
@@ -121,6 +133,7 @@ std::string results_json(const results& all) {
   });
   made["workloads"] = array_of(all_workloads, workload_json);
   made["records"] = array_of(all.records, [&all](const record& each) { return record_json(all, each); });
+  if (const auto found = contention_in(all); !found.empty()) made["contention"] = array_of(found, contention_json);
   if (all.with_generations) made["generations"] = story_json(all);
   return text_of(made);
 }

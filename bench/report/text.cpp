@@ -16,6 +16,7 @@
 #include "bench/benchmark.hpp"
 #include "bench/record.hpp"
 #include "bench/serve/serve_results.hpp"
+#include "contention.hpp"
 #include "text_table.hpp"
 
 namespace foliot::program::bench {
@@ -455,7 +456,7 @@ std::string results_text(const results& all) {
   if (!all.reference.empty() && !all.with_generations) text += fmt::format(", and the ratio to {}", all.reference);
   text += '\n';
   if (all.with_generations) text += generations_text(all);
-  text += tables(all) + memory_table(all) + '\n' + notes(all.contestants, all.left_out);
+  text += tables(all) + memory_table(all) + contention_text(all) + '\n' + notes(all.contestants, all.left_out);
   for (const auto& [reason, workloads] : by_reason(all.not_measured)) {
     text += fmt::format("not measured: {}: {}\n", listed(workloads), reason);
   }
