@@ -19,6 +19,7 @@ void explore(std::uint64_t count, const faults& with, const std::function<void()
   count *= times != nullptr ? std::strtoull(times, nullptr, 10) : 10;  // worlds are quick in this build
 #endif
   if (const char* more = std::getenv("FOLIOT_SIMULATION_WORLDS")) count = std::strtoull(more, nullptr, 10);
+  if (const char* from = std::getenv("FOLIOT_SIMULATION_FIRST")) first = std::strtoull(from, nullptr, 10);
   if (const char* only = std::getenv("FOLIOT_SIMULATION_SEED")) {
     first = std::strtoull(only, nullptr, 10);
     count = 1;

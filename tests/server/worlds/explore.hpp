@@ -19,11 +19,12 @@ namespace foliot::program::worlds {
 /// Makes the disk of the world of a seed.
 using disk_maker = std::function<std::unique_ptr<simulated_disk>(std::uint64_t seed)>;
 
-/// The worlds from seed 0 on; FOLIOT_SIMULATION_WORLDS and FOLIOT_SIMULATION_SEED choose others. Returns how many
+/// The worlds from seed 0 on; FOLIOT_SIMULATION_FIRST, _WORLDS and _SEED choose others. Returns how many
 /// commands were answered.
 inline std::size_t explore(std::uint64_t count, const disk_maker& disk) {
   std::uint64_t first = 0;
   if (const char* more = std::getenv("FOLIOT_SIMULATION_WORLDS")) count = std::strtoull(more, nullptr, 10);
+  if (const char* from = std::getenv("FOLIOT_SIMULATION_FIRST")) first = std::strtoull(from, nullptr, 10);
   if (const char* only = std::getenv("FOLIOT_SIMULATION_SEED")) {
     first = std::strtoull(only, nullptr, 10);
     count = 1;

@@ -36,7 +36,7 @@ std::optional<std::string> run(std::uint64_t seed, const faults& with, const std
 
 /// Runs a world for each of `count` seeds, and reports the first failure to GoogleTest with the seed
 /// and how to repeat it: FOLIOT_SIMULATION_SEED=N in the environment runs that one alone, and
-/// FOLIOT_SIMULATION_WORLDS=N runs another number of them.
+/// FOLIOT_SIMULATION_WORLDS=N runs another number of them, and FOLIOT_SIMULATION_FIRST=N those from that seed on.
 void explore(std::uint64_t count, const faults& with, const std::function<void()>& main);
 
 /// For canaries: the seeds until a world fails, or nothing if all of `count` succeed.
