@@ -20,7 +20,7 @@ MOST_WAIT = 900  # seconds for a step: one that takes longer hangs
 SKIPPED = 77     # the status of a test that something is missing for
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     layer: str
     name: str
@@ -94,7 +94,7 @@ class Soak:
         self.steps = [each for each in STEPS if not options.only or any(word in f"{each.layer} {each.name}" for word in options.only)]
         self.left_out = [each for each in self.steps if not (options.build / (each.needs or each.command[0])).exists()]
         self.steps = [each for each in self.steps if each not in self.left_out]
-        self.logs = ROOT / "build/soak"
+        self.logs = options.logs.resolve()
         self.known = {}  # the tests of ctest, by their names
 
     def run(self):
@@ -103,7 +103,7 @@ class Soak:
         self.known = {each["name"]: each for each in json.loads(listed.stdout)["tests"]}
         for each in self.left_out:
             print(f"left out: {each.layer}: {each.name}: {each.needs} is not built", flush=True)
-        while self.steps:
+        while self.steps and self.rounds != self.options.rounds:
             self.rounds += 1
             order = list(self.steps)
             self.random.shuffle(order)  # so that a short run, or one that is ended, has played each layer alike
@@ -182,10 +182,12 @@ def read_options():
         prog="scripts/run soak", formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__,
         epilog="Exit status: 0 if all passed, 1 if something failed, 2 if nothing could be played. Ctrl-C ends it, with the report.")
     parser.add_argument("--minutes", type=float, default=60, help="how long it begins new steps; default: 60")
+    parser.add_argument("--rounds", type=int, default=0, help="it ends earlier, after so many of them; 0, the default: it does not")
     parser.add_argument("--seed", type=int, default=None, help="decides all other seeds; default: any")
     parser.add_argument("--only", type=lambda text: text.split(","), default=[], metavar="WORDS",
                         help="the steps with one of these words in their line of the report, with commas")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release", help=argparse.SUPPRESS)
+    parser.add_argument("--logs", type=Path, default=ROOT / "build/soak", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.minutes <= 0:
         parser.error(f"--minutes: {options.minutes:g} is not above 0")

@@ -355,6 +355,7 @@ def main():
     except Failure as why:
         print(f"mutate.py: {why}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Judge.run() then ends what it has begun
     judge.run()
     print_table(judge.records, judge.known)
     return 0 if judge.records else 2
