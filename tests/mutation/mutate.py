@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation testing: changes foliot's sources, a little and one place at a time, and tells which changes no test notices.
 
-usage: tests/mutation/mutate.py --budget MINUTES [--seed N] [--only TARGET,...] [--jobs N] [--log FILE] [--build DIR]
+usage: tests/mutation/mutate.py --budget MINUTES [--switched] [--seed N] [--only TARGET,...] [--jobs N] [--log FILE]
        tests/mutation/mutate.py --log FILE --table     prints the table of a log, and tries nothing
        tests/mutation/mutate.py --list                 prints the targets, and how many mutants each has
 
@@ -12,7 +12,7 @@ equivalent.toml. Exit status: 0, also if mutants survive; 2 if nothing could be 
 
 A mutant is
   killed            a test fails, or the program ends with a signal
-  timed out         it takes five times as long as the sources do, and at least ten seconds of a processor, or waits for a minute
+  timed out         it takes five times as long as the sources do, and at least ten seconds of a processor, or uses none for 15 s
   did not compile
   survived          no test notices it
   equivalent        it survived, and equivalent.toml says why nothing could notice it
@@ -35,13 +35,13 @@ import time
 import tomllib
 from pathlib import Path
 
-from mutations import mutations_of
+from mutations import mutations_of, switched, switched_edits
 from targets import TARGETS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUTCOMES = ["killed", "timed out", "survived", "equivalent", "did not compile"]
-WAIT = 60               # seconds in which a program may wait, for a dead lock
+WAIT = 15               # seconds in which a program may use no processor: longer is a dead lock
 MOST_MEMORY = 12 << 30  # bytes of the address space; the model checker's fibers have many stacks
 
 
@@ -126,11 +126,67 @@ class Build:
         return tuple(sorted(found))
 
 
-class Worker:
+def ticks_of(process):
+    """How much of a processor it has used; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
+
+
+class Runner:
+    """Runs programs, one at a time."""
+
+    def __init__(self, build):
+        self.build, self.output, self.seconds = build, "", 0.0
+
+    def run(self, words, seconds, environment=None, memory=None):
+        """The exit status, or None if it was ended after `seconds` of a processor."""
+        def limit():
+            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if memory:
+                resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        process = subprocess.Popen(words, cwd=self.build.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", preexec_fn=limit,
+                                   env={**os.environ, **(environment or {})})
+        used, still = -1, 0
+        while True:
+            try:
+                self.output = process.communicate(timeout=5)[0]
+                break
+            except subprocess.TimeoutExpired:
+                now = ticks_of(process.pid)
+                still = still + 5 if now == used else 0  # it waits, however busy the machine is
+                used = now
+                if memory and still >= WAIT:  # a compiler's driver waits for the compiler
+                    os.killpg(process.pid, signal.SIGKILL)
+        return None if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else process.returncode
+
+    def try_program(self, program, stage, most, mutant=None):
+        """killed, timed out or survived."""
+        environment = dict(stage.environment)
+        if mutant is not None:
+            environment["FOLIOT_MUTANT"] = str(mutant)
+        began = time.monotonic()
+        status = self.run([program, f"--gtest_filter={stage.only}", "--gtest_fail_fast", "--gtest_brief=1"], most, environment, MOST_MEMORY)
+        self.seconds = time.monotonic() - began  # no less than the time of a processor
+        if status is None:
+            return "timed out"
+        return "survived" if status == 0 else "killed"
+
+    def killer(self):
+        found = re.search(r"\[  FAILED  \] ([\w./]+)", self.output)
+        return found.group(1) if found else self.output.strip().splitlines()[-1][:100] if self.output.strip() else ""
+
+
+class Worker(Runner):
     """One mutant after another, in a copy of the sources."""
 
     def __init__(self, build, number):
-        self.build = build
+        super().__init__(build)
         self.folder = Path(tempfile.mkdtemp(prefix=f"foliot-mutants-{number}-"))
         for part in ("include", "src", "tests"):
             shutil.copytree(ROOT / part, self.folder / part, ignore=shutil.ignore_patterns("corpus", "formats", "*.py", "*.gz"))
@@ -146,49 +202,44 @@ class Worker:
         done = self.run([*words, *stage.define, "-o", str(made), "-c", str(self.folder / source)], 600)
         return str(made) if done == 0 else None
 
-    def run(self, words, seconds, environment=None, memory=None):
-        """The exit status, or None if it was ended after `seconds` of a processor."""
-        def limit():
-            os.setpgid(0, 0)
-            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if memory:
-                resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        process = subprocess.Popen(words, cwd=self.build.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True, errors="replace", preexec_fn=limit,
-                                   env={**os.environ, **(environment or {})})
-        try:
-            # Other work on the machine may take the processor, so the wall's time is a multiple.
-            self.output = process.communicate(timeout=WAIT + 10 * seconds)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            self.output = process.communicate()[0]
-            return None
-        return None if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else process.returncode
-
-    def try_stage(self, stage, file, most):
-        """killed, timed out, did not compile or survived."""
+    def program_of(self, stage, file):
+        """The program of a stage, with what lies in this worker's copy of the sources; None if it does not compile."""
         head, objects, libraries = self.build.link(stage.program)
-        units = stage.units or self.build.units(file, stage.program)
-        made = [self.compile(each, stage) for each in units]
-        if None in made:
-            return "did not compile"
+        for each in stage.units or self.build.units(file, stage.program):
+            if self.compile(each, stage) is None:
+                return None
+        made = [str(self.folder / (each.replace("/", "_") + ".o")) for each in stage.units or self.build.units(file, stage.program)]
         kept = [each for each in objects if re.search(stage.keep, each)]
         program = str(self.folder / "mutant")
         # Twice as usual: the first definition counts, also of an inline function, which -O0 calls.
         if self.run([*head, *made, *kept, "-Wl,--allow-multiple-definition", "-o", program, *libraries], 600) != 0:
-            return "did not compile"
-        began = time.monotonic()
-        status = self.run([program, f"--gtest_filter={stage.only}", "--gtest_fail_fast", "--gtest_brief=1"], most,
-                          stage.environment, MOST_MEMORY)
-        self.seconds = time.monotonic() - began  # no less than the time of a processor
-        if status is None:
-            return "timed out"
-        return "survived" if status == 0 else "killed"
+            return None
+        return program
 
-    def killer(self):
-        found = re.search(r"\[  FAILED  \] ([\w./]+)", self.output)
-        return found.group(1) if found else self.output.strip().splitlines()[-1][:100] if self.output.strip() else ""
+    def try_stage(self, stage, file, most):
+        """killed, timed out, did not compile or survived."""
+        program = self.program_of(stage, file)
+        return "did not compile" if program is None else self.try_program(program, stage, most)
+
+
+class Pile:
+    """The mutants of a file that one program can have, each behind a switch; and those that it cannot."""
+
+    def __init__(self, target, file, mutants):
+        self.target, self.file, self.source = target, file, (ROOT / file).read_text()
+        self.numbered = [each for each in enumerate(mutants) if switched_edits(self.source, *each)]
+        self.single = [each for each in mutants if not switched_edits(self.source, 0, each)]
+
+    def put(self, worker):
+        (worker.folder / self.file).write_text(switched(self.source, self.numbered, HERE / "switches.hpp"))
+
+    def drop_lines(self, text):
+        """Takes out the mutants in the lines that the compiler names; False if it names none."""
+        lines = {int(each) for each in re.findall(rf"{re.escape(self.file)}:(\d+):", text)}
+        dropped = [each for each in self.numbered if each[1].line in lines]
+        self.numbered = [each for each in self.numbered if each[1].line not in lines]
+        self.single += [each for _, each in dropped]
+        return bool(dropped)
 
 
 class Judge:
@@ -200,6 +251,77 @@ class Judge:
         self.log = Path(options.log) if options.log else None
         self.records = read_log(self.log)
         self.tried = {(each["file"], each["key"]) for each in self.records}
+
+    def record(self, target, file, mutant, outcome, stage, began, runner):
+        return {"target": target.name, "file": file, "line": mutant.line, "kind": mutant.kind, "key": mutant.key,
+                "outcome": outcome, "stage": stage, "seconds": round(time.monotonic() - began, 1),
+                "by": runner.killer() if outcome == "killed" else ""}
+
+    def play_pile(self, worker, target, file):
+        """One program for each stage; what survives a stage goes on to the next one. Returns what must be tried alone."""
+        mutants = [each for each in mutations_of((ROOT / file).read_text()) if (file, each.key) not in self.tried]
+        pile = Pile(target, file, mutants)
+        left = None  # the numbers that are to be tried
+        for number, stage in enumerate(target.stages, 1):
+            program = None
+            for _ in range(5):
+                pile.put(worker)
+                program = worker.program_of(stage, file)
+                if program is not None or not pile.drop_lines(worker.output):
+                    break
+            (worker.folder / file).write_text(pile.source)
+            if program is None:
+                raise Failure(f"{file} does not compile with switches: {worker.output[-500:]}")
+            if worker.try_program(program, stage, 600) != "survived":
+                raise Failure(f"{stage.program} fails without a mutant: {worker.output[-500:]}")
+            most = max(10, 5 * worker.seconds)
+            todo = [each for each in pile.numbered if left is None or each[0] in left]
+            random.Random(self.options.seed).shuffle(todo)
+            left = self.play_switches(target, file, program, number, stage, todo, most)
+            if not left:
+                break
+        return pile.single
+
+    def play_switches(self, target, file, program, number, stage, todo, most):
+        """The numbers of those that go on to the next stage."""
+        todo, survived = list(todo), set()
+        is_last = number == len(target.stages)
+
+        def work():
+            runner = Runner(self.build)
+            while time.monotonic() < self.until:
+                with self.guard:
+                    if not todo:
+                        return
+                    switch, mutant = todo.pop()
+                began = time.monotonic()
+                outcome = runner.try_program(program, stage, most, switch)
+                if outcome == "survived":
+                    survived.add(switch)
+                if outcome != "survived" or is_last:
+                    self.note(self.record(target, file, mutant, outcome, number, began, runner))
+        threads = [threading.Thread(target=work) for _ in range(self.options.jobs)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        return survived
+
+    def run_piles(self):
+        names = self.options.only.split(",") if self.options.only else [each.name for each in TARGETS]
+        worker = Worker(self.build, 0)
+        try:
+            for target in TARGETS:
+                for file in target.files if target.name in names else ():
+                    if time.monotonic() >= self.until or target.name in self.unusable:
+                        break
+                    try:
+                        self.play_pile(worker, target, file)
+                    except Failure as why:
+                        self.unusable[target.name] = str(why)
+                        print(f"left out: {target.name}: {why}", file=sys.stderr, flush=True)
+        finally:
+            worker.close()
 
     def choose(self):
         """The mutants of all targets, one of each target in turn, each target's in an order that the seed decides."""
@@ -244,9 +366,7 @@ class Judge:
                     break
         finally:
             place.write_text(source)
-        return {"target": target.name, "file": file, "line": mutant.line, "kind": mutant.kind, "key": mutant.key,
-                "outcome": outcome, "stage": stages, "seconds": round(time.monotonic() - began, 1),
-                "by": worker.killer() if outcome == "killed" else ""}
+        return self.record(target, file, mutant, outcome, stages, began, worker)
 
     def note(self, record):
         with self.guard:
@@ -329,6 +449,8 @@ def read_options():
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time; default: 1")
     parser.add_argument("--log", default="", metavar="FILE", help="where the results of this run and of earlier ones are")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release", metavar="DIR", help="default: build/release")
+    parser.add_argument("--switched", action="store_true",
+                        help="only the mutants that one program can have, each behind a switch: a file after the other, and quicker")
     parser.add_argument("--table", action="store_true", help="print the table of the log, and try nothing")
     parser.add_argument("--list", action="store_true", help="print the targets")
     options = parser.parse_args()
@@ -356,7 +478,10 @@ def main():
         print(f"mutate.py: {why}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Judge.run() then ends what it has begun
-    judge.run()
+    if options.switched:
+        judge.run_piles()
+    else:
+        judge.run()
     print_table(judge.records, judge.known)
     return 0 if judge.records else 2
 

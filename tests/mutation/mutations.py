@@ -49,6 +49,37 @@ class Mutation:
         return f"{self.before} -> {self.after}"
 
 
+# How an operator is written so that a switch decides (switches.hpp).
+SWITCHED_OPERATORS = {" < ": ("<", "less", ">"), " <= ": ("<=", "less_equal", ">="), " > ": (">", "greater", ">"),
+                      " >= ": (">=", "greater_equal", ">="), " == ": ("==", "equal", "=="), " != ": ("!=", "not_equal", "!=")}
+
+
+def switched_edits(source, number, mutation):
+    """The edits (begin, end, text) by which the source has this mutation behind a switch, or None if it cannot have one."""
+    begin, end, was = mutation.begin, mutation.end, source[mutation.begin:mutation.end]
+    if mutation.kind == "negated condition":
+        return [(begin, begin, f"foliot_mutant::flip({number}, static_cast<bool>("), (end, end, "))")]
+    if mutation.kind in ("removed call", "removed assignment") and "co_await" not in was and was.endswith(";"):
+        return [(begin, begin, f"foliot_mutant::keep({number}) ? static_cast<void>("), (end - 1, end, ") : static_cast<void>(0);")]
+    if mutation.kind == "removed return":
+        return [(begin, begin, f"if (foliot_mutant::keep({number})) ")]
+    if was in SWITCHED_OPERATORS:
+        first, name, second = SWITCHED_OPERATORS[was]
+        return [(begin, end, f" {first} foliot_mutant::{name}<{number}>{{}} {second} ")]
+    if mutation.kind == "word" and was in ("true", "false"):
+        return [(begin, end, f"foliot_mutant::flip({number}, {was})")]
+    return None
+
+
+def switched(source, mutations, header):
+    """The source with these mutations, a number and a mutation each, behind switches."""
+    edits = [edit for number, each in mutations for edit in switched_edits(source, number, each)]
+    # From the back; of two that begin at one place the inner one first. An end comes before a begin at the same place.
+    for begin, end, text in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
+        source = source[:begin] + text + source[end:]
+    return f'#include "{header}"\n#line 1\n' + source
+
+
 def blanked(source):
     """The source with comments, strings and preprocessor lines as blanks, so that offsets stay."""
     pattern = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|(?<!\w)'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:\\\n|[^\n])*",
