@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "support/allocations.hpp"
+
 namespace foliot {
 namespace {
 
@@ -38,6 +40,18 @@ TEST(QuadHeap, CheckNamesTheFirstBrokenInvariant) {
   timer_node_access::deadline(all[5]) = deadline;
 
   EXPECT_TRUE(queue.check());
+  while (queue.pop_any() != nullptr) {
+  }
+}
+
+// Found by a mutant: room for one more was made although there was room for just one.
+TEST(QuadHeap, MakesRoomOnlyWhereThereIsNone) {
+  quad_heap queue;
+  queue.reserve(20);
+  const nodes all = start_many(queue, 19);
+  const test::allocation_count allocations;
+  queue.make_room();
+  EXPECT_EQ(allocations.so_far(), 0u);
   while (queue.pop_any() != nullptr) {
   }
 }
