@@ -13,6 +13,9 @@ BACKQUOTED = re.compile(r"`([^`\n]+)`")
 # Names that comments may use although no code of the tree has them, each with its owner.
 FOREIGN_NAMES = {
     "ADJ_TICK": "Linux, adjtimex",
+    "CNTFRQ_EL0": "a register of aarch64",
+    "CNTVCTSS_EL0": "a register of aarch64",
+    "CNTVCT_EL0": "a register of aarch64",
     "ERTS_TWHEEL_BUMP_YIELD_LIMIT": "Erlang",
     "ERR_LIB_OFFSET": "OpenSSL",
     "PF_EXITING": "Linux",
@@ -21,9 +24,13 @@ FOREIGN_NAMES = {
     "SSL_select_next_proto": "OpenSSL",
     "TLS_AES_256_GCM_SHA384": "RFC 8446",
     "io_uring": "Linux",
+    "isb": "an instruction of aarch64",
     "lW": "an option of readelf",
     "lea": "an instruction of x86-64",
+    "lfence": "an instruction of x86-64",
     "proc_pid_stat": "a manual page of Linux",
+    "rdtsc": "an instruction of x86-64",
+    "rdtscp": "an instruction of x86-64",
     "run_one": "Asio",
 }
 

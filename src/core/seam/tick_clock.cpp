@@ -11,25 +11,25 @@
 #include <foliot/core/seam/system.hpp>
 
 #include "tick_anchor.hpp"
+#include "tick_counter.hpp"
 
 namespace foliot::inline core::seam {
 
-#if defined(__x86_64__)
+#if defined(FOLIOT_HAS_TICK_COUNTER)
 
 namespace {
 
-/// Whether the kernel uses the processors' ticks (the TSC) as its own clock source.
+/// Whether the kernel uses the processors' ticks as its own clock source.
 bool kernel_trusts_ticks() noexcept {
   std::FILE* file = std::fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
   if (file == nullptr) return false;
-  char name[8] = {};
+  char name[32] = {};
   const bool read = std::fgets(name, sizeof(name), file) != nullptr;
   std::fclose(file);
-  return read && std::strcmp(name, "tsc\n") == 0;
+  return read && std::strcmp(name, tick_counter::clock_source) == 0;
 }
 
-struct clocks {
-  static std::uint64_t ticks() noexcept { return __builtin_ia32_rdtsc(); }
+struct clocks : tick_counter {
   static instant system() noexcept { return monotonic_now(); }
   static bool trusts_ticks() noexcept {
     static const bool trusted = kernel_trusts_ticks();
