@@ -11,6 +11,8 @@
 #include <foliot/core/sync/mutex.hpp>
 #include <foliot/core/sync/note.hpp>
 
+#include "support/death_tests.hpp"
+
 namespace foliot {
 namespace {
 
@@ -62,7 +64,7 @@ TEST(Mutex, ALockMayBeLeftAndEnteredAgain) {
 
 #if FOLIOT_ASSERTIONS
 TEST(MutexDeathTest, LocksOutOfOrderAreReported) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  test::run_death_tests_in_new_processes();
   mutex high(lock_rank::engine);
   mutex low(lock_rank::timeline);
   EXPECT_DEATH(

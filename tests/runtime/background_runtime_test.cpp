@@ -28,6 +28,7 @@
 
 #include "small_tasks.hpp"
 #include "support/allocations.hpp"
+#include "support/death_tests.hpp"
 #include "support/fork.hpp"
 #include "worlds.hpp"
 
@@ -254,7 +255,7 @@ task<> exit_in_a_callback() {
 }
 
 TEST(BackgroundRuntimeDeathTest, ATaskOfAStaticOneMayCallExit) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::run_death_tests_in_new_processes();
   EXPECT_EXIT(end_by_exit_in(exit_later), testing::ExitedWithCode(5), "");
   EXPECT_EXIT(end_by_exit_in(exit_in_a_blocking_call), testing::ExitedWithCode(5), "");
   EXPECT_EXIT(end_by_exit_in(exit_in_a_callback), testing::ExitedWithCode(5), "");
@@ -290,7 +291,7 @@ task<> break_timeline(virtual_clock& clock, std::shared_ptr<broken_timeline> bro
 }
 
 TEST(BackgroundRuntimeDeathTest, OnFailureOfAStaticOneMayCallExit) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::run_death_tests_in_new_processes();
   EXPECT_EXIT(end_by_exit_in_on_failure(), testing::ExitedWithCode(5), "");
 }
 
@@ -325,7 +326,7 @@ task<> exit_in_the_child_of_a_fork() {
 }
 
 TEST(BackgroundRuntimeDeathTest, ATaskThatHasForkedMayCallExitInTheChild) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::run_death_tests_in_new_processes();
   EXPECT_EXIT(end_by_exit_in(exit_in_the_child_of_a_fork), testing::ExitedWithCode(5), "");
 }
 #endif

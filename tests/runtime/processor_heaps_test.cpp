@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/death_tests.hpp"
 #include "timers_fixture.hpp"
 
 namespace foliot::runtime::detail {
@@ -308,7 +309,7 @@ TEST_F(ProcessorHeaps, ATimerWithAPeriodMovesWithItsProcessorsTimers) {
 // Go throws ("badTimer", "bad p") where it meets a state in a heap that no timer of a heap has; so does this, in every
 // build.
 TEST_F(ProcessorHeaps, ATimerInABadStateStopsTheProgram) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::run_death_tests_in_new_processes();
   counted_timer one;
   one.reset(timers, at(10));
   timer_status& status = record_of(one).status;

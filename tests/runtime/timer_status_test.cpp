@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/death_tests.hpp"
 #include "timer_status.hpp"
 
 namespace foliot::runtime::detail {
@@ -183,7 +184,7 @@ TEST(TimerStatus, WhoComesLastFreesTheRecord) {
 
 // In every build, with FOLIOT_ASSERTIONS or without: a heap with a timer in a wrong state would fire wrong timers.
 TEST(TimerStatusDeathTest, ABadStateIsNamedAndStopsTheProgram) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::run_death_tests_in_new_processes();
   const auto after = [](state from, auto&& verb) {
     timer_status word;
     bring(word, from);

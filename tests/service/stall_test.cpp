@@ -26,6 +26,7 @@
 
 #include "fixture.hpp"
 #include "stall_default.hpp"
+#include "support/death_tests.hpp"
 #include "support/fork.hpp"
 
 namespace foliot::test {
@@ -458,7 +459,7 @@ TEST_P(CallbackFailures, ArePrintedWithTheirTimerWhereItIsStored) {
 }
 
 TEST(StallReportDeathTest, AReportMayCallExit) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  test::run_death_tests_in_new_processes();
   EXPECT_EXIT(end_by_exit_in_a_report(), testing::ExitedWithCode(5), "");
 }
 
