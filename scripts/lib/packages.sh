@@ -47,6 +47,10 @@ cluster_packages=(postgresql-15 python3 procps util-linux netcat-openbsd)
 # shellcheck disable=SC2034
 clang_packages=(clang-19 clang-format-19 libclang-rt-19-dev llvm-19)
 
+# For `scripts/package`, in addition to those that it needs to build.
+# shellcheck disable=SC2034
+debian_packages=("${run_packages[@]}" dpkg-dev debhelper dh-python fakeroot lintian mmdebstrap)
+
 # find_missing PACKAGE...: fills the array `missing` with the packages that are not installed. It
 # stays empty with FOLIOT_ANY_SYSTEM=1.
 find_missing() {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <foliot/core/contract.hpp>
+#include <foliot/core/export.h>
 #include <foliot/jobs/job.hpp>
 #include <foliot/jobs/memory_store.hpp>
 #include <foliot/jobs/once.hpp>
@@ -86,7 +87,7 @@ class removal_turns {
   utc_time not_before_{};
 };
 
-class once_table {
+class FOLIOT_EXPORT once_table {
  public:
   /// The record of this key, if it has not ended; else null. Valid until the next change.
   [[nodiscard]] const once_record* find(const sha256& key, utc_time now) const noexcept;

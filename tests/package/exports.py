@@ -1,10 +1,11 @@
-"""Finds functions that public headers declare and shared libraries do not export: programs that link these miss them.
+"""Finds functions that public headers declare and shared libraries do not export: programs that link these miss them. And
+those that one library uses of another, which hides them: a shared library has them as undefined, and no program links.
 
 usage: exports.py [--readelf PROGRAM] --include DIR LIBRARY...
 
 The libraries are static ones, compiled with hidden visibility. Of their hidden symbols none may be a member of a class
 that a public header defines, nor a function or a variable that one declares: those want FOLIOT_EXPORT
-(<foliot/core/export.h>). Exit status: 0 where nothing is missing, 1 where something is.
+(<foliot/core/export.h>). No library may refer to a hidden symbol of another. Exit status: 0 where nothing is missing, 1 where something is.
 """
 import argparse
 import re
@@ -39,6 +40,18 @@ def hidden(table: str) -> set[str]:
     return {match[1].strip() for match in pattern.finditer(table)}
 
 
+def used(table: str) -> set[str]:
+    """The demangled names of the symbols that are used and not defined in one of the library's objects."""
+    return {match[1].strip() for match in re.finditer(r"NOTYPE\s+GLOBAL\s+DEFAULT\s+UND\s+(\S.*)$", table, re.M)}
+
+
+def crossing(tables: dict[str, str]) -> list[str]:
+    """A line for each hidden symbol that another library uses."""
+    return [f"{symbol}: hidden in {owner}, and {user} uses it: put FOLIOT_EXPORT before its declaration, or its class"
+            for owner, table in tables.items() for user, other in tables.items() if user != owner
+            for symbol in sorted(hidden(table) & used(other))]
+
+
 def missing(symbols: set[str], classes: set[str], others: set[str], namespaces: set[str]) -> list[str]:
     found = []
     for symbol in sorted(symbols):
@@ -65,6 +78,9 @@ def check_itself() -> None:
     found = missing(hidden(table), *declared([header]))
     if len(found) != 4 or any(re.search("told|inner|std", each) for each in found):
         sys.exit(f"exports.py does not find what it must: {found}")
+    user = " 2: 0000 0 NOTYPE GLOBAL DEFAULT UND foliot::core::gone[abi:cxx11](int)\n 3: 0 0 NOTYPE GLOBAL DEFAULT UND foliot::x()"
+    if len(crossing({"a": table, "b": user})) != 1 or crossing({"a": table + "\n" + user}):
+        sys.exit("exports.py does not find what one library uses of another")
 
 
 def main() -> int:
@@ -76,16 +92,18 @@ def main() -> int:
     check_itself()
     headers = [path.read_text() for path in sorted(options.include.rglob("*.h*"))]
     names = declared(headers)
-    symbols = set()
+    symbols, tables = set(), {}
     for library in options.libraries:
         table = subprocess.run([options.readelf, "-sWC", library], capture_output=True, text=True, check=True).stdout
+        tables[library.name] = table
         symbols |= hidden(table)
     if not symbols:
         print("there is no hidden symbol: were the libraries compiled with hidden visibility?")
         return 1
-    found = missing(symbols, *names)
-    for symbol in found:
-        print(f"{symbol}: declared in a public header and hidden: put FOLIOT_EXPORT before its declaration, or its class")
+    found = [f"{symbol}: declared in a public header and hidden: put FOLIOT_EXPORT before its declaration, or its class"
+             for symbol in missing(symbols, *names)] + crossing(tables)
+    for line in found:
+        print(line)
     return 1 if found else 0
 
 
