@@ -29,6 +29,7 @@ test_packages=(
     "${site_packages[@]}"
     "${picture_packages[@]}"
     spin
+    abigail-tools # abidw and abidiff, which compare the binary interface
     prometheus python3-prometheus-client # promtool, whose service does not start, and a reader of metrics
     beanstalkd ruby ruby-beaneater php-cli php-pda-pheanstalk python3-pip # for `foliot serve`
     zsh fish # their completion of `foliot`

@@ -162,6 +162,14 @@ class Release(unittest.TestCase):
         self.expect_error("CHANGELOG.md has '## 1.2.3, unreleased': write the date of the release, or use --draft", "made")
         self.assertNotIn("git tag", self.expect_done("--draft", "made").stderr)
 
+    def test_another_version_in_the_changelog_of_debian(self):
+        self.write("debian/changelog", "foliot (1.2.2-1) unstable; urgency=medium\n")
+        self.commit()
+        self.expect_error("debian/changelog begins with the version '1.2.2': it should begin with 'foliot (1.2.3-1)'", "made")
+        self.write("debian/changelog", "foliot (1.2.3-2) unstable; urgency=medium\n")
+        self.commit()
+        self.expect_done("made")
+
     def test_a_tag_of_another_commit(self):
         self.git("tag", "v1.2.3")
         self.expect_done("first")

@@ -1,7 +1,11 @@
-"""Stores that earlier versions have written: this version opens each, finds every job as it was, and works with it."""
+"""Stores that earlier versions have written: this version opens each, finds every job as it was, and works with it. And what
+earlier programs call in a database is there after a migration."""
+import lzma
+import re
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from format_fixtures import (FORMATS, TUBES, WRITER, fields_facts, job_facts, once_facts, read_facts, restore_schema,
                              statistics, unpack_folder, version_facts)
@@ -10,6 +14,7 @@ from kit.program_case import main
 from kit.serve_case import ServeCase, put
 from nodes_test import NodesCase
 
+ROOT = Path(__file__).resolve().parents[3]
 URGENT = 1024  # priorities below this
 SHORTEST = 60_000  # milliseconds: a shorter reservation may end before a slow machine uses it
 
@@ -142,6 +147,33 @@ class FormatCase(ServeCase):
         check()
 
 
+class Fixtures(unittest.TestCase):
+    """Each version of a format has fixtures: a format that changes without some is found here."""
+
+    def number_in(self, source, pattern):
+        return int(re.search(pattern, (ROOT / "src/jobs" / source).read_text())[1])
+
+    def test_each_version_of_the_schema(self):
+        now = self.number_in("postgresql/schema_history.cpp", r"\{\.version = (\d+),")
+        found = set()
+        for archive in fixtures(".sql.xz"):
+            with lzma.open(archive, "rt") as text:
+                found.add(int(re.search(r"FUNCTION foliot\.schema_version\(\).*?\$\$SELECT (\d+)\$\$", text.read(), re.S)[1]))
+        self.assertEqual(sorted(found), list(range(1, now + 1)), "see docs/testing.md, Formats of earlier versions")
+
+    def test_each_version_of_the_folder(self):
+        header = "embedded/folder_format.hpp"
+        first = self.number_in(header, r"first_format = (\d+);")
+        numbers = [int(each) for each in re.findall(r"constexpr std::uint64_t format_\w+ = (\d+);",
+                                                    (ROOT / "src/jobs" / header).read_text())]
+        rows = re.findall(r"^\| `(\w+)` \| (version .*) \|$", (ROOT / "docs/testing.md").read_text(), re.M)
+        of_folders = {int(number): name for name, text in rows for number in re.findall(r"version (\d+) of the folder", text)}
+        self.assertEqual(sorted(of_folders), [first, *numbers], "docs/testing.md names the fixtures of each version")
+        for name in of_folders.values():
+            for end in ["closed", "killed"]:
+                self.assertTrue((FORMATS / f"{name}-{end}.tar.xz").exists(), f"{name}-{end}")
+
+
 class EarlierFolders(FormatCase):
     def test_each_folder_opens_and_works(self):
         for archive in fixtures(".tar.xz"):
@@ -171,7 +203,23 @@ class SchemaCase(FormatCase, NodesCase):
         self.expect_done("serve", "--store", self.database.database, "--migrate")
 
 
+# A statement for each function of the schema that a program can call, with arguments of its types.
+CALLS = """
+SELECT format('PREPARE call_%s AS SELECT foliot.%I(%s)', row_number() OVER (ORDER BY p.oid), p.proname,
+              (SELECT coalesce(string_agg(format('NULL::%s', format_type(t, NULL)), ', ' ORDER BY n), '')
+               FROM unnest(p.proargtypes) WITH ORDINALITY AS of(t, n)))
+FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
+WHERE s.nspname = 'foliot' AND p.prokind = 'f' AND p.prorettype <> 'trigger'::regtype
+"""
+
+
 class EarlierSchemas(SchemaCase):
+    def expect_calls(self, calls):
+        """What a program of an earlier version calls has the same arguments, or more with defaults: PREPARE looks them up."""
+        self.assertGreater(len(calls), 100)
+        for first in range(0, len(calls), 100):
+            self.sql("; ".join(calls[first:first + 100]))
+
     def test_each_schema_is_migrated_and_works(self):
         for number, archive in enumerate(fixtures(".sql.xz")):
             name = archive.name.removesuffix(".sql.xz")
@@ -179,7 +227,9 @@ class EarlierSchemas(SchemaCase):
                 self.database.sql(self.database.folder, f"CREATE DATABASE earlier_{number}")
                 self.database.database = self.jobs.replace("dbname=jobs", f"dbname=earlier_{number}")
                 restore_schema(archive, self.database.database)
+                calls = self.sql(CALLS).splitlines()
                 self.migrate()
+                self.expect_calls(calls)
                 facts = read_facts(archive.with_name(f"{name}.json"))
                 self.assertEqual(fields_facts(self.sql, facts["jobs"]), facts["fields"])
                 self.assertEqual(version_facts(self.sql, facts["versions"]), facts["versions"])
