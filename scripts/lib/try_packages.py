@@ -55,6 +55,7 @@ class System:
         policy = folder / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)
+        self.run("apt-get", "update")
 
     def command(self, *words: object) -> list[str]:
         """With mounts of its own, which end with it, in the same process."""
@@ -123,6 +124,7 @@ def expect_job(system: System, when: str) -> None:
 def next_version(packages: list[Path], folder: Path) -> list[Path]:
     """The same packages, as if they were of the next version."""
     shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     made = []
     for each in packages:
         tree = folder / each.stem
@@ -221,7 +223,7 @@ def try_units(system: System, folder: Path) -> None:
         found = [line for line in (done.stdout + done.stderr).splitlines() if called.partition(".")[0] in line]
         expect(not found, f"systemd understands {name}: {found}")
         closed = run("systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=20", copy)
-        say(f"{name}: {closed.strip().splitlines()[-1].strip('→ ')}")
+        say(f"{name}: exposure level {re.search(r': ([0-9.]+) ', closed.strip().splitlines()[-1])[1]}")
 
 
 def try_development(packages: dict[str, Path], folder: Path) -> None:
@@ -259,9 +261,10 @@ def main() -> int:
     shutil.rmtree(folder / "system", ignore_errors=True)
     system = System(folder / "system")
     say("there is a Debian 12 of their own")
-    try_life(system, wanted, next_version(wanted, folder / "next"))
+    later = next_version(wanted, folder / "next")
+    try_life(system, wanted, later)
     try_units(system, folder)
-    try_dynamic_user(system, wanted)
+    try_dynamic_user(system, later)
     try_purge(system)
     shutil.rmtree(folder / "system")
     shutil.rmtree(folder / "next")

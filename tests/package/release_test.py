@@ -85,8 +85,8 @@ class Release(unittest.TestCase):
         self.assertEqual(components["g++"]["scope"], "excluded")
         for name, each in components.items():
             self.assertTrue(each["purl"].startswith("pkg:deb/debian/" + name.replace("+", "%2B")), each["purl"])
-            asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True).stdout
-            self.assertEqual(each.get("version", ""), asked)
+            asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}\n", name], capture_output=True, text=True).stdout
+            self.assertIn(each.get("version", ""), asked.split() or [""])  # of several architectures
         used, = bill["dependencies"]
         self.assertIn("libssl-dev", used["dependsOn"])
         self.assertNotIn("cmake", used["dependsOn"])
