@@ -76,7 +76,6 @@ class Foliot(ConanFile):
     def package_info(self):
         # foliot's own files for CMake have foliot_check_coroutines(), and are those of every other way to install it.
         self.cpp_info.set_property("cmake_find_mode", "none")
-        self.cpp_info.builddirs = ["lib/cmake/foliot"]
         self.cpp_info.set_property("pkg_config_name", "none")
         for layer, needed in LAYERS.items():
             option, outside = OPTIONAL.get(layer, (None, None))
@@ -86,5 +85,6 @@ class Foliot(ConanFile):
             component.libs = [] if layer in HEADERS_ALONE else [f"foliot_{layer}"]
             component.requires = needed + ([outside] if outside else [])
             component.system_libs = ["pthread"] if layer == "core" else []
+            component.builddirs = ["lib/cmake/foliot"] if layer == "core" else []
             component.set_property("cmake_target_name", f"foliot::{layer}")
             component.set_property("pkg_config_name", f"foliot_{layer}")
