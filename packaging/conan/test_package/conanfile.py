@@ -24,4 +24,4 @@ class TestFoliot(ConanFile):
     def test(self):
         if can_run(self):
             for program in ("hello", "hello_in_c"):
-                self.run(str(Path(self.cpp.build.bindir) / program), env="conanrun")
+                self.run(str(Path(self.cpp.build.bindir, program).resolve()), env="conanrun")
