@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
@@ -139,22 +140,26 @@ std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::Fi
 }
 
 std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::DBOptions& options,
-                                     rocksdb::FileSystem& files, bool is_being_salvaged) {
+                                     overwritten_logs& logs, bool is_being_salvaged) {
   // RocksDB deletes the logs that it needs no more in any order, and appends to none after a crash: so there may be
   // gaps and repetitions among old logs, and a torn end may be followed by the next log.
   const std::expected<database_state, rocksdb::Status> tables = state_of(folder, options, with_logs::no);
   if (!tables && !tables.error().IsCorruption()) return std::nullopt;  // the opening says what is wrong
   const std::uint64_t first = tables ? tables->first_log : 0;
-  const std::optional<numbered_name> manifest = read_name(current_manifest(folder, files));
+  const std::optional<numbered_name> manifest = read_name(current_manifest(folder, logs));
+  const std::vector<synced_length> mark = read_mark(folder, logs);
   const log_contents needed =
-      tables ? scan_logs(folder, files, first, tables->last_sequence, manifest ? manifest->number : 0)
-             : scan_logs(folder, files);
+      tables ? scan_logs(folder, logs, first, tables->last_sequence, manifest ? manifest->number : 0, mark)
+             : scan_logs(folder, logs, 0, std::numeric_limits<std::uint64_t>::max(), 0, mark);
+  for (const log_contents::log& each : needed.logs) {
+    if (each.is_cut) logs.end_at(each.name, each.whole);
+  }
   if (needed.repeated) {
     return opening_loss{
         .what = "its logs " + needed.repeated->earlier + " and " + needed.repeated->file + " have the same changes",
         .is_copy = true};
   }
-  std::optional<opening_loss> lost = log_shortfall(folder, read_mark(folder, files), needed, first, is_being_salvaged);
+  std::optional<opening_loss> lost = log_shortfall(folder, mark, needed, first, is_being_salvaged);
   if (needed.damaged) {
     if (needed.damaged->is_first && lost) return opening_loss{lost->what};  // the log that is missing before it
     if (needed.damaged->missing) return opening_loss{in_words(*needed.damaged)};

@@ -9,6 +9,8 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 
+#include "overwritten_logs.hpp"
+
 namespace foliot::jobs::detail {
 
 struct opening_loss {
@@ -22,10 +24,11 @@ struct opening_loss {
 [[nodiscard]] std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::FileSystem& files);
 
 /// What the logs have lost. Nothing if the opening loses nothing, or fails for another reason, which it tells itself.
-/// Changes nothing on disk. Precondition: the database is not open. `is_being_salvaged`: an earlier opening has begun
-/// to drop what the logs have lost, so all later logs are its own. Throws store_failure if a file cannot be read.
+/// Changes nothing on disk. Has RocksDB read no log behind the place where a loss of power has ended it. `options` use
+/// `logs`. Precondition: the database is not open. `is_being_salvaged`: an earlier opening has begun to drop what the
+/// logs have lost, so all later logs are its own. Throws store_failure if a file cannot be read.
 [[nodiscard]] std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::DBOptions& options,
-                                                   rocksdb::FileSystem& files, bool is_being_salvaged);
+                                                   overwritten_logs& logs, bool is_being_salvaged);
 
 /// Throws store_failure.
 [[noreturn]] void refuse_damage(const std::string& folder, const opening_loss& it);

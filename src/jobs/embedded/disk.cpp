@@ -17,6 +17,7 @@
 #include "disk_options.hpp"
 #include "locked_folder_files.hpp"
 #include "opening.hpp"
+#include "overwritten_logs.hpp"
 #include "private_files.hpp"
 #include "salvage_note.hpp"
 
@@ -123,7 +124,8 @@ disk::disk(locked_folder folder, std::shared_ptr<rocksdb::FileSystem> files, boo
     : locked_(std::move(folder)), errors_(std::make_shared<background_errors>()) {
   rocksdb::DBOptions options = database_options();
   if (files == nullptr) files = rocksdb::FileSystem::Default();
-  files_ = std::make_shared<synced_files>(std::make_shared<private_files>(files));
+  const auto logs = std::make_shared<overwritten_logs>(std::make_shared<private_files>(files));
+  files_ = std::make_shared<synced_files>(logs);
   env_ = rocksdb::NewCompositeEnv(std::make_shared<locked_folder_files>(files_, locked_));
   mark_.emplace(folder_, *env_->GetFileSystem());
   options.env = env_.get();
@@ -137,7 +139,7 @@ disk::disk(locked_folder folder, std::shared_ptr<rocksdb::FileSystem> files, boo
     // A manifest that ends too soon may name no families, as if it were that of another program.
     if (const auto lost = manifest_loss(folder_, *files_)) refuse_damage(folder_, *lost);
     refuse_foreign(folder_, options);
-    if (const auto lost = log_loss(folder_, options, *files_, !damage_.empty())) {
+    if (const auto lost = log_loss(folder_, options, *logs, !damage_.empty())) {
       // A salvage that was interrupted goes on, but only with the damage for which it was begun.
       const bool is_known = !damage_.empty() && lost->what.starts_with(damage_);
       if ((!salvage && !is_known) || !lost->can_be_salvaged) refuse_damage(folder_, *lost);

@@ -65,6 +65,9 @@ std::uint32_t crc32c(std::string_view bytes) noexcept {
 
 // ---- the scan
 
+/// What a disk writes as a whole.
+constexpr std::size_t log_sector = 512;
+
 enum class fragment_type : unsigned char { full = 1, first = 2, middle = 3, last = 4 };
 
 /// Puts the fragments of all logs together to batches, and finds what is missing between them.
@@ -75,7 +78,7 @@ class batch_reader {
     cut_off();  // the log before ended in the middle of a batch
     file_ = name;
     is_clean_ = true;
-    found_.logs.push_back({number});
+    found_.logs.push_back({number, name});
   }
   void fragment(fragment_type type, std::uint64_t offset, std::string_view payload) {
     const bool begins = type == fragment_type::full || type == fragment_type::first;
@@ -97,6 +100,11 @@ class batch_reader {
     if (!bad_) bad_ = log_contents::damage{file_, offset};
     is_clean_ = false;
     open_ = false;
+  }
+  /// Nothing that follows in this log was acknowledged.
+  void cut(std::uint64_t offset) {
+    unreadable(offset);
+    found_.logs.back().is_cut = true;
   }
   [[nodiscard]] log_contents finish() && { return std::move(found_); }
 
@@ -209,7 +217,27 @@ std::size_t whole_fragment(std::string_view bytes) noexcept {
   return log_checksum(bytes.substr(6, size - 6)) == read_little<std::uint32_t>(bytes.data()) ? size : 0;
 }
 
-void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) {
+/// Whether a sector of the fragment that should begin at `at` in the block was never written: all of the fragment that
+/// lies in it is zeros, as it was before.
+bool has_unwritten_sector(std::string_view block, std::size_t at) noexcept {
+  const auto is_zeros = [block](std::size_t from, std::size_t to) {
+    return std::ranges::all_of(block.substr(from, to - from), [](char byte) { return byte == '\0'; });
+  };
+  const std::size_t left = block.size() - at;
+  const std::size_t head_end = std::min(block.size(), (at / log_sector + 1) * log_sector);
+  if (is_zeros(at, head_end)) return true;
+  const std::size_t length =
+      left < fragment_head ? left : fragment_head + read_little<std::uint16_t>(block.data() + at + 4);
+  const std::size_t end = at + std::min(left, length);
+  for (std::size_t sector = head_end; sector < end; sector += log_sector) {
+    if (is_zeros(sector, std::min(end, sector + log_sector))) return true;
+  }
+  return false;
+}
+
+/// Where nothing is known to be durable from here on, a sector that was never written ends the log: false is returned
+/// then.
+bool scan_block(std::string_view block, std::uint64_t offset, std::optional<std::uint64_t> durable, batch_reader& to) {
   bool is_expected = true;  // a fragment begins here, unless the bytes are damaged
   std::size_t at = 0;
   while (block.size() - at >= fragment_head) {
@@ -223,17 +251,23 @@ void scan_block(std::string_view block, std::uint64_t offset, batch_reader& to) 
       at += size;
       is_expected = true;
     } else {
+      if (is_expected && durable && offset + at >= *durable && has_unwritten_sector(block, at)) {
+        to.cut(offset + at);
+        return false;
+      }
       to.unreadable(offset + at);
       // A torn fragment goes to the end of the log. Its payload has bodies of jobs, which may look like fragments.
       const bool may_be_torn = is_expected && is_type && !fits && block.size() < log_block;
-      if (may_be_torn && !is_shorter(block.substr(at)) && !is_followed(block.substr(at), to.next())) return;
+      if (may_be_torn && !is_shorter(block.substr(at)) && !is_followed(block.substr(at), to.next())) return true;
       is_expected = false;
       ++at;
     }
   }
+  return true;
 }
 
-/// Calls `scan` with each block of a file and its offset. Throws store_failure if the file cannot be read.
+/// Calls `scan` with each block of a file and its offset, until it returns false. Throws store_failure if the file
+/// cannot be read.
 template <class Scan>
 void read_blocks(const std::string& folder, const std::string& name, rocksdb::FileSystem& files, Scan scan) {
   const auto check = [&folder](const rocksdb::IOStatus& status) {
@@ -251,9 +285,19 @@ void read_blocks(const std::string& folder, const std::string& name, rocksdb::Fi
       if (part.data() != scratch.data() + size) std::memcpy(scratch.data() + size, part.data(), part.size());
       size += part.size();
     }
-    scan(std::string_view(scratch.data(), size), offset);
-    if (size < log_block) return;
+    const bool goes_on = scan(std::string_view(scratch.data(), size), offset);
+    if (size < log_block || !goes_on) return;
   }
+}
+
+/// How many bytes of a log were synced, as far as the mark knows; nothing if there is no mark.
+std::optional<std::uint64_t> durable_of(const std::vector<synced_length>& mark, std::uint64_t number) {
+  if (mark.empty()) return std::nullopt;
+  for (const synced_length& each : mark) {
+    const auto file = read_name(each.file);
+    if (file && file->kind == file_kind::log && file->number == number) return each.length;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -261,7 +305,7 @@ void read_blocks(const std::string& folder, const std::string& name, rocksdb::Fi
 std::uint32_t log_checksum(std::string_view bytes) noexcept { return masked(crc32c(bytes)); }
 
 log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from,
-                       std::uint64_t in_tables, std::uint64_t manifest) {
+                       std::uint64_t in_tables, std::uint64_t manifest, const std::vector<synced_length>& mark) {
   std::vector<std::string> names;
   const rocksdb::IOStatus listed = files.GetChildren(folder, rocksdb::IOOptions{}, &names, nullptr);
   if (!listed.ok()) throw_opening_failure(folder, listed);
@@ -275,8 +319,10 @@ log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, st
   batch_reader found(in_tables, manifest);
   for (const auto& [number, name] : logs) {
     found.begin_file(name, number);
-    read_blocks(folder, name, files,
-                [&](std::string_view block, std::uint64_t offset) { scan_block(block, offset, found); });
+    const std::optional<std::uint64_t> durable = durable_of(mark, number);
+    read_blocks(folder, name, files, [&](std::string_view block, std::uint64_t offset) {
+      return scan_block(block, offset, durable, found);
+    });
   }
   return std::move(found).finish();
 }
@@ -292,6 +338,7 @@ std::uint64_t whole_records(const std::string& folder, const std::string& name, 
       const auto type = is_whole ? static_cast<fragment_type>(block[at - size + 6]) : fragment_type::first;
       if (type == fragment_type::full || type == fragment_type::last) end = offset + at;
     }
+    return is_whole;
   });
   return end;
 }

@@ -14,6 +14,11 @@
 // A log is written in blocks of 32 KiB, a batch as one or more fragments, each with a checksum. Behind bytes that are
 // no fragment the scan looks for the next one byte by byte, but not in the torn end of a log.
 //
+// A log may have been written over zeros (overwritten_logs.hpp). Of what was not synced, a loss of power leaves some
+// sectors and not others, which are zeros then, also before whole batches. So where a fragment should be and a sector
+// of it is zeros, the log has ended, if the mark knows of no sync behind that place: nothing there was acknowledged.
+// Without a mark whole batches behind zeros are damage.
+//
 // Thread safety: none. Complexity: O(bytes); memory for one block.
 #pragma once
 
@@ -27,6 +32,8 @@
 #include <vector>
 
 #include <rocksdb/file_system.h>
+
+#include "synced_mark.hpp"
 
 namespace foliot::jobs::detail {
 
@@ -52,8 +59,10 @@ struct log_contents {
   };
   struct log {
     std::uint64_t number = 0;
+    std::string name;          ///< with its folder
     std::uint64_t whole = 0;   ///< where its last whole batch ends
     bool has_changes = false;  ///< one of its whole batches has some
+    bool is_cut = false;       ///< a loss of power has left sectors of what was not synced behind `whole`
   };
   std::optional<damage> damaged;
   std::optional<repetition> repeated;
@@ -63,10 +72,11 @@ struct log_contents {
 
 /// Scans the logs of the folder from the number `from` on, in the order in which they were written. RocksDB may need
 /// some of them no more, so that the damage may be of no consequence. `in_tables`: the number of the last change of
-/// which the manifest knows. `manifest`: the number of the manifest. Throws store_failure if a log cannot be read.
+/// which the manifest knows. `manifest`: the number of the manifest. `mark`: what was synced; empty if there is no
+/// mark. Throws store_failure if a log cannot be read.
 [[nodiscard]] log_contents scan_logs(const std::string& folder, rocksdb::FileSystem& files, std::uint64_t from = 0,
                                      std::uint64_t in_tables = std::numeric_limits<std::uint64_t>::max(),
-                                     std::uint64_t manifest = 0);
+                                     std::uint64_t manifest = 0, const std::vector<synced_length>& mark = {});
 
 /// Up to where a file of the logs' format, such as a manifest, has whole records. Throws store_failure if it cannot be
 /// read.

@@ -5,6 +5,7 @@
 
 #include <foliot/jobs/job_store.hpp>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
 #include "damage.hpp"
@@ -14,6 +15,7 @@
 #include "job_records.hpp"
 #include "keys.hpp"
 #include "opening.hpp"
+#include "overwritten_logs.hpp"
 #include "record.hpp"
 #include "salvage_note.hpp"
 #include "tube.hpp"
@@ -58,6 +60,8 @@ class stopped_folder::database {
 
   const locked_folder locked_;
   const std::string& folder_ = locked_.name();
+  const std::shared_ptr<overwritten_logs> logs_ = std::make_shared<overwritten_logs>(rocksdb::FileSystem::Default());
+  const std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(logs_);
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::map<tube_number, known_tube> tubes_;
@@ -69,13 +73,13 @@ stopped_folder::database::database(const std::string& folder) : locked_(prepared
                         " open: its file system cannot lock a folder (" + locked_.lock_failure() +
                         "): look into a copy of it");
   }
-  const std::shared_ptr<rocksdb::FileSystem> files = rocksdb::FileSystem::Default();
-  const rocksdb::DBOptions options = database_options();
-  if (const std::string damage = read_salvage_note(folder_, *files); !damage.empty()) {
+  rocksdb::DBOptions options = database_options();
+  options.env = env_.get();
+  if (const std::string damage = read_salvage_note(folder_, *logs_); !damage.empty()) {
     throw store_failure("the salvage of the job store " + folder_ + " has not ended (" + damage +
                         "): start a server on it, which ends it");
   }
-  if (const auto lost = manifest_loss(folder_, *files)) refuse_damage(folder_, *lost);
+  if (const auto lost = manifest_loss(folder_, *logs_)) refuse_damage(folder_, *lost);
   std::vector<std::string> names;
   const bool is_ours =
       rocksdb::DB::ListColumnFamilies(options, folder_, &names).ok() && std::ranges::find(names, "jobs") != names.end();
@@ -83,7 +87,7 @@ stopped_folder::database::database(const std::string& folder) : locked_(prepared
     throw store_failure("cannot open the job store " + folder_ +
                         ": it is the database of another program: name another folder");
   }
-  if (const auto lost = log_loss(folder_, options, *files, false)) refuse_damage(folder_, *lost);
+  if (const auto lost = log_loss(folder_, options, *logs_, false)) refuse_damage(folder_, *lost);
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder_, family_options(), &handles_, &opened);
   if (!status.ok()) throw_opening_failure(folder_, status);

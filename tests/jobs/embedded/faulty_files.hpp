@@ -1,5 +1,6 @@
 // A file system for RocksDB that fails on demand, and forgets at a crash what was not synced: the ends of files, new
-// names, renames. It works on real files, but never syncs them.
+// names, renames; and any sectors of what was written over zeros, which are zeros again then. It works on real files,
+// but never syncs them.
 //
 //   auto files = std::make_shared<faulty_files>();
 //   files->stop_at(20);         // the 20th call that changes something, and all later ones, fail
@@ -9,6 +10,7 @@
 // Thread safety: all calls from any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,6 +42,8 @@ class faulty_files final : public rocksdb::FileSystemWrapper {
   void set_free_space(std::optional<std::uint64_t> bytes);
   /// Loses what was not synced. No file may be open.
   void crash(std::mt19937_64& random);
+  /// In how many logs crashes have lost sectors before others that they kept.
+  [[nodiscard]] std::size_t logs_with_holes() const;
 
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
@@ -47,6 +51,9 @@ class faulty_files final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* result,
                                        rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus NewRandomRWFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                    rocksdb::IODebugContext* context) override;
   rocksdb::IOStatus NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
                                  std::unique_ptr<rocksdb::FSDirectory>* result,
                                  rocksdb::IODebugContext* context) override;
@@ -59,17 +66,27 @@ class faulty_files final : public rocksdb::FileSystemWrapper {
 
  private:
   class written_file;
+  class zeros_of_log;
   class synced_directory;
 
   struct file_state {
     std::uint64_t size = 0;
     std::uint64_t synced = 0;
+    std::uint64_t zeros = 0;         ///< up to here it was filled with zeros
+    std::uint64_t synced_zeros = 0;  ///< up to here this is durable
     bool name_synced = false;
+
+    void sync() {
+      synced = size;
+      synced_zeros = zeros;
+    }
   };
 
   /// Counts a change; the failure if it is to fail.
   rocksdb::IOStatus change();
   void track(const std::string& name, std::unique_ptr<rocksdb::FSWritableFile>* file);
+  /// What a crash leaves of a file whose name it keeps.
+  void lose_unsynced(const std::string& name, const file_state& it, std::mt19937_64& random);
 
   mutable std::mutex lock_;
   std::map<std::string, file_state> files_;
@@ -79,6 +96,7 @@ class faulty_files final : public rocksdb::FileSystemWrapper {
   std::optional<std::uint64_t> failing_;
   bool once_ = false;
   std::optional<std::uint64_t> free_space_;
+  std::size_t logs_with_holes_ = 0;
 };
 
 }  // namespace foliot_test
