@@ -697,19 +697,29 @@ task<bool> target_runner::take_some(target_ptr of, jobs::client& by, bool& is_bu
   jobs::claim what{
       .tubes = {of->tube}, .count = static_cast<std::uint32_t>(free.size()), .bytes = most_bytes_taken_at_once};
   const std::optional<duration> no_wait = is_busy ? std::optional(duration::zero()) : std::nullopt;
+  std::optional<counted_bytes> asked;  // of all targets that claim at the same time; one that waits has nothing yet
+  if (is_busy) asked.emplace(bytes_under_way_, most_bytes_taken_at_once);
   auto reserving = by.reserve(std::move(what), no_wait);
   jobs::claim_answer got = co_await reserving;
   is_busy = !got.jobs.empty();
-  if (got.what == jobs::claim_answer::kind::no_space) co_await runtime::sleep(after_failure);
-  // None is lost if memory is missing in between: by has them until then, and gives them back.
+  asked.reset();
+  if (got.what == jobs::claim_answer::kind::no_space) {
+    free.clear();  // others may have the places meanwhile
+    co_await runtime::sleep(after_failure);
+    co_return true;
+  }
+  // None is lost if memory is missing in between, or the deliveries end: by has the others, and gives them back
+  // together.
   for (jobs::claimed_job& each : got.jobs) {
-    const jobs::reservation token = each.token;
-    by.part_with(token);
     delivery_turn turn = std::move(free.back());
     free.pop_back();
     // The turns of another URL are not for this one.
-    const bool is_good = turns == of->turns() && turn.is_good(runtime::now()) && check(*of)->hindrance.empty();
-    if (is_good && begin_delivery(of, each, turn)) continue;
+    const bool is_good = !ends_.load(seam::relaxed) && turns == of->turns() && turn.is_good(runtime::now()) &&
+                         check(*of)->hindrance.empty();
+    if (!is_good) co_return false;
+    const jobs::reservation token = each.token;
+    if (!by.part_with(token)) continue;  // it has ended meanwhile
+    if (begin_delivery(of, each, turn)) continue;
     auto giving = give_back(token);
     co_await giving;
   }
@@ -739,7 +749,7 @@ task<> target_runner::deliver_one(target_ptr of, jobs::claimed_job got, delivery
                                   runtime::wait_group::member counted) {
   const std::shared_ptr<const checked_plan> by = check(*of);
   const counted_bytes under_way(bytes_under_way_, got.job.body.size());
-  const instant until = runtime::now() + duration(got.job.ttr);
+  const instant until = std::min(got.job.expires, runtime::now() + duration(got.job.ttr));
   known_delivery told;
   told.at = wall_time_now();
   told.job = got.job.id;

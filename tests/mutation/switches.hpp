@@ -1,5 +1,5 @@
-// What mutate.py puts into a source, so that one program has many mutants: FOLIOT_MUTANT=N in the environment switches the N-th
-// on. A constant expression has none.
+// What mutate.py puts into a source, so that one program has many mutants: FOLIOT_MUTANT=N in the environment switches
+// the N-th on. A constant expression has none.
 #pragma once
 
 #include <cstdlib>
@@ -37,29 +37,53 @@ struct held {
 };
 
 template <class A, int n>
-constexpr held<A, less<n>> operator<(A&& a, less<n>) noexcept { return {std::forward<A>(a)}; }
+constexpr held<A, less<n>> operator<(A&& a, less<n>) noexcept {
+  return {std::forward<A>(a)};
+}
 template <class A, int n>
-constexpr held<A, less_equal<n>> operator<=(A&& a, less_equal<n>) noexcept { return {std::forward<A>(a)}; }
+constexpr held<A, less_equal<n>> operator<=(A&& a, less_equal<n>) noexcept {
+  return {std::forward<A>(a)};
+}
 template <class A, int n>
-constexpr held<A, greater<n>> operator>(A&& a, greater<n>) noexcept { return {std::forward<A>(a)}; }
+constexpr held<A, greater<n>> operator>(A&& a, greater<n>) noexcept {
+  return {std::forward<A>(a)};
+}
 template <class A, int n>
-constexpr held<A, greater_equal<n>> operator>=(A&& a, greater_equal<n>) noexcept { return {std::forward<A>(a)}; }
+constexpr held<A, greater_equal<n>> operator>=(A&& a, greater_equal<n>) noexcept {
+  return {std::forward<A>(a)};
+}
 template <class A, int n>
-constexpr held<A, equal<n>> operator==(A&& a, equal<n>) noexcept { return {std::forward<A>(a)}; }
+constexpr held<A, equal<n>> operator==(A&& a, equal<n>) noexcept {
+  return {std::forward<A>(a)};
+}
 template <class A, int n>
-constexpr held<A, not_equal<n>> operator!=(A&& a, not_equal<n>) noexcept { return {std::forward<A>(a)}; }
+constexpr held<A, not_equal<n>> operator!=(A&& a, not_equal<n>) noexcept {
+  return {std::forward<A>(a)};
+}
 
 template <class A, class B, int n>
-constexpr bool operator>(held<A, less<n>> a, B&& b) { return is_on(n) ? a.value <= b : a.value < b; }
+constexpr bool operator>(held<A, less<n>> a, B&& b) {
+  return is_on(n) ? a.value <= b : a.value < b;
+}
 template <class A, class B, int n>
-constexpr bool operator>=(held<A, less_equal<n>> a, B&& b) { return is_on(n) ? a.value < b : a.value <= b; }
+constexpr bool operator>=(held<A, less_equal<n>> a, B&& b) {
+  return is_on(n) ? a.value < b : a.value <= b;
+}
 template <class A, class B, int n>
-constexpr bool operator>(held<A, greater<n>> a, B&& b) { return is_on(n) ? a.value >= b : a.value > b; }
+constexpr bool operator>(held<A, greater<n>> a, B&& b) {
+  return is_on(n) ? a.value >= b : a.value > b;
+}
 template <class A, class B, int n>
-constexpr bool operator>=(held<A, greater_equal<n>> a, B&& b) { return is_on(n) ? a.value > b : a.value >= b; }
+constexpr bool operator>=(held<A, greater_equal<n>> a, B&& b) {
+  return is_on(n) ? a.value > b : a.value >= b;
+}
 template <class A, class B, int n>
-constexpr bool operator==(held<A, equal<n>> a, B&& b) { return is_on(n) ? a.value != b : a.value == b; }
+constexpr bool operator==(held<A, equal<n>> a, B&& b) {
+  return is_on(n) ? a.value != b : a.value == b;
+}
 template <class A, class B, int n>
-constexpr bool operator!=(held<A, not_equal<n>> a, B&& b) { return is_on(n) ? a.value == b : a.value != b; }
+constexpr bool operator!=(held<A, not_equal<n>> a, B&& b) {
+  return is_on(n) ? a.value == b : a.value != b;
+}
 
 }  // namespace foliot_mutant

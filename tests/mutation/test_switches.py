@@ -48,7 +48,7 @@ class Switches(unittest.TestCase):
     def printed(self, program, number=None):
         variables = {**os.environ} if number is None else {**os.environ, "FOLIOT_MUTANT": str(number)}
         try:
-            return subprocess.run([program], capture_output=True, text=True, check=False, env=variables, timeout=2).stdout
+            return subprocess.run([program], capture_output=True, text=True, check=False, env=variables, timeout=10).stdout
         except subprocess.TimeoutExpired:
             return "never ends"
 

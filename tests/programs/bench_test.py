@@ -146,7 +146,7 @@ class BenchFigures(BenchCase):
     def test_shape(self):
         figures, out = self.bench()
         self.assertEqual(set(figures), {"version", "machine", "reference", "repetitions", "contestants", "left_out",
-                                        "absences", "not_measured", "workloads", "records"})
+                                        "absences", "not_measured", "workloads", "records", "contention"})
         self.assertEqual(figures["not_measured"], [])
         for fact in ("processor", "cores", "kernel", "compiler", "build", "date"):
             self.assertIsInstance(figures["machine"][fact], str)
@@ -421,7 +421,7 @@ class BenchGo(BenchCase):
     def test_wrong_arguments(self):
         self.expect_error("foliot bench has no 'W1'", "bench", "go", "W1")
         self.expect_error("foliot bench has no '--onyl'", "bench", "go", "--onyl", "W1")
-        self.expect_error("--threads: '9' is no number of threads", "bench", "go", "--threads", "9")
+        self.expect_error("--threads: '257' is no number of threads", "bench", "go", "--threads", "257")
 
     def test_help(self):
         text = self.expect_done("bench", "--help")

@@ -9,8 +9,8 @@
 //
 // On virtual time the wall clock is the one beside the virtual clock: virtual_clock::set_wall() sets it.
 //
-// Everything that goes by the runtime's own clock (sleep, after, timers, timeouts) ignores the wall clock. A time of day
-// by the clock of a time zone, with the hours that a change of clocks leaves out or repeats, is computed by
+// Everything that goes by the runtime's own clock (sleep, after, timers, timeouts) ignores the wall clock. A time of
+// day by the clock of a time zone, with the hours that a change of clocks leaves out or repeats, is computed by
 // foliot::schedule: <foliot/schedule/timetable_cursor.hpp>.
 //
 // Thread safety: only the task that waits uses it. Complexity: O(log n) for n such waits. Allocates nothing itself, but

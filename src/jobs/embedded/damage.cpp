@@ -118,6 +118,24 @@ std::optional<opening_loss> log_shortfall(const std::string& folder, const std::
   return first;
 }
 
+/// The log that a loss of power has ended before the damage that was found, which lies in a later log then.
+const log_contents::log* cut_before_damage(const log_contents& found) {
+  if (!found.damaged) return nullptr;
+  const auto is_it = [&](const log_contents::log& each) {
+    return each.is_cut && each.name == found.damaged->file && found.damaged->offset >= each.whole;
+  };
+  const auto cut = std::ranges::find_if(found.logs, is_it);
+  return cut == found.logs.end() ? nullptr : &*cut;
+}
+
+/// Whether the mark knows of a sync of a log with a higher number.
+bool is_marked_behind(const std::vector<synced_length>& mark, std::uint64_t number) {
+  return std::ranges::any_of(mark, [number](const synced_length& each) {
+    const auto name = read_name(each.file);
+    return name && name->kind == file_kind::log && name->number > number;
+  });
+}
+
 }  // namespace
 
 std::optional<opening_loss> manifest_loss(const std::string& folder, rocksdb::FileSystem& files) {
@@ -160,6 +178,15 @@ std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::D
         .is_copy = true};
   }
   std::optional<opening_loss> lost = log_shortfall(folder, mark, needed, first, is_being_salvaged);
+  if (const log_contents::log* cut = cut_before_damage(needed)) {
+    // The sync of a later log syncs this one before: so nothing in the later ones was acknowledged, unless the mark
+    // knows better.
+    if (is_marked_behind(mark, cut->number)) return opening_loss{in_words(*needed.damaged)};
+    for (const log_contents::log& each : needed.logs) {
+      if (each.number > cut->number) logs.end_at(each.name, 0);
+    }
+    return lost;
+  }
   if (needed.damaged) {
     if (needed.damaged->is_first && lost) return opening_loss{lost->what};  // the log that is missing before it
     if (needed.damaged->missing) return opening_loss{in_words(*needed.damaged)};
@@ -167,6 +194,9 @@ std::optional<opening_loss> log_loss(const std::string& folder, const rocksdb::D
     if (!found && !found.error().IsCorruption()) return std::nullopt;
     if (!found) return opening_loss{in_words(*needed.damaged)};
     if (found->last_sequence < needed.last_sequence) return opening_loss{in_words(*needed.damaged), true};
+    // RocksDB skips zeros up to the next block, and would replay what lies behind them.
+    const bool is_in_tables = tables && tables->last_sequence >= needed.last_sequence;
+    if (needed.damaged->is_gap && !is_in_tables) return opening_loss{in_words(*needed.damaged)};
   }
   if (lost && lost->can_be_salvaged) lost->can_be_salvaged = state_of(folder, options, with_logs::yes).has_value();
   return lost;

@@ -131,7 +131,10 @@ class batch_reader {
     }
     if (found_.damaged) ++found_.damaged->batches_behind;
     if (is_missing_before(sequence) && !found_.damaged) {
-      found_.damaged = bad_ ? *bad_ : log_contents::damage{file_, begin_, true, !has_changes_};
+      found_.damaged =
+          bad_ ? *bad_
+               : log_contents::damage{.file = file_, .offset = begin_, .missing = true, .is_first = !has_changes_};
+      found_.damaged->is_gap = next_ && sequence > *next_;
       found_.damaged->batches_behind = 1;
     }
     has_changes_ = true;

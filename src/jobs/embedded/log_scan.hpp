@@ -47,6 +47,7 @@ struct log_contents {
   struct damage {
     std::string file;
     std::uint64_t offset = 0;
+    bool is_gap = false;               ///< a batch behind it follows others than those before it
     bool missing = false;              ///< no byte is unreadable, but batches are missing before this place
     bool is_first = false;             ///< no batch lies before it: what is missing lies behind the tables
     std::uint64_t batches_behind = 0;  ///< whole batches with changes behind it

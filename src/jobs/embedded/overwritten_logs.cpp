@@ -6,8 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include <foliot/core/seam/sync.hpp>
-
 #include "file_names.hpp"
 
 namespace foliot::jobs::detail {
@@ -27,8 +25,13 @@ bool is_log(std::string_view path) noexcept {
 
 class overwritten_logs::overwritten_log final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  overwritten_log(std::unique_ptr<FSWritableFile> file, std::unique_ptr<rocksdb::FSRandomRWFile> zeros)
-      : FSWritableFileOwnerWrapper(std::move(file)), zeros_(std::move(zeros)) {}
+  overwritten_log(std::unique_ptr<FSWritableFile> file, std::unique_ptr<rocksdb::FSRandomRWFile> zeros,
+                  overwritten_logs& files, std::string name, shared_length length)
+      : FSWritableFileOwnerWrapper(std::move(file)),
+        files_(files),
+        name_(std::move(name)),
+        shared_length_(std::move(length)),
+        zeros_(std::move(zeros)) {}
 
   IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, IODebugContext* context) override {
     if (IOStatus status = write_zeros(data.size(), options, context); !status.ok()) return status;
@@ -52,6 +55,7 @@ class overwritten_logs::overwritten_log final : public rocksdb::FSWritableFileOw
     // A file system may have cut it off by itself. What fails here costs some space, and no data.
     if (may_have_zeros_) FSWritableFileOwnerWrapper::Truncate(length_, options, context).PermitUncheckedError();
     may_have_zeros_ = false;
+    files_.forget(name_);
     return FSWritableFileOwnerWrapper::Close(options, context);
   }
 
@@ -68,8 +72,8 @@ class overwritten_logs::overwritten_log final : public rocksdb::FSWritableFileOw
     for (const std::uint64_t end = needed + zeros_at_a_time; at < end;) {
       const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(step, end - at));
       IOStatus status = zeros_->Write(at, {zeros, part}, options, context);
-      if (status.IsNoSpace()) return stop_zeros();  // the batch itself may still have room
-      if (!status.ok()) return status;
+      if (!status.ok())
+        return stop_zeros();  // the batch itself may still have room; if it has not, its own write fails
       at += part;
     }
     IOStatus synced = zeros_->Sync(options, context);
@@ -84,6 +88,7 @@ class overwritten_logs::overwritten_log final : public rocksdb::FSWritableFileOw
   IOStatus appended(std::size_t size, IOStatus status) {
     if (!status.ok()) return status;
     length_ += size;
+    shared_length_->store(length_, seam::release);
     unsynced_.fetch_add(size, seam::relaxed);
     return status;
   }
@@ -93,6 +98,9 @@ class overwritten_logs::overwritten_log final : public rocksdb::FSWritableFileOw
     small_syncs_.store(is_small ? std::min(before + 1, syncs_before) : 0, seam::relaxed);
   }
 
+  overwritten_logs& files_;
+  const std::string name_;
+  const shared_length shared_length_;
   std::unique_ptr<rocksdb::FSRandomRWFile> zeros_;  ///< the same file; null: no zeros any more
   std::uint64_t length_ = 0;                        ///< how much was appended
   std::uint64_t zeroed_ = 0;                        ///< the file has at least this length, durably
@@ -141,8 +149,27 @@ IOStatus overwritten_logs::NewWritableFile(const std::string& name, const rocksd
   std::unique_ptr<rocksdb::FSRandomRWFile> zeros;
   // Opened now: later another folder could have this name. Without it the log is appended to.
   if (!NewRandomRWFile(name, options, &zeros, context).ok()) return made;
-  *result = std::make_unique<overwritten_log>(std::move(*result), std::move(zeros));
+  auto length = std::make_shared<seam::atomic<std::uint64_t>>(0);
+  *result = std::make_unique<overwritten_log>(std::move(*result), std::move(zeros), *this, name, length);
+  const lock hold(lock_);
+  written_[name] = std::move(length);
   return made;
+}
+
+void overwritten_logs::forget(const std::string& name) {
+  const lock hold(lock_);
+  written_.erase(name);
+}
+
+IOStatus overwritten_logs::GetFileSize(const std::string& name, const IOOptions& options, std::uint64_t* size,
+                                       IODebugContext* context) {
+  IOStatus status = FileSystemWrapper::GetFileSize(name, options, size, context);
+  if (!status.ok()) return status;
+  const lock hold(lock_);
+  if (const auto length = written_.find(name); length != written_.end()) {
+    *size = std::min(*size, length->second->load(seam::acquire));
+  }
+  return status;
 }
 
 IOStatus overwritten_logs::NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,

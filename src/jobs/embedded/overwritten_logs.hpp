@@ -20,6 +20,7 @@
 #include <rocksdb/file_system.h>
 
 #include <foliot/core/annotations.hpp>
+#include <foliot/core/seam/sync.hpp>
 #include <foliot/core/sync/mutex.hpp>
 
 namespace foliot::jobs::detail {
@@ -42,17 +43,26 @@ class overwritten_logs final : public rocksdb::FileSystemWrapper {
 
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
-                                    rocksdb::IODebugContext* context) override;
+                                    rocksdb::IODebugContext* context) override FOLIOT_EXCLUDES(lock_);
   rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
                                       std::unique_ptr<rocksdb::FSSequentialFile>* result,
                                       rocksdb::IODebugContext* context) override FOLIOT_EXCLUDES(lock_);
+  /// That of a log that is being written is what was appended, without the zeros: a backup copies so much of it.
+  rocksdb::IOStatus GetFileSize(const std::string& name, const rocksdb::IOOptions& options, std::uint64_t* size,
+                                rocksdb::IODebugContext* context) override FOLIOT_EXCLUDES(lock_);
 
  private:
   class overwritten_log;
   class ended_log;
+  /// How much was appended to a log. Written with release by the thread that appends: who reads it finds so much in the
+  /// file.
+  using shared_length = std::shared_ptr<seam::atomic<std::uint64_t>>;
+
+  void forget(const std::string& name) FOLIOT_EXCLUDES(lock_);
 
   mutex lock_{lock_rank::monitor};
   std::map<std::string, std::uint64_t> ends_ FOLIOT_GUARDED_BY(lock_);
+  std::map<std::string, shared_length> written_ FOLIOT_GUARDED_BY(lock_);
 };
 
 }  // namespace foliot::jobs::detail

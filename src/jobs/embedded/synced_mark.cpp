@@ -60,10 +60,11 @@ std::vector<synced_length> read_mark(const std::string& folder, rocksdb::FileSys
 }
 
 synced_mark::synced_mark(const std::string& folder, rocksdb::FileSystem& files)
-    : name_(folder + std::string(mark_name)), files_(files) {}
+    : folder_(folder), name_(folder + std::string(mark_name)), files_(files) {}
 
 rocksdb::IOStatus synced_mark::write(const std::vector<synced_length>& lengths) {
   if (file_ == nullptr) {
+    is_first_ = read_mark(folder_, files_).empty();
     if (!files_.FileExists(name_, {}, nullptr).ok()) {
       std::unique_ptr<rocksdb::FSWritableFile> made;
       rocksdb::IOStatus status = files_.NewWritableFile(name_, {}, &made, nullptr);
@@ -78,7 +79,17 @@ rocksdb::IOStatus synced_mark::write(const std::vector<synced_length>& lengths) 
   text += std::string(ending) + std::to_string(checksum) + '\n';
   // What a longer mark has left behind the checksum is not read.
   if (text.size() < sector) text.resize(sector, '\n');
-  return file_->Write(0, text, {}, nullptr);
+  rocksdb::IOStatus status = file_->Write(0, text, {}, nullptr);
+  return status.ok() && is_first_ && !lengths.empty() ? sync_first() : status;
+}
+
+rocksdb::IOStatus synced_mark::sync_first() {
+  rocksdb::IOStatus status = file_->Sync({}, nullptr);
+  std::unique_ptr<rocksdb::FSDirectory> folder;
+  if (status.ok()) status = files_.NewDirectory(folder_, {}, &folder, nullptr);
+  if (status.ok()) status = folder->Fsync({}, nullptr);
+  if (status.ok()) is_first_ = false;
+  return status;
 }
 
 rocksdb::IOStatus synced_mark::sync() { return file_ == nullptr ? rocksdb::IOStatus::OK() : file_->Sync({}, nullptr); }

@@ -2,9 +2,10 @@
 // takes a log that is missing, and a log or a manifest that ends too soon, for one that a crash has cut off. The mark
 // tells the difference: what it names was acknowledged, and must be there.
 //
-// The mark is the text file SYNCED, which is overwritten in place and never synced for its own sake. It is written
-// after the syncs that it tells of, so that it never says too much. A folder without one, as an earlier version has
-// left it, is not damaged; nor is one whose mark cannot be read, as a loss of power may tear it.
+// The mark is the text file SYNCED, which is overwritten in place, and synced for its own sake only when it is new: a
+// folder with a log over zeros (overwritten_logs.hpp) must have one. It is written after the syncs that it tells of, so
+// that it never says too much. A folder without one, as an earlier version has left it, is not damaged; nor is one
+// whose mark cannot be read, as a loss of power may tear it.
 //
 // Thread safety: none.
 #pragma once
@@ -36,7 +37,12 @@ class synced_mark {
   rocksdb::IOStatus sync();
 
  private:
+  /// Makes the mark and its name durable.
+  rocksdb::IOStatus sync_first();
+
+  const std::string folder_;
   const std::string name_;
+  bool is_first_ = true;  ///< none of this folder is known to be durable
   rocksdb::FileSystem& files_;
   std::unique_ptr<rocksdb::FSRandomRWFile> file_;
 };

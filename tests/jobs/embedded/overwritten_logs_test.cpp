@@ -117,20 +117,28 @@ TEST_F(zeros_of_logs, are_written_to_logs_alone) {
   }
 }
 
-TEST_F(zeros_of_logs, a_full_disk_has_the_log_appended_to) {
-  make("000007.log");
-  append_and_sync(100, overwritten_logs::syncs_before);
-  below->write_status = rocksdb::IOStatus::NoSpace("full");
-  append_and_sync(100, 2);
-  EXPECT_EQ(contents(path), std::string(1800, 'x'));
+TEST_F(zeros_of_logs, a_log_is_appended_to_where_they_cannot_be_written) {
+  for (const rocksdb::IOStatus& why : {rocksdb::IOStatus::NoSpace("full"), rocksdb::IOStatus::IOError("a quota")}) {
+    make("000007.log");
+    below->write_status = rocksdb::IOStatus::OK();
+    append_and_sync(100, overwritten_logs::syncs_before);
+    below->write_status = why;
+    append_and_sync(100, 2);
+    EXPECT_EQ(contents(path), std::string(1800, 'x'));
+    file.reset();
+  }
 }
 
-TEST_F(zeros_of_logs, another_failure_fails_the_append) {
+TEST_F(zeros_of_logs, are_not_in_the_size_of_a_log_that_is_written) {
   make("000007.log");
-  append_and_sync(100, overwritten_logs::syncs_before);
-  below->write_status = rocksdb::IOStatus::IOError("broken");
-  EXPECT_TRUE(append(100).IsIOError());
-  EXPECT_EQ(fs::file_size(path), 1600u);
+  append_and_sync(100, overwritten_logs::syncs_before + 1);
+  ASSERT_GT(fs::file_size(path), 1700u);
+  std::uint64_t size = 0;
+  ASSERT_TRUE(files.GetFileSize(path, {}, &size, nullptr).ok());
+  EXPECT_EQ(size, 1700u);
+  ASSERT_TRUE(file->Close({}, nullptr).ok());
+  ASSERT_TRUE(files.GetFileSize(path, {}, &size, nullptr).ok());
+  EXPECT_EQ(size, 1700u);
 }
 
 TEST_F(zeros_of_logs, a_file_is_read_up_to_the_end_that_was_told) {

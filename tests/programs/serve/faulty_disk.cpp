@@ -15,6 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -24,6 +25,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -59,6 +61,7 @@ enum kind : std::int64_t {
   write_manifest = 256,
   sync_manifest = 512,
   write_mark = 1024,
+  write_zeros = 2048,  // ahead of the end of a log
 };
 
 enum class opened : unsigned char { no, file, log, manifest, mark, folder };
@@ -72,6 +75,9 @@ struct state {
   std::mutex names;
   std::atomic<int> last_saved{0};
   std::array<std::atomic<opened>, 65536> descriptors{};
+  std::mutex of_logs;
+  /// How much was appended to a log, by its inode: it is shorter than the file where there are zeros behind its end.
+  std::map<ino_t, off_t> appended;
 };
 
 /// The C library's function of this name, which this file replaces.
@@ -168,11 +174,22 @@ int open_ours(const char* path, int flags, mode_t mode) {
   if (descriptor < 0) return descriptor;
   struct stat about{};
   ::fstat(descriptor, &about);
+  if (opened_as(std::string_view(path)) == opened::log && (flags & O_TRUNC) != 0) {
+    const std::lock_guard alone(disk().of_logs);
+    disk().appended[about.st_ino] = 0;
+  }
   if ((flags & O_TRUNC) != 0) note("synced\t" + std::to_string(about.st_ino) + "\t0\n");
   if (static_cast<std::size_t>(descriptor) >= disk().descriptors.size()) give_up("too many descriptors");
   disk().descriptors[static_cast<std::size_t>(descriptor)] =
       S_ISDIR(about.st_mode) ? opened::folder : opened_as(std::string_view(path));
   return descriptor;
+}
+
+/// The length of a file, without the zeros behind the end of a log.
+off_t length_of(const struct stat& about) {
+  const std::lock_guard alone(disk().of_logs);
+  const auto found = disk().appended.find(about.st_ino);
+  return found == disk().appended.end() ? about.st_size : std::min(about.st_size, found->second);
 }
 
 int sync(int descriptor, int (*real)(int)) {
@@ -190,8 +207,9 @@ int sync(int descriptor, int (*real)(int)) {
   }
   struct stat before{};
   ::fstat(descriptor, &before);  // what is written while the sync is under way may not be part of it
+  const off_t length = length_of(before);
   const int result = real(descriptor);
-  if (result == 0) note("synced\t" + std::to_string(before.st_ino) + "\t" + std::to_string(before.st_size) + "\n");
+  if (result == 0) note("synced\t" + std::to_string(before.st_ino) + "\t" + std::to_string(length) + "\n");
   return result;
 }
 
@@ -221,12 +239,19 @@ ssize_t write(int descriptor, const void* from, std::size_t size) {
     if (errno != 0) return -1;
     size = (size + 1) / 2;
   }
-  return REAL(write)(descriptor, from, size);
+  const ssize_t written = REAL(write)(descriptor, from, size);
+  if (as == opened::log && written > 0) {
+    struct stat about{};
+    ::fstat(descriptor, &about);
+    const std::lock_guard alone(disk().of_logs);
+    if (const auto found = disk().appended.find(about.st_ino); found != disk().appended.end()) found->second += written;
+  }
+  return written;
 }
 
 ssize_t pwrite(int descriptor, const void* from, std::size_t size, off_t at) {
   const opened as = opened_as(descriptor);
-  if (as != opened::no && fails(write_kind(as))) {
+  if (as != opened::no && fails(as == opened::log ? write_zeros : write_kind(as))) {
     if (errno != 0) return -1;
     size = (size + 1) / 2;
   }

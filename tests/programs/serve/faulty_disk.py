@@ -14,9 +14,10 @@ LIBRARY = os.environ.get("FOLIOT_FAULTY_DISK_LIBRARY", "")
 ERROR, KINDS, FREE, DELAY, CALLS, FAILED_AT = 2, 3, 4, 5, 6, 8
 
 KINDS_OF = {"open": 1, "write file": 2, "write log": 4, "sync file": 8, "sync log": 16, "name": 32, "size": 64,
-            "sync folder": 128, "write manifest": 256, "sync manifest": 512, "write mark": 1024}
+            "sync folder": 128, "write manifest": 256, "sync manifest": 512, "write mark": 1024, "write zeros": 2048}
 ALL_KINDS = tuple(KINDS_OF)
 MUCH = 1 << 40  # bytes
+SECTOR = 512  # what a disk writes as a whole
 
 
 @dataclasses.dataclass
@@ -80,8 +81,8 @@ class Disk(ControlFile):
 
     def lose_power(self, draw: random.Random, keep_unsynced=True):
         """After the server was killed: takes back what was not synced. The last changes of names are undone, any number
-        of them, and each file keeps its synced length and any part of the rest; without `keep_unsynced` all of it is
-        lost."""
+        of them, and each file keeps its synced length and any part of the rest, a log also any sectors of it; without
+        `keep_unsynced` all of it is lost."""
         names = []
         for line in (self.where / "journal").read_text().splitlines():
             what, *words = line.split("\t")
@@ -98,8 +99,22 @@ class Disk(ControlFile):
             about = path.stat()
             synced = min(self.synced.get(about.st_ino, 0), about.st_size)
             rest = about.st_size - synced
+            if path.suffix == ".log" and keep_unsynced and draw.randrange(2):
+                self._lose_sectors(path, synced, about.st_size, draw)
+                continue
             os.truncate(path, synced + (draw.randrange(rest + 1) if keep_unsynced else 0))
         self.restart()
+
+    @staticmethod
+    def _lose_sectors(path, synced, end, draw):
+        """What was written over zeros is in each sector, or is not."""
+        with path.open("r+b") as file:
+            while synced < end:
+                sector_end = min((synced // SECTOR + 1) * SECTOR, end)
+                if draw.randrange(2):
+                    file.seek(synced)
+                    file.write(bytes(sector_end - synced))
+                synced = sector_end
 
     @staticmethod
     def _undo(what, words):

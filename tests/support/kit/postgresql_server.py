@@ -139,13 +139,15 @@ class SharedServer(PostgresqlServer):
     def __init__(self):
         super().__init__()
         self.is_hung = self.is_ended = False
-        self.has_database = True
+        self.is_used = False
         atexit.register(super().remove)
 
     def renew(self):
-        if not self.has_database:
+        if self.is_used:
+            on_server = f"host={self.folder} user=postgres dbname=postgres"
+            self.ask(on_server, "DROP DATABASE IF EXISTS jobs WITH (FORCE)")
             self._run("create", self.folder, "jobs")
-        self.has_database = True
+        self.is_used = True
         self.database = f"host={self.folder} user=postgres dbname=jobs"
         return self
 
@@ -156,10 +158,12 @@ class SharedServer(PostgresqlServer):
     def stop_at_once(self):
         super().stop_at_once()
         self.is_ended = True
+        self.is_hung = False
 
     def kill(self):
         super().kill()
         self.is_ended = True
+        self.is_hung = False
 
     def hang(self):
         self.is_hung = True
@@ -174,8 +178,6 @@ class SharedServer(PostgresqlServer):
             self.go_on()
         if self.is_ended:
             self.start()
-        self.ask(f"host={self.folder} user=postgres dbname=postgres", "DROP DATABASE jobs WITH (FORCE)")
-        self.has_database = False
 
 
 _shared = {}
