@@ -225,6 +225,33 @@ TEST(log_over_zeros, ends_before_the_first_sector_that_was_not_written) {
   }
 }
 
+/// The mark of the first log, and of a second one if something of that was synced.
+void write_marks(const copied_store& store, std::uint64_t length, std::uint64_t second) {
+  std::vector<jobs::detail::synced_length> lengths{{fs::path(store.log).filename().string(), length}};
+  if (second != 0) lengths.push_back({"000900.log", second});
+  jobs::detail::synced_mark mark(store.path(), *rocksdb::FileSystem::Default());
+  ASSERT_TRUE(mark.write(lengths).ok());
+}
+
+TEST(log_over_zeros, that_was_cut_ends_the_logs_behind_it) {
+  const killed_store store(40, 10);
+  const std::string log = contents(store.log());
+  const std::vector<std::size_t> batches = batches_of(log);
+  const std::size_t lost = batches[batches.size() - 11], next = batches[batches.size() - 10];
+  const auto in_two = [&](copied_store& copy, std::uint64_t second) {
+    foliot_test::write(copy.log, log.substr(0, lost) + std::string(overwritten_logs::zeros_at_a_time, '\0'));
+    foliot_test::write(copy.path() + "/000900.log", log.substr(next));
+    write_marks(copy, lost, second);
+  };
+  copied_store cut(store, with_mark::no);
+  in_two(cut, 0);
+  EXPECT_EQ(cut.open(), "30") << "nothing in the second log was acknowledged";
+  EXPECT_EQ(cut.open(), "30");
+  copied_store synced(store, with_mark::no);
+  in_two(synced, 100);
+  EXPECT_NE(synced.open().find("restore a backup"), std::string::npos) << "the second log was synced";
+}
+
 TEST(log_over_zeros, other_damage_behind_the_mark_is_found) {
   const killed_store store(40, 10);
   const std::vector<std::size_t> batches = batches_of(contents(store.log()));
