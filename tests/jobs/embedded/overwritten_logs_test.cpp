@@ -252,6 +252,28 @@ TEST(log_over_zeros, that_was_cut_ends_the_logs_behind_it) {
   EXPECT_NE(synced.open().find("restore a backup"), std::string::npos) << "the second log was synced";
 }
 
+TEST(log_over_zeros, is_not_replayed_behind_a_block_that_was_not_written_to_its_end) {
+  const killed_store store(40, 10);
+  const std::string log = contents(store.log());
+  const std::vector<std::size_t> batches = batches_of(log);
+  const std::size_t lost = batches[batches.size() - 11], next = batches[batches.size() - 10];
+  ASSERT_LT(lost, log_block);
+  // RocksDB skips zeros up to the next block, and goes on with the whole batch that begins there.
+  const std::string bytes = log.substr(0, lost) + std::string(log_block - lost, '\0') + log.substr(next);
+  copied_store cut(store, with_mark::no);
+  foliot_test::write(cut.log, bytes);
+  write_mark(cut, lost);
+  EXPECT_EQ(seen_in(cut), 30u);
+  EXPECT_EQ(cut.open(), "30");
+  copied_store synced(store, with_mark::no);
+  foliot_test::write(synced.log, bytes);
+  write_mark(synced, lost + 1);
+  EXPECT_NE(synced.open().find("restore a backup"), std::string::npos);
+  copied_store unmarked(store);
+  foliot_test::write(unmarked.log, bytes);
+  EXPECT_NE(unmarked.open().find("is damaged at byte "), std::string::npos);
+}
+
 TEST(log_over_zeros, other_damage_behind_the_mark_is_found) {
   const killed_store store(40, 10);
   const std::vector<std::size_t> batches = batches_of(contents(store.log()));
